@@ -107,7 +107,7 @@ describe("the operator's exceptions", () => {
   });
 });
 
-/** What `net` would be told: the addresses, or the error's code. */
+/** Returns what `net` would be told: the addresses, or the error's code. */
 function ask(guard: AddressGuard, all = true): Promise<string | LookupAddress[]> {
   return new Promise((resolve) => {
     guard.lookup('name.example', { all }, (error, address) => resolve(error?.code ?? address));

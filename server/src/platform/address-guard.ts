@@ -1,5 +1,6 @@
-// Which addresses outbound requests may reach: public ones, and what the operator exempts. The name lookup of both doors
-// (HTTP/1.1 and HTTP/2) is here. A refusal is an error handed to a callback, never one thrown into a socket.
+// Decides which addresses outbound requests may reach: public ones, and those that the operator
+// exempts. Contains the name lookup for HTTP/1.1 and HTTP/2. A refusal is an error passed to a
+// callback, never one thrown into a socket.
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -7,15 +8,24 @@ import { createNameLookups, type NameLookupsOptions } from './name-lookups.ts';
 
 type Range = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-/** What the operator exempts from the guard. Empty by default; R-30 to R-36 hold with it empty. */
+/**
+ * Addresses and ports that the operator exempts from the guard. Empty by default; R-30 to R-36 hold
+ * when it is empty.
+ */
 export interface OutboundExceptions {
-  /** Ranges to be treated as public, with their raw addresses and the private names that lead into them. */
+  /**
+   * Address ranges that count as public, for literal addresses and for private names that resolve
+   * into them.
+   */
   readonly allowCidrs: readonly Range[];
-  /** Ports accepted beside the usual ones, as inclusive ranges. */
+  /** Accepted ports in addition to the usual ones, as inclusive ranges. */
   readonly allowPorts: readonly (readonly [from: number, to: number])[];
-  /** `host:port` → where its connections go instead. URL, SNI and Host stay. Only targets inside `allowCidrs`. */
+  /**
+   * `host:port` → the address to which its connections go instead. URL, SNI and Host stay
+   * unchanged. Only addresses inside `allowCidrs` are allowed.
+   */
   readonly resolve: ReadonlyMap<string, { readonly address: string; readonly port: number }>;
-  /** A further certificate authority, PEM. */
+  /** An additional certificate authority, as PEM. */
   readonly ca: string | undefined;
 }
 
@@ -26,7 +36,9 @@ export const noExceptions: OutboundExceptions = Object.freeze({
   ca: undefined,
 });
 
-/** A connection that the guard refused. Its message names no address: it may reach a caller. */
+/**
+ * A connection that the guard refused. The message names no address, because it may reach a caller.
+ */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code = 'BLOCKED_ADDRESS';
@@ -36,42 +48,56 @@ export class BlockedAddressError extends Error {
   }
 }
 
-/** Whatever goes wrong in a lookup is a name that could not be resolved, never the end of a process (R-35). */
+/**
+ * Every failure of a lookup becomes the error of a name that cannot be resolved, and never ends the
+ * process (R-35).
+ */
 function lookupError(error: unknown): NodeJS.ErrnoException {
   if (error instanceof Error && typeof (error as NodeJS.ErrnoException).code === 'string') return error;
   return Object.assign(new Error('The name could not be resolved.', { cause: error }), { code: 'EAI_FAIL' });
 }
 
-/** All addresses of a name. Rejects when there is none. Tests bring their own. */
+/** Resolves a name to all of its addresses. Rejects when there is none. Tests pass their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-/** Where pushes and their access tokens go, whatever devices are registered. */
+/**
+ * Fixed hosts of push services and of their access tokens, independent of the registered devices.
+ */
 const providers: ReadonlySet<string> = new Set([
   ...['fcm.googleapis.com', 'oauth2.googleapis.com', 'android.googleapis.com', 'jmt17.google.com'],
   ...['api.push.apple.com', 'api.sandbox.push.apple.com', 'web.push.apple.com', 'updates.push.services.mozilla.com'],
 ]);
 
-/** Domains of push services that have a host for each region, or had: a subscription may name any host in them. */
+/**
+ * Domains of push services that have, or had, a host for each region. A subscription may name any
+ * host in them.
+ */
 const providerDomains = ['.push.apple.com', '.push.services.mozilla.com', '.notify.windows.com'];
 
-/** What the lookups of a process are shared out by: together the sixteen that it may have under way (`processEnvironment`). */
+/**
+ * The shares of a process's concurrent lookups. They sum to sixteen, the number that may run at
+ * once (`processEnvironment`).
+ */
 export const lookupPlaces: NameLookupsOptions = {
   isProvider: (host) => providers.has(host),
   isOfProvider: (host) => providerDomains.some((domain) => host.endsWith(domain)),
   ...{ providersMax: 4, ofProvidersMax: 2, knownMax: 4, freshMax: 4, slowMax: 2 },
 };
 
-/** One for all guards of a process: the threads are. */
+/** One instance for all guards of a process, because they share the threads. */
 const systemResolver: Resolver = createNameLookups(
   (host) => systemLookup(host, { all: true, verbatim: true }),
   lookupPlaces,
 );
 
-/** More addresses than anyone publishes; the rest of a longer answer is judged, but not tried. */
+/**
+ * Addresses of an answer that are tried. More than anyone publishes; the rest of a longer answer is
+ * checked but not tried.
+ */
 const addressesTriedMax = 16;
 
-// Beside "ipaddr.js says unicast": ranges it calls unicast, or might one day. `::/96` is IPv4-compatible space, which
-// `https://[::127.0.0.1]` turns into. IANA's special-purpose registries are the source.
+// Ranges that ipaddr.js calls unicast, or might in a later version. `::/96` is IPv4-compatible
+// space, to which `https://[::127.0.0.1]` leads. Source: IANA's special-purpose registries.
 const notPublic: readonly Range[] = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
@@ -81,20 +107,23 @@ const notPublic: readonly Range[] = [
   ...['fec0::/10', 'ff00::/8'],
 ].map((cidr) => ipaddr.parseCIDR(cidr));
 
-/** The only IPv6 space handed out for global unicast (RFC 4291, IANA). */
+/** The only IPv6 range that is assigned for global unicast (RFC 4291, IANA). */
 const globalUnicast6: Range = ipaddr.parseCIDR('2000::/3');
 
 function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, [network, bits]: Range): boolean {
   return address.kind() === network.kind() && address.match(network, bits);
 }
 
-/** Only spellings that leave no choice: four decimal parts, or IPv6 without a zone. Anything else is undefined. */
+/**
+ * Parses an unambiguous spelling: four decimal parts, or IPv6 without a zone. Returns undefined for
+ * any other text.
+ */
 function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (isIP(text) === 0 || text.includes('%')) return undefined;
   return ipaddr.parse(text);
 }
 
-/** Whether an address is public unicast. Text that is no plain address is not. */
+/** Returns whether an address is public unicast; false for text that is no plain address. */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text);
   if (address === undefined || address.range() !== 'unicast') return false;
@@ -102,15 +131,16 @@ export function isPublicAddress(text: string): boolean {
   return !notPublic.some((range) => isIn(address, range));
 }
 
-/** Whether the operator exempted this very address. */
+/** Returns whether the operator exempted this address. */
 export function isExempt(text: string, exceptions: OutboundExceptions): boolean {
   const address = parseAddress(text);
   return address !== undefined && exceptions.allowCidrs.some((range) => isIn(address, range));
 }
 
 /**
- * Reads the operator's settings as the configuration has them: ranges one by one, the rest as comma-separated lists.
- * Throws an Error that names the variable and the value, for the start to stop with.
+ * Reads the operator's settings as the configuration has them: ranges one by one, the rest as
+ * comma-separated lists. Throws an Error that names the variable and the value, which stops the
+ * start.
  */
 export function parseOutboundExceptions(settings: {
   readonly allowCidrs?: readonly string[] | undefined;
@@ -166,12 +196,15 @@ function parseResolve(text: string): [string, { address: string; port: number }]
   throw new Error(`OUTBOUND_RESOLVE: "${text}" is not of the form host:443=127.0.0.1:8443`);
 }
 
-/** The guard as the two doors use it: every address a connection may be made to comes out of here. */
+/** The guard that HTTP/1.1 and HTTP/2 use. Every address of a connection comes from it. */
 export interface AddressGuard {
   readonly exceptions: OutboundExceptions;
-  /** Whether this very address may be connected to. */
+  /** Returns whether a connection to this address is permitted. */
   permits(address: string): boolean;
-  /** For `net` and `tls`: all addresses of a name; if one is not permitted the whole answer is refused. */
+  /**
+   * The lookup for `net` and `tls`: all addresses of a name. When one of them is not permitted, the
+   * whole answer is refused.
+   */
   readonly lookup: LookupFunction;
 }
 

@@ -1,5 +1,5 @@
-// Every error a caller can see, with its status: one table (contract 2). Anything that is not an `ApiError` reaches a
-// caller as `internal_error` and is logged whole.
+// One table of every error that a caller can see, with its status (contract 2). Any error that is
+// not an `ApiError` reaches a caller as `internal_error` and is logged completely.
 
 export const apiErrors = {
   validation_failed: { status: 400, message: 'The request is invalid.' },
@@ -52,7 +52,10 @@ export const issueCodes = [
 ] as const;
 export type IssueCode = (typeof issueCodes)[number];
 
-/** One thing that is wrong with a request. `allowed` only where a closed list applies, `limit` only where the contract names it. */
+/**
+ * One fault of a request. `allowed` is set only for a closed list, `limit` only where the contract
+ * names it.
+ */
 export interface Issue {
   readonly path: readonly (string | number)[];
   readonly code: IssueCode;
@@ -61,17 +64,20 @@ export interface Issue {
   readonly limit?: number | string;
 }
 
-/** At most this many issues are listed. */
+/** Issues that an answer lists at most. */
 const issuesMax = 50;
 
 export interface ApiErrorDetails {
   readonly message?: string;
   readonly issues?: readonly Issue[];
-  /** Sets `Retry-After`, in whole seconds rounded up; on `rate_limited` also `retry_after_ms`. */
+  /**
+   * Sets `Retry-After`, in whole seconds rounded up. On `rate_limited` it also sets
+   * `retry_after_ms`.
+   */
   readonly retryAfterMs?: number;
-  /** Further body fields, such as `quota` and `upgrade`. */
+  /** Further fields of the body, such as `quota` and `upgrade`. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** For the log only; never leaves the house. */
+  /** For the log only; no answer contains it. */
   readonly cause?: unknown;
 }
 
@@ -82,7 +88,8 @@ export class ApiError extends Error {
   readonly details: ApiErrorDetails;
 
   constructor(code: ApiErrorCode, details: ApiErrorDetails = {}) {
-    // A refusal is a value: a flood of them would pay for traces that nobody reads. Faults keep theirs, for the log.
+    // Refusals have no stack trace, because a flood of refusals would spend time on traces that
+    // nobody reads. `internal_error` keeps its trace for the log.
     const { stackTraceLimit } = Error;
     if (code !== 'internal_error') Error.stackTraceLimit = 0;
     super(details.message ?? apiErrors[code].message, { cause: details.cause });
@@ -92,7 +99,7 @@ export class ApiError extends Error {
     this.details = details;
   }
 
-  /** The body of the answer, in the order the contract shows. */
+  /** The body of the answer, with its fields in the contract's order. */
   present(requestId: string): Record<string, unknown> {
     const { issues, retryAfterMs, extra } = this.details;
     return {
@@ -106,33 +113,38 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that lists what is wrong. */
+/** A 400 that lists the issues. */
 export function invalid(issues: readonly Issue[]): ApiError {
   const [first, ...others] = issues;
   const message = first && others.length === 0 ? nameField(first) : `${issues.length} fields are invalid.`;
   return new ApiError('validation_failed', { issues, message });
 }
 
-/** An issue's message with the field before it, unless it names the field itself. */
+/**
+ * Returns an issue's message with the field's name before it, unless the message names the field
+ * itself.
+ */
 function nameField({ path, message }: Issue): string {
   const field = path.join('.');
   return field === '' || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
 }
 
-/** The 404 of a path, of a link, of anything that has no id. */
+/** The 404 of a path, a link or anything else without an id. */
 export function notFound(message?: string): ApiError {
   return new ApiError('not_found', message === undefined ? {} : { message });
 }
 
 /**
- * The 404 that names what was asked for, by the id as the caller wrote it: an id of another app, one of nobody and one that is
- * malformed read alike (R-60).
+ * The 404 that repeats the id as the caller wrote it. An id of another app, an unknown id and a
+ * malformed one read alike (R-60).
  */
 export function noSuch(kind: 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key', id: string): ApiError {
   return notFound(`No ${kind} ${clip(id)} in this app.`);
 }
 
-/** Waits for work that throws a 404 without a name, and gives it the name of what the caller asked for. */
+/**
+ * Awaits `work`. When it throws a 404 without a name, throws the 404 that names the requested id.
+ */
 export async function namingMissing<Result>(
   kind: Parameters<typeof noSuch>[0],
   id: string | null | undefined,
@@ -146,7 +158,9 @@ export async function namingMissing<Result>(
   }
 }
 
-/** Long enough for every id of ours and for nearly every name of a user. */
+/**
+ * Characters that are shown of an id: enough for every id of ours and for nearly every external id.
+ */
 const shownMax = 80;
 
 function clip(id: string): string {

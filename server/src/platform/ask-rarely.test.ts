@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { askRarely } from './ask-rarely.ts';
 
-/** A question whose answers the test gives. */
+/** A question whose answers the test provides. */
 function setup() {
   let nowMs = 0;
   const open: ((answer: string | Error) => void)[] = [];

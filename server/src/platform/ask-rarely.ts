@@ -1,14 +1,18 @@
-// A question that anybody may raise and that costs a statement, such as whether the database answers: it is asked at most once in
-// a while, and all who raise it meanwhile share one answer. Holds one answer and no caller.
+// Limits a question that anybody may trigger and that costs a statement, such as whether the
+// database answers. It is asked at most once in `everyMs`, and all callers in between share the
+// answer. Keeps one answer and no state for callers.
 
 export interface AskRarelyOptions {
-  /** Milliseconds from one asking to the next. */
+  /** Milliseconds between two questions. */
   readonly everyMs: number;
-  /** A time that only goes forward. */
+  /** A time that never goes back. */
   steadyMs(): number;
 }
 
-/** Resolves or rejects as the latest asking did. An asking that is still under way is never joined by a second one. */
+/**
+ * Resolves or rejects like the latest question. A second question never starts while one is still
+ * running.
+ */
 export function askRarely<Answer>(
   ask: () => Promise<Answer>,
   { everyMs, steadyMs }: AskRarelyOptions,

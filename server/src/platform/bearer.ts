@@ -1,7 +1,7 @@
-// Compares the token of an Authorization header with the one that is set, in a time that tells nothing of it.
+// Compares the token of an Authorization header with the configured one in constant time.
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Whether the header is `Bearer` and this very token. */
+/** Returns whether the header is `Bearer` with exactly this token. */
 export function hasBearer(authorization: string | undefined, token: string): boolean {
   const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (given === undefined) return false;

@@ -1,5 +1,5 @@
-// Answers on the bare socket, for requests that never became one: bad bytes, endless or slow headers, and tunnels that nobody
-// offers. The same error bodies as everywhere; the connection always closes.
+// Answers on the bare socket for input that never became a request: invalid bytes, endless or slow
+// headers, and CONNECT. The error bodies are the usual ones, and the connection always closes.
 import type { Duplex } from 'node:stream';
 import { type ApiError, notFound } from './api-error.ts';
 import { encodeId, mintUuid } from './ids.ts';
@@ -7,13 +7,13 @@ import { invalidJson } from './json.ts';
 import type { Log } from './log.ts';
 import { bodyTooLarge } from './request-body.ts';
 
-/** node:http gave up on what it read. */
+/** Answers when node:http could not read a request. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex, log: Log): void {
   log.debug({ code: error.code }, 'broken request');
   answer(socket, describe(error.code));
 }
 
-/** CONNECT asks for a tunnel: as any wrong method, it is not found. */
+/** CONNECT asks for a tunnel. Like any other wrong method it gets the 404. */
 export function answerConnect(socket: Duplex): void {
   answer(socket, notFound());
 }
@@ -25,7 +25,7 @@ function describe(code: string | undefined): ApiError {
 }
 
 function answer(socket: Duplex, error: ApiError): void {
-  // A client that hung up, or one that was answered already, is told nothing more.
+  // A client that hung up or was answered already gets no further answer.
   if (!socket.writable) return void socket.destroy();
   const id = encodeId('req', mintUuid());
   const body = `${JSON.stringify(error.present(id))}\n`;

@@ -1,9 +1,10 @@
-// The beginning of a response body. Takes a stranger's bytes without trusting how many there are or what they say.
+// Reads the beginning of a response body from an untrusted server, whose bytes may have any length
+// and content.
 
 export interface BodyLimits {
-  /** Bytes read before the rest is refused. */
+  /** Bytes that are read before reading stops. */
   readonly readMax: number;
-  /** Bytes kept; the rest of what was read is forgotten. */
+  /** Bytes that are kept; the rest of the read bytes is dropped. */
   readonly keepMax: number;
 }
 
@@ -12,14 +13,14 @@ export class CappedBody {
   #chunks: Buffer[] = [];
   #readBytes = 0;
   #keptBytes = 0;
-  /** Set by whoever sees the body end too early. */
+  /** Set by a caller that sees the body end too early. */
   isCut = false;
 
   constructor(limits: BodyLimits) {
     this.#limits = limits;
   }
 
-  /** Takes a chunk; false when the limit is passed and reading should stop. */
+  /** Takes a chunk. Returns false when the limit is exceeded and reading should stop. */
   push(chunk: Buffer): boolean {
     this.#readBytes += chunk.length;
     const room = this.#limits.keepMax - this.#keptBytes;
@@ -32,7 +33,10 @@ export class CappedBody {
     return this.#readBytes <= this.#limits.readMax;
   }
 
-  /** What was kept, as text that any database takes: no half character at the cut, no NUL. Null when there was nothing. */
+  /**
+   * The kept bytes as text that any database stores: no partial character at the cut, no NUL. Null
+   * when there were none.
+   */
   text(): string | null {
     if (this.#keptBytes === 0) return null;
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
@@ -41,7 +45,7 @@ export class CappedBody {
   }
 }
 
-/** A whole text that any database takes: what is no UTF-8, and NUL, becomes U+FFFD. */
+/** The bytes as text that any database stores: invalid UTF-8 and NUL become U+FFFD. */
 export function readText(bytes: Buffer, start: number, end: number): string {
   return withoutNul(bytes.toString('utf8', start, end));
 }

@@ -1,5 +1,5 @@
-// Where a request comes from: its peer, or what a proxy says that the operator trusts. Nobody else's word is taken, so that
-// no client can pass for another (R-66).
+// The client address of a request: the peer's, or the one reported by a proxy that the operator
+// trusts. No other report is believed, so that no client can pass for another (R-66).
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -7,21 +7,22 @@ import ipaddr from 'ipaddr.js';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 export interface ClientAddress {
-  /** As text; empty where the connection has none any more. */
+  /** The address as text; empty when the connection has none any more. */
   readonly address: string;
-  /** True: an X-Forwarded-For came from a peer that is not trusted, and was ignored. */
+  /** True when X-Forwarded-For came from a peer that is not trusted and was ignored. */
   readonly isForwardingIgnored: boolean;
 }
 
-/** What of a request is looked at. */
+/** The parts of a request that are read. */
 type Asking = Pick<IncomingMessage, 'headers'> & { readonly socket: { readonly remoteAddress?: string | undefined } };
 
 /**
- * Reads TRUSTED_PROXIES and finds the client of a request. Throws, naming the variable, where it lists anything but addresses
- * and ranges: a name could change its meaning, and a range that is misread would believe strangers.
+ * Reads TRUSTED_PROXIES and returns a function that finds the client of a request. Throws, naming
+ * the variable, when it lists anything but addresses and ranges: the meaning of a name could
+ * change, and a misread range would trust strangers.
  *
- * Behind trusted proxies the client is the last address of X-Forwarded-For that is not one of theirs: what stands left of it was
- * said by strangers.
+ * Behind trusted proxies the client is the last address of X-Forwarded-For that is not a trusted
+ * proxy. Strangers can write everything to the left of it.
  */
 export function clientAddressFinder(trustedProxies: readonly string[]): (request: Asking) => ClientAddress {
   const ranges = trustedProxies.map(parseRange);
@@ -35,10 +36,10 @@ export function clientAddressFinder(trustedProxies: readonly string[]): (request
     if (forwarded === undefined) return { address: peer, isForwardingIgnored: false };
     if (!isTrusted(peer)) return { address: peer, isForwardingIgnored: true };
     let address = peer;
-    // Several headers of the name are one list: node:http joins them in their order.
+    // Several headers of this name are one list; node:http joins them in their order.
     for (const hop of String(forwarded).split(',').reverse()) {
       const text = withoutPort(hop.trim());
-      // A proxy that names nobody is the last whose word counts.
+      // An entry that is no address names no client: the proxy that wrote it counts as the client.
       if (parse(text) === undefined) break;
       address = text;
       if (!isTrusted(text)) break;
@@ -48,8 +49,8 @@ export function clientAddressFinder(trustedProxies: readonly string[]): (request
 }
 
 /**
- * Whom an address is counted as: itself, or the /64 of IPv6, which is what one subscriber has at least. Text that is no address
- * is counted as one and the same.
+ * The network as which an address is counted: the address itself, or for IPv6 its /64, the smallest
+ * range of one subscriber. Every text that is no address counts as the same network.
  */
 export function networkOf(text: string): string {
   const address = parse(text);
@@ -65,12 +66,12 @@ function parseRange(text: string): [Address, number] {
   throw new Error(`TRUSTED_PROXIES must list addresses or ranges such as 10.0.0.0/8, not '${text}'.`);
 }
 
-// An IPv4 address that an IPv6 socket shows as `::ffff:192.0.2.1` is the IPv4 address.
+// An IPv6 socket shows an IPv4 address as `::ffff:192.0.2.1`; it counts as the IPv4 address.
 function parse(text: string): Address | undefined {
   return isIP(text) === 0 ? undefined : ipaddr.process(text);
 }
 
-// Some proxies add it: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+// Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
 function withoutPort(hop: string): string {
   const match = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([^\]]*)\])(?::\d+)?$/.exec(hop);
   return match?.[1] ?? match?.[2] ?? hop;

@@ -1,46 +1,56 @@
-// The clock: all decisions about time use the database's (contract 1). A process asks for it now and then and adds its own
-// monotonic time since, which no operator and no time server can set back.
+// The clock: all decisions about time use the database's time (contract 1). A process reads it from
+// time to time and adds its own monotonic time, which neither an operator nor a time server can set
+// back.
 import type { Fragment, Sql, Tx } from './db.ts';
 
 export interface Clock {
-  /** The present instant as an SQL expression, for decisions made inside a statement. */
+  /** The present instant as an SQL expression, for decisions inside a statement. */
   readonly now: Fragment;
-  /** The present instant by the database's clock, as last compared; milliseconds since the epoch. */
+  /**
+   * The present instant by the database's clock, as of the last comparison, in milliseconds since
+   * the epoch.
+   */
   nowMs(): number;
   date(): Date;
-  /** Time that only goes forward and that nobody sets, for spans within this process; milliseconds since some moment. */
+  /**
+   * Time that never goes back and that nobody sets, for durations within this process; milliseconds
+   * since an arbitrary moment.
+   */
   steadyMs(): number;
   /** Compares with the database again. */
   synchronize(): Promise<void>;
 }
 
 /**
- * The present instant in whole milliseconds, for what answers show and cursors carry: what is stored is then just what was
- * shown.
+ * The present instant in whole milliseconds, for values that answers show and cursors contain, so
+ * that the stored value equals the shown one.
  */
 export function nowOf(tx: Tx, clock: Clock): Fragment {
   return tx`date_trunc('milliseconds', ${clock.now})`;
 }
 
-/** The present instant, asked of the database now, in milliseconds with their fraction; in a transaction, when that began. */
+/**
+ * Reads the present instant from the database, in milliseconds with their fraction. In a
+ * transaction it is the transaction's beginning.
+ */
 export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
   const [row] = await tx<{ nowMs: number }[]>`SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms`;
   if (!row) throw new Error('the database did not say what time it is');
   return row.nowMs;
 }
 
-/** A clock that tests can set; in production nothing does. */
+/** A clock that tests can set; production never does. */
 export interface SettableClock extends Clock {
   advance(ms: number): void;
-  /** Stands still at an instant: from now on time passes by `advance` alone. */
+  /** Stops the clock at an instant; from then on only `advance` moves it. */
   hold(at: Date): void;
 }
 
-/** A comparison that took longer is not believed. */
+/** Milliseconds after which the answer to a comparison is ignored. */
 const roundTripMsMax = 250;
 
 export async function createClock(sql: Sql): Promise<SettableClock> {
-  // Difference between the database's clock and this process's monotonic one.
+  // The difference between the database's clock and this process's monotonic clock.
   let differenceMs = 0;
   let isCompared = false;
   let advancedMs = 0;
@@ -59,7 +69,8 @@ export async function createClock(sql: Sql): Promise<SettableClock> {
         { nowMs: number }[]
       >`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
       const answeredAt = performance.now();
-      // The answer may be from any moment of its way: a slow one says less than what is known already.
+      // The answer may be from any moment of the round trip, so a slow answer is less exact than
+      // the known difference.
       if (!row || (isCompared && answeredAt - startedAt > roundTripMsMax)) return;
       differenceMs = row.nowMs - (startedAt + answeredAt) / 2;
       isCompared = true;

@@ -1,5 +1,6 @@
-// Which answers browsers of other origins may read (contract 1): those of endpoints open to client keys, and of public ones
-// under /v1, on every status and never with credentials. What only a server key may call sends no CORS headers.
+// CORS: which answers browsers of other origins may read (contract 1). Endpoints that accept client
+// keys and public ones under /v1 are open, on every status and never with credentials. Answers of
+// endpoints for server keys have no CORS headers.
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 
@@ -19,14 +20,15 @@ export const preflightHeaders = {
   'access-control-max-age': '7200',
 };
 
-/** Endpoints open to client keys, and public ones under /v1. */
+/** Returns whether a route accepts client keys or is public, under /v1. */
 export function isOpenRoute(route: Pick<RouteAddress, 'access' | 'path'>): boolean {
   return route.access !== 'server' && route.path.startsWith('/v1/');
 }
 
 /**
- * Whether browsers of any origin get the answer. Server-only methods of a shared path (GET /v1/devices) are not open; its
- * preflight and its other methods are. An address that cannot be decoded reaches no route and may still belong to one.
+ * Finds whether browsers of any origin may read an answer. On a shared path (GET /v1/devices) the
+ * methods for server keys are not open; the preflight and the other methods are. A URL that cannot
+ * be decoded reaches no route, but its path may still match one.
  */
 export function openRouteFinder(routes: readonly RouteAddress[]) {
   const open = routes.filter(isOpenRoute).map(({ method, path }) => ({

@@ -1,12 +1,13 @@
-// As much of PostgreSQL's protocol as it takes to know what the server still owes: which messages ask for an answer, which end
-// one, and which say that the connection is over (PostgreSQL documentation, "Frontend/Backend Protocol"). Reads headers, and the
-// bodies of errors; changes nothing.
+// The part of PostgreSQL's protocol that tells which answers the server owes (PostgreSQL
+// documentation, "Frontend/Backend Protocol"). It recognises messages that ask for an answer, that
+// end one, and that end the connection. Reads message headers and the bodies of errors, and changes
+// nothing.
 
 const code = (letter: string): number => letter.charCodeAt(0);
 
 const query = code('Q');
 const sync = code('S');
-/** Parse, Bind, Describe, Execute, Close, Flush: each belongs to a question that a Sync ends. */
+/** Parse, Bind, Describe, Execute, Close, Flush: parts of a question that a Sync ends. */
 const parts = new Set(['P', 'B', 'D', 'E', 'C', 'H'].map(code));
 
 const readyForQuery = code('Z');
@@ -14,26 +15,29 @@ const errorResponse = code('E');
 
 const headerBytes = 5;
 
-/** Ends a question; alone, it is answered at once, in any state of a session and without a change of it. */
+/**
+ * A Sync ends a question. Sent alone, it is answered at once in any state of a session and changes
+ * nothing.
+ */
 export const signOfLifeRequest = Buffer.from([sync, 0, 0, 0, 4]);
 
-/** The questions of one connection that have no answer yet, oldest first. */
+/** The unanswered questions of one connection, oldest first. */
 export class OpenQuestions {
-  /** One each: is it of those that nothing keeps a server from answering, a BEGIN or a sign of life? */
+  /** For each question: true when nothing delays its answer, as for a BEGIN or a sign of life. */
   readonly #open: boolean[] = [];
-  /** Parts were sent, and their Sync was not. */
+  /** Parts of a question were sent without their Sync so far. */
   #isUnsynced = false;
 
   get count(): number {
     return this.#open.length;
   }
 
-  /** The oldest is answered at once, or the connection is dead. */
+  /** True when the oldest question must be answered at once, unless the connection is dead. */
   get isPrompt(): boolean {
     return this.#open[0] === true;
   }
 
-  /** What the client writes once it is let in: whole messages, as the driver writes them. */
+  /** Takes what the client writes after authentication; the driver writes whole messages. */
   noteSent(chunk: Buffer): void {
     for (let at = 0; at + headerBytes <= chunk.length; at += 1 + chunk.readUInt32BE(at + 1)) {
       const type = chunk[at] ?? 0;
@@ -59,15 +63,19 @@ export class OpenQuestions {
 }
 
 export interface Heard {
-  /** How many questions these bytes have answered to the end. */
+  /** Questions that these bytes have answered completely. */
   readonly answers: number;
-  /** The server's last word, and where in the chunk it begins: nothing from there on is for the client. */
+  /**
+   * The fatal error with which the server ends the connection, and its position in the chunk.
+   * Nothing from there on is passed to the client.
+   */
   readonly goodbye: { readonly fields: ErrorFields; readonly at: number } | undefined;
 }
 
 /**
- * Takes the answer to a sign of life out of what the server said first; undefined: it is not whole yet. What the server says
- * unasked may stand before it, and an error that ends the connection in its place.
+ * Removes the answer to a sign of life from the server's first bytes; undefined while the answer is
+ * incomplete. Unrequested messages may stand before it, and an error that ends the connection may
+ * stand in its place.
  */
 export function withoutSignOfLife(heard: Buffer): Buffer | undefined {
   for (let at = 0; at + headerBytes <= heard.length; at += 1 + heard.readUInt32BE(at + 1)) {
@@ -79,21 +87,21 @@ export function withoutSignOfLife(heard: Buffer): Buffer | undefined {
   return undefined;
 }
 
-/** What the server says of an error, by the letters of its fields. */
+/** The fields of a server's error, by their letters. */
 export type ErrorFields = Readonly<Record<string, string>>;
 
-/** Reads what the server says, in whatever pieces it comes. */
+/** Reads the server's messages from pieces of any size. */
 export class ServerMessages {
   readonly #header = Buffer.alloc(headerBytes);
   #headerRead = 0;
   #bodyLeft = 0;
-  /** The body of an error, as far as it is here. */
+  /** The part of an error's body that has arrived. */
   #error: Buffer[] | undefined;
 
   hear(chunk: Buffer): Heard {
     let answers = 0;
     let at = 0;
-    // Where the message under way began; before this chunk: at its start.
+    // The start of the current message in this chunk; 0 when it began in an earlier chunk.
     let beganAt = 0;
     while (at < chunk.length) {
       if (this.#headerRead === 0) beganAt = at;
@@ -113,7 +121,7 @@ export class ServerMessages {
       this.#headerRead = 0;
       if (this.#header[0] === readyForQuery) answers++;
       const fields = this.#error && readFields(Buffer.concat(this.#error));
-      // V: the severity, whatever language the server speaks.
+      // V is the severity, independent of the server's language.
       if (fields && /^(FATAL|PANIC)$/.test(fields['V'] ?? fields['S'] ?? ''))
         return { answers, goodbye: { fields, at: beganAt } };
     }
@@ -127,12 +135,15 @@ function readFields(body: Buffer): ErrorFields {
   return fields;
 }
 
-/** Asks whether the server speaks TLS. It answers with one letter. */
+/** The request for TLS, which the server answers with one letter. */
 export const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f]);
 
 const protocolVersion = 196_608;
 
-/** Where the start-up message begins that ends this chunk: its length, then the version of the protocol. */
+/**
+ * The position of the startup message that ends this chunk: its length, then the protocol's
+ * version.
+ */
 export function startOfStartup(chunk: Buffer): number {
   for (let at = 0; at + 8 <= chunk.length; at++) {
     if (chunk.readUInt32BE(at) === chunk.length - at && chunk.readUInt32BE(at + 4) === protocolVersion) return at;

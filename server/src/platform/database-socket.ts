@@ -1,9 +1,10 @@
-// A connection to PostgreSQL that cannot be silently dead, as the driver sees it: a socket. The driver waits for an answer as
-// long as it takes; this knows what the server owes and ends the connection when it is overdue (R-06). And it is lost at one
-// instant, for the driver loses track of what it is asked between a connection's error and its end:
-// - a statement it puts on the connection then is never answered;
-// - the server's last word is kept, and told to whoever uses the next connection first;
-// - bytes that were about to be written stay, and the next connection waits for a timer that was canceled with this one.
+// A connection to PostgreSQL that cannot be dead without notice; the driver sees a socket. The
+// driver waits for an answer without limit. This socket knows which answers the server owes and
+// ends the connection when one is overdue (R-06). The socket fails and closes at one instant,
+// because the driver handles the time between error and close wrongly:
+// - a statement that it sends in between is never answered;
+// - the server's last error is kept and given to the first user of the next connection;
+// - unwritten bytes stay, and the next connection waits for a timer that was cancelled.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -17,7 +18,10 @@ import {
 } from './database-protocol.ts';
 import { secure, type TlsSettings } from './database-tls.ts';
 
-/** The connection is gone, whatever had been asked of it; `code` is the server's, the system's or one of ours. */
+/**
+ * The connection is lost, and with it every unanswered statement. `code` is the server's, the
+ * system's or one of ours.
+ */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly code: string;
@@ -37,23 +41,32 @@ export interface DatabasePlace {
 
 export interface DatabaseSocketOptions {
   readonly tls: TlsSettings;
-  /** A statement is answered by then; 0: it may take as long as it takes. */
+  /** Milliseconds within which a statement must be answered; 0: no limit. */
   readonly answerMsMax: number;
-  /** What nothing keeps a server from answering is answered by then: a BEGIN, and a sign of life. */
+  /**
+   * Milliseconds within which a BEGIN and a sign of life must be answered, because nothing delays a
+   * server's answer to them.
+   */
   readonly promptMsMax: number;
-  /** A connection that was silent for longer gives a sign of life before it is trusted with a statement that may take long. */
+  /**
+   * Milliseconds of silence after which a connection must give a sign of life before it is trusted
+   * with a statement that may take long.
+   */
   readonly silentMsMax: number;
 }
 
-/** An idle connection whose other end is gone is found after this and ten probes, one a second. */
+/**
+ * Milliseconds. The kernel finds a dead peer of an idle connection after this time and ten probes,
+ * one a second.
+ */
 const keepAliveMs = 10_000;
-/** A server closes its end at once when the driver says goodbye. */
+/** Milliseconds. A server closes its end at once after the driver's goodbye. */
 const farewellMs = 1000;
 
-/** Statements of at most so long are cheap to repeat. */
+/** Milliseconds. A statement with at most this limit is cheap to repeat. */
 const shortMs = 10_000;
 
-/** All connections of this process, of whichever pool. */
+/** All connections of this process, in every pool. */
 const all = new Set<DatabaseSocket>();
 
 export class DatabaseSocket extends Duplex {
@@ -63,20 +76,20 @@ export class DatabaseSocket extends Duplex {
   #inner: Socket | undefined;
   #isConnected = false;
   #isStarted = false;
-  /** The server has let us in. */
+  /** True once the server has accepted the session. */
   #isReady = false;
-  /** Since when the oldest question waits, by `performance.now()`. */
+  /** The time since which the oldest question waits, by `performance.now()`. */
   #waitsSince = 0;
   #heardAt = 0;
-  /** A sign of life was asked for; what was heard since, until it comes. */
+  /** Set while a sign of life is awaited: the bytes that arrived meanwhile. */
   #awaited: Buffer | undefined;
   #isLost = false;
   #held: (() => void) | undefined;
-  // For the driver's error messages.
+  // The driver's error messages name these.
   host: string;
   port: number;
 
-  /** `turn`: which host is tried first. */
+  /** `turn`: the index of the host that is tried first. */
   constructor(place: DatabasePlace, turn: number, options: DatabaseSocketOptions) {
     super({ allowHalfOpen: true, emitClose: false, autoDestroy: false });
     this.#options = options;
@@ -89,13 +102,13 @@ export class DatabaseSocket extends Duplex {
     return this.#isReady;
   }
 
-  /** As of a `net.Socket`: what the driver asks before it says goodbye. */
+  /** The same as of a `net.Socket`; the driver reads it before its goodbye. */
   get readyState(): 'open' | 'readOnly' | 'closed' {
     if (this.#isLost) return 'closed';
     return this.writableEnded ? 'readOnly' : 'open';
   }
 
-  /** Ends the connection where an answer is overdue. */
+  /** Ends the connection when an answer is overdue. */
   checkAnswers(): void {
     if (this.#questions.count === 0) return;
     const { answerMsMax, promptMsMax } = this.#options;
@@ -107,8 +120,9 @@ export class DatabaseSocket extends Duplex {
     }
   }
 
-  // The way is the same for all: whoever has heard nothing since is made anew, and need not find out when it is used next. One
-  // that waits for a statement which may take long goes on waiting.
+  // All connections share the network path. A connection to the same server that heard nothing
+  // since then is closed now, so that its next user need not wait to find out. One that waits for a
+  // statement with a long limit goes on waiting.
   #suspect({ host, port }: DatabaseSocket, since: number): void {
     const isSameWay = this.host === host && this.port === port;
     if (!isSameWay || !this.#isReady || this.#heardAt > since) return;
@@ -126,7 +140,7 @@ export class DatabaseSocket extends Duplex {
       this.port = port[at] ?? 5432;
       const raw = path ? connect(path) : connect({ host: this.host, port: this.port });
       this.#inner = raw;
-      // Beneath TLS nobody else listens for it.
+      // Under TLS nobody else listens for this socket's errors.
       raw.on('error', () => undefined);
       try {
         await once(raw, 'connect');
@@ -148,7 +162,8 @@ export class DatabaseSocket extends Duplex {
     this.#isConnected = true;
     socket.on('data', (chunk: Buffer) => this.#hear(chunk));
     socket.on('error', (error) => this.#lose(asLost(error)));
-    // A connection that ends before it is ready was refused: the server starts, is full, or a proxy stands there alone.
+    // A connection that ends before it is ready was refused: the server starts or is full, or a
+    // proxy has no server behind it.
     const refused = new ConnectionLostError('CONNECTION_REFUSED', 'the connection was ended before it was ready');
     socket.on('end', () => this.#lose(this.#isReady ? undefined : refused));
     socket.on('close', () => this.#lose(this.#isReady ? undefined : refused));
@@ -173,7 +188,7 @@ export class DatabaseSocket extends Duplex {
     }
     const { answers, goodbye } = this.#messages.hear(chunk);
     for (let i = 0; i < answers; i++) {
-      // The first says that we are let in, and answers nothing.
+      // The first ReadyForQuery accepts the session and answers no question.
       if (this.#isReady) this.#questions.noteAnswered();
       this.#isReady = true;
       this.#waitsSince = performance.now();
@@ -204,11 +219,11 @@ export class DatabaseSocket extends Duplex {
       chunk = chunk.subarray(startOfStartup(chunk));
       this.#isStarted = true;
     }
-    // A failed write is told by the socket's own error.
+    // The socket's own error event reports a failed write.
     this.#inner?.write(chunk, () => done());
   }
 
-  // Sent with the statement, so that it costs no time; the driver never sees its answer.
+  // Sent together with the statement, so that it costs no time. The driver never sees the answer.
   #askForLife(): void {
     const now = performance.now();
     this.#waitsSince = now;
@@ -229,7 +244,8 @@ export class DatabaseSocket extends Duplex {
     done();
   }
 
-  // The driver hears of the error and of the end in one breath: nobody can ask it anything in between.
+  // The driver gets the error and the close in the same turn, so that nothing can send a statement
+  // in between.
   #lose(error?: ConnectionLostError): void {
     if (this.#isLost) return;
     this.#isLost = true;
@@ -256,15 +272,15 @@ function asGoodbye(fields: ErrorFields): ConnectionLostError {
 export interface DatabaseSockets {
   /** For the driver's option `socket`. */
   readonly open: (place: DatabasePlace) => Duplex;
-  /** Connections that are made or being made. */
+  /** Connections that are open or being opened. */
   readonly count: number;
-  /** A server has let us in once. */
+  /** True once a server has accepted a session. */
   readonly hadOne: boolean;
-  /** Resolves when there is none left. */
+  /** Resolves when no connection is left. */
   whenNone(): Promise<void>;
 }
 
-/** How often answers are checked: a limit is exceeded by no more than this. */
+/** Milliseconds between two checks of answers. A limit is exceeded by no more than this. */
 const checkEveryMsMax = 500;
 
 /** The connections of one pool. */

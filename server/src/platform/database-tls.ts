@@ -1,19 +1,25 @@
-// TLS to PostgreSQL: asks for it as the protocol wants, and takes the server's word for nothing that was said before it.
+// TLS to PostgreSQL: requests it as the protocol demands, and ignores everything that the server
+// said before encryption.
 import { once } from 'node:events';
 import { isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { tlsRequest } from './database-protocol.ts';
 
-/** As the driver reads it from `sslmode`: a word of libpq's, options of Node's, or false. */
+/**
+ * The mode as the driver reads it from `sslmode`: a word of libpq's, options of Node's, or false.
+ */
 export type TlsMode = string | boolean | object | null | undefined;
 
 export interface TlsSettings {
   readonly mode: TlsMode;
-  /** `direct`: without asking first. */
+  /** `direct`: TLS starts without a request. */
   readonly negotiation: string | null | undefined;
 }
 
-/** Resolves with the socket to speak through. Rejects where the server has no TLS, or not one that the mode accepts. */
+/**
+ * Resolves with the socket to use. Rejects when the server has no TLS, or none that the mode
+ * accepts.
+ */
 export async function secure(raw: Socket, host: string, { mode, negotiation }: TlsSettings): Promise<Socket> {
   const isDirect = negotiation === 'direct';
   if (!isDirect && !(await asksFor(raw))) {
@@ -25,7 +31,7 @@ export async function secure(raw: Socket, host: string, { mode, negotiation }: T
     host,
     ...(isIP(host) === 0 && { servername: host }),
     ...(isDirect && { ALPNProtocols: ['postgresql'] }),
-    // libpq's words: these encrypt, and verify nobody.
+    // These words of libpq's encrypt without verifying the server.
     ...((mode === 'require' || mode === 'allow' || mode === 'prefer') && { rejectUnauthorized: false }),
     ...(typeof mode === 'object' && mode),
   };
@@ -34,12 +40,13 @@ export async function secure(raw: Socket, host: string, { mode, negotiation }: T
   return socket;
 }
 
-/** Hosts of a database's address; a path is a socket on this machine. */
+/** Hosts of a database's URL; a path is a socket on this machine. */
 export type DatabaseHosts = string | readonly string[];
 
 /**
- * `plain`: a connection that leaves this machine without TLS, or may. `unverified`: encrypted, to a server that proved nothing,
- * so that somebody on the way can be it. Undefined: neither.
+ * `plain`: a connection that leaves this machine is or may be without TLS. `unverified`: it is
+ * encrypted to a server that proved no identity, so that an attacker on the network can take the
+ * server's place. Undefined: neither.
  */
 export function findTlsFault(hosts: DatabaseHosts, mode: TlsMode): 'plain' | 'unverified' | undefined {
   const remote = [hosts].flat().filter((host) => !isHere(host));
@@ -61,7 +68,7 @@ async function asksFor(raw: Socket): Promise<boolean> {
   ]);
   raw.pause();
   if (answer.length === 0) throw refusal('the connection was ended before it was ready');
-  // More than the letter was not said by the server, or not in secret (CVE-2021-23222).
+  // Bytes after the letter did not come from the server, or came unencrypted (CVE-2021-23222).
   if (answer.length !== 1) throw refusal('the database server answers more than it was asked');
   return answer.toString() === 'S';
 }

@@ -13,7 +13,7 @@ import {
 
 const poolName = 'pool under test';
 
-/** What reaches the process and nobody else: each of these would have ended it. */
+/** Collects errors that reach only the process. Each of them would have ended it. */
 function watchProcess(): unknown[] {
   const seen: unknown[] = [];
   const note = (error: unknown): void => void seen.push(error);
@@ -26,7 +26,7 @@ function watchProcess(): unknown[] {
   return seen;
 }
 
-/** Runs whatever the driver has put off: its writes wait for the next turn. */
+/** Runs everything that the driver has put off; its writes wait for the next turn. */
 const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -116,7 +116,7 @@ describe('a connection that is lost inside a transaction', () => {
       () => 'committed',
       (error: unknown) => error,
     );
-    // Before a rollback either may be told first: that the work refused, or that the connection is gone.
+    // Before a rollback either error may come first: the work's refusal, or the lost connection.
     if ((refusal as Error).message !== 'the work refused') expect(isDatabaseDown(refusal)).toBe(true);
     expect(await sql`SELECT x FROM probe`).toHaveLength(0);
     await nextTurns();

@@ -1,5 +1,6 @@
-// The one door to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the database and camelCase
-// in code; the crossing is made here. Never builds SQL from text: every value is a parameter.
+// All access to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the
+// database and camelCase in code; this file converts them. SQL is never built from text: every
+// value is a parameter.
 import postgres from 'postgres';
 import { ConnectionLostError, createDatabaseSockets } from './database-socket.ts';
 import { findTlsFault, type TlsMode } from './database-tls.ts';
@@ -17,9 +18,9 @@ import { handTogether } from './hand-together.ts';
 import { standInLine } from './pool-line.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
-/** Either the pool or a transaction on it: what a query function takes. */
+/** A pool or a transaction on it; query functions take either. */
 export type Tx = postgres.TransactionSql<{ bigint: number }> | Sql;
-/** A piece of a statement, to be nested in another. */
+/** A part of a statement, to nest in another. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export type Row = postgres.Row;
 /** Takes the last statements of a transaction, in order. */
@@ -29,59 +30,75 @@ export interface PoolOptions {
   /** `postgres://…`; a unix socket is given as `?host=/directory`. */
   readonly url: string;
   readonly connectionsMax: number;
-  /** Shown in pg_stat_activity. */
+  /** The name in pg_stat_activity. */
   readonly name: string;
-  /** Every statement ends by then, at the latest; 0: it takes as long as it takes. */
+  /** Milliseconds after which every statement ends; 0: no limit. */
   readonly statementTimeoutMs: number;
-  /** A transaction whose process says nothing for so long is undone. Default: as long as a statement may take. */
+  /**
+   * Milliseconds of silence after which the server undoes a transaction. Default: the limit of a
+   * statement.
+   */
   readonly silenceMsMax?: number;
   /**
-   * For statements over a whole audience, each of a form of its own: none is kept prepared, where the server would keep them all and
-   * plan them without their values; they may sort in memory; none is compiled, which takes longer than most of them; and a page out of
-   * turn is taken to cost little more than the next one, as in memory and on an SSD.
+   * For statements over a whole audience, each of a different form. None is prepared: the server
+   * would keep them all and plan them without their values. They may sort in memory. JIT
+   * compilation is off, because it takes longer than most of them. A random page costs little more
+   * than a sequential one, as it does in memory and on an SSD.
    */
   readonly isOverAudience?: boolean;
   /**
-   * Statements are planned once and without their values. For those that are asked again and again with lists of a thousand ids: to a plan
-   * made for such a list, a walk through the whole table looks cheaper than the look-ups, and each connection would begin with some.
+   * Statements are planned once and without their values. For statements that are repeated with
+   * lists of a thousand ids. A plan made for such a list prefers a scan of the whole table to the
+   * look-ups, and each connection would begin with some such plans.
    */
   readonly hasSteadyPlans?: boolean;
   /**
-   * True: a statement waits for the first connection that is free. Else it may be sent behind others on a connection in use, which
-   * saves the way there and back, and then waits for the longest of them.
+   * True: a statement waits for the first free connection. Otherwise it may be sent behind others
+   * on a busy connection, which saves a round trip and then waits for the slowest of them.
    */
   readonly isInTurn?: boolean;
-  /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
+  /**
+   * Milliseconds that a statement waits for a connection before it is refused. Default: no limit.
+   */
   readonly waitMs?: number;
-  /** A server that has no connection left (53300) is waited for so long. */
+  /** Milliseconds to wait for a server that has no connection left (53300). */
   readonly fullMs?: number;
-  /** A statement that finds all open connections in use waits so long for one of them before another is opened. */
+  /** Milliseconds that a statement waits for an open connection before another one is opened. */
   readonly growAfterMs?: number;
-  /** A connection that nothing has used for so long is closed; without it, it stays. */
+  /** Milliseconds without use after which a connection is closed. Undefined: it stays open. */
   readonly idleMs?: number | undefined;
-  /** For those who cannot wait as long for a dead connection: tests. */
+  /** Shorter limits for dead connections, for tests. */
   readonly answers?: { readonly graceMs: number; readonly promptMs: number; readonly silentMs: number };
 }
 
-/** Within it another process has most likely given connections back, and no lease has run out. */
+/**
+ * Milliseconds. Another process has most likely released connections by then, and no lease has
+ * expired.
+ */
 const fullMs = 5000;
-/** Most statements take less. */
+/** Milliseconds; most statements take less. */
 const growAfterMs = 10;
 
-/** How much longer than its own limit a statement's answer may take: the way there and back. */
+/** Milliseconds by which an answer may exceed the limit of its statement, for the round trip. */
 const graceMs = 2000;
 /**
- * Nothing keeps a server from answering a BEGIN or giving a sign of life: so a connection that is silently dead is found before
- * it costs the time of a long statement.
+ * Milliseconds. Nothing delays a server's answer to a BEGIN or a sign of life, so a dead connection
+ * is found before it costs the time of a long statement.
  */
 const promptMs = 5000;
-/** A sign of life is asked for after this: a busy connection gives enough of them. */
+/**
+ * Milliseconds of silence after which a sign of life is requested. A busy connection gives enough
+ * signs by itself.
+ */
 const silentMs = 2000;
 
-/** The server, too, finds out within a minute when we are gone, and gives back what a session has locked. */
+/**
+ * The server also finds out within a minute when this process is gone, and releases the session's
+ * locks.
+ */
 const serverKeepAlive = '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3';
 
-// The driver leaves a parameter of 0 out, and then the server's own limit would hold.
+// The driver omits a parameter of 0, and the server's own limit would apply.
 const noDeadline = '-c statement_timeout=0';
 
 interface TlsOptions {
@@ -90,8 +107,8 @@ interface TlsOptions {
 }
 
 /**
- * What is wrong with the way to the database, in a sentence for the operator; undefined: nothing is. Reads the address as the
- * driver does, and repeats no part of it but the host.
+ * Describes an unsafe connection to the database in a sentence for the operator; undefined when it
+ * is safe. Reads the URL as the driver does, and repeats no part of it except the host.
  */
 export function describeUnsafeWay(url: string): string | undefined {
   const { address, host: socket } = splitSocket(url);
@@ -107,15 +124,15 @@ export function describeUnsafeWay(url: string): string | undefined {
 }
 
 /**
- * Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. Every
- * statement is answered in time or rejects, with a code that `isDatabaseDown` knows.
+ * Opens a pool. Connections open at their first use and again after a loss; nothing here ends the
+ * process. Every statement is answered in time or rejects with a code that `isDatabaseDown` knows.
  */
 export function openPool(options: PoolOptions): Sql {
   const { url, connectionsMax, name, statementTimeoutMs, isOverAudience, hasSteadyPlans, waitMs } = options;
   const { silenceMsMax = statementTimeoutMs } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const { address, ...socket } = splitSocket(url);
-  // Asked without connecting: how the driver reads the address.
+  // `max: 0` opens no connection and shows how the driver reads the URL.
   const { ssl, sslnegotiation } = postgres(address, { max: 0 }).options as unknown as TlsOptions;
   const sockets = createDatabaseSockets({
     tls: { mode: ssl, negotiation: sslnegotiation },
@@ -125,13 +142,13 @@ export function openPool(options: PoolOptions): Sql {
   });
   const sql = postgres(address, {
     ...socket,
-    // The driver has these options, and its types do not. TLS is the socket's business.
+    // The driver has these options, but its types lack them. The socket handles TLS.
     ...({ socket: sockets.open, sslnegotiation: null } as object),
     ssl: false,
     max: connectionsMax,
     connect_timeout: 5,
     ...(options.idleMs !== undefined && { idle_timeout: options.idleMs / 1000 }),
-    // Reconnect at once at first: a restarted database is back in well under a second.
+    // The first tries follow quickly, because a restarted database is back in well under a second.
     backoff: (attempt: number) => Math.min(2, 0.05 * 2 ** attempt),
     connection: {
       application_name: name,
@@ -144,7 +161,7 @@ export function openPool(options: PoolOptions): Sql {
     ...(isOverAudience && { prepare: false }),
     onnotice: () => undefined,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
-    // int8 counts stay far below 2^53; as numbers they need no conversion at every use.
+    // Counts in int8 stay far below 2^53; as numbers they need no conversion at every use.
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
   }) as Sql;
   askForTypesOnce(sql);
@@ -159,15 +176,17 @@ export function openPool(options: PoolOptions): Sql {
 }
 
 /**
- * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the result, for refusals that
- * are no error.
+ * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the
+ * result, for refusals that are no error.
  *
- * What is given to `atEnd`, not yet asked, leaves after `work` and together with the COMMIT: for statements on rows that many
- * processes write, which so are locked for no time of ours. Nothing can depend on an answer to them; the first that is refused undoes
- * everything and rejects. Once this has resolved they have, too.
+ * Statements passed to `atEnd` are sent after `work`, together with the COMMIT. They are for rows
+ * that many processes write, so that no round trip of ours prolongs their locks. No code can depend
+ * on an answer to them. The first refused one undoes everything and rejects. When this promise
+ * resolves, they have resolved too.
  *
- * A connection that is lost inside a transaction is not spoken to again: its handle refuses from then on, and no rollback is
- * asked for, which the server has done anyway. `begin` itself rejects when the connection closes.
+ * When the connection is lost inside a transaction, its handle refuses every further statement. No
+ * rollback is sent, because the server has rolled back anyway. `begin` itself rejects when the
+ * connection closes.
  */
 export async function transaction<Result>(
   sql: Sql,
@@ -198,7 +217,7 @@ export async function transaction<Result>(
   try {
     // The driver's type unwraps arrays of promises, which no caller here returns.
     const result = (await begun) as Result;
-    // Where one was refused the COMMIT behind it was answered all the same: with ROLLBACK.
+    // When one of them was refused, the server still answered the COMMIT behind it, with ROLLBACK.
     await Promise.all(last);
     return result;
   } catch (error) {
@@ -208,12 +227,13 @@ export async function transaction<Result>(
 }
 
 /**
- * Runs `work` in a part of a transaction that can be undone by itself: when it throws, what it did is undone, the error is the
- * caller's, and the transaction goes on.
+ * Runs `work` in a savepoint. When `work` throws, its changes are undone, the caller gets the error
+ * and the transaction continues.
  */
 export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   if (!('savepoint' in tx)) throw new Error('a savepoint stands in a transaction');
-  // Inside of it the same holds as outside: the driver would ask a dead connection to go back to the savepoint.
+  // The same rule as for a transaction: otherwise the driver would send the rollback to a dead
+  // connection.
   return savepointHeld(tx, async (inner, connection) => {
     try {
       const result = await work(inner);
@@ -225,14 +245,16 @@ export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result
   });
 }
 
-/** From here to its end, each statement of a transaction has at most so long. */
+/** Limits each further statement of a transaction to `limitMs`. */
 export async function limitStatements(tx: Tx, limitMs: number): Promise<void> {
   await tx`SELECT set_config('statement_timeout', ${String(limitMs)}, true)`;
 }
 
 const forever = new Promise<never>(() => undefined);
 
-/** By our own word, or by the driver's of a connection that was lost before. */
+/**
+ * Returns whether the error says that the connection is lost, in our own words or in the driver's.
+ */
 function isConnectionLost(error: unknown): boolean {
   if (error instanceof ConnectionLostError) return true;
   const code = (error as { code?: unknown } | null)?.code;
@@ -240,9 +262,10 @@ function isConnectionLost(error: unknown): boolean {
 }
 
 /**
- * SQLSTATEs and driver words that mean "the database is not there", as opposed to "the statement is wrong". A database that
- * lets nobody in (wrong password, renamed, closed to connections) is as far away as one that is down, and so is one whose
- * name no longer resolves, which is what an outage looks like between containers.
+ * Returns whether SQLSTATE or the driver's code means "the database is not available", in contrast
+ * to "the statement is wrong". A database that accepts no session (wrong password, renamed, closed
+ * to connections) is as unavailable as one that is down. A name that does not resolve counts too,
+ * because containers show an outage like that.
  */
 export function isDatabaseDown(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
@@ -254,19 +277,22 @@ export function isDatabaseDown(error: unknown): boolean {
 }
 
 /**
- * The database's state refused, and not the statement: it is away, full, in a deadlock, or slower than a limit on statements or
- * locks allows. The same may go through later.
+ * Returns whether the database's state refused, and not the statement: it is unavailable, full, in
+ * a deadlock, or slower than a limit on statements or locks. The same statement may succeed later.
  */
 export function isDatabaseState(error: unknown): boolean {
   return isDatabaseDown(error) || /^(57014|55P03)$/.test(codeOf(error));
 }
 
-/** No answer came, or nobody was there to ask: with a new connection it may go through at once. */
+/**
+ * Returns whether no answer came or no server was there. With a new connection the statement may
+ * succeed at once.
+ */
 export function isDatabaseAway(error: unknown): boolean {
   return isDatabaseDown(error) && !/^(28|40|5[358])/.test(codeOf(error));
 }
 
-/** Our own end of the pool: nothing will ever go through on it. */
+/** Returns whether our own side closed the pool, so that nothing will ever succeed on it. */
 export function isPoolClosed(error: unknown): boolean {
   return /^CONNECTION_(ENDED|DESTROYED)$/.test(codeOf(error));
 }
@@ -278,7 +304,7 @@ function codeOf(error: unknown): string {
 
 const repeatsMax = 5;
 
-/** Runs work that may be repeated again when the database ended it to resolve a deadlock. */
+/** Runs repeatable work again when the database ended it to resolve a deadlock. */
 export async function repeatOnDeadlock<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let repeat = 1; ; repeat++) {
     try {
@@ -289,24 +315,30 @@ export async function repeatOnDeadlock<Result>(work: () => Promise<Result>): Pro
   }
 }
 
-/** Class 57014: a statement ran over its time limit. */
+/** Code 57014: a statement exceeded its time limit. */
 export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';
 }
 
 const jsonOid = 114;
 
-/** A document for a column of type `json`, as its author wrote it: `tx.json` sends jsonb, which forgets the order of keys. */
+/**
+ * A document for a column of type `json`, which keeps the order of keys. `tx.json` sends jsonb,
+ * which loses it.
+ */
 export function asJson(tx: Tx, document: unknown) {
   return tx.typed(document as never, jsonOid);
 }
 
-/** All statements of a transaction that has asked nothing yet see what was committed when the next one begins. */
+/**
+ * Gives all statements of a transaction the snapshot of the first one. Call it before the first
+ * statement.
+ */
 export async function readOneSnapshot(tx: Tx): Promise<void> {
   await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
 }
 
-/** A shorter limit than the pool's for each statement of this transaction. */
+/** Sets a shorter limit than the pool's for each statement of this transaction. */
 export async function setStatementTimeout(tx: Tx, timeoutMs: number): Promise<void> {
   await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
 }

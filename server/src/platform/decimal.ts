@@ -1,4 +1,4 @@
-// Exact decimals, as the database and JSON write them: for sums that no double holds. Pure.
+// Exact decimals, as the database and JSON write them, for sums that no double can represent. Pure.
 
 export interface Decimal {
   /** The value is `units / 10 ** scale`. */
@@ -10,7 +10,10 @@ export const zero: Decimal = { units: 0n, scale: 0 };
 
 const form = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/;
 
-/** Reads a `numeric` as PostgreSQL writes it, or a number as JavaScript does; throws for anything else. */
+/**
+ * Reads a `numeric` as PostgreSQL writes it, or a number as JavaScript does. Throws for any other
+ * text.
+ */
 export function parseDecimal(text: string): Decimal {
   const [, sign, whole, fraction = '', exponent = '0'] = form.exec(text) ?? [];
   if (whole === undefined) throw new Error(`'${text}' is not a decimal`);
@@ -29,7 +32,7 @@ export function subtract(a: Decimal, b: Decimal): Decimal {
   return add(a, { units: -b.units, scale: b.scale });
 }
 
-/** With all of its places, as PostgreSQL writes sums: `105.00`, `9.99`. */
+/** With all decimal places, as PostgreSQL writes sums: `105.00`, `9.99`. */
 export function writePlaces({ units, scale }: Decimal): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0');
   const sign = units < 0n ? '-' : '';

@@ -1,8 +1,8 @@
-// What went wrong with the database, in one line for an operator: which server, which database, and what to do. Never shows a
-// password.
+// Describes a database error to an operator in one line: which server, which database, and what to
+// do. Never shows a password.
 import { userInfo } from 'node:os';
 
-/** `url` null: the embedded database, whose log lies in `dataDir`. */
+/** `databaseUrl` null: the embedded database, whose log lies in `dataDir`. */
 export interface DatabasePlace {
   readonly databaseUrl: string | null;
   readonly dataDir: string;
@@ -53,7 +53,7 @@ function readAddress(databaseUrl: string): { host: string; port: string; user: s
       database: decodeURIComponent(url.pathname.slice(1)) || user,
     };
   } catch {
-    // Several hosts are no address for `URL`.
+    // A URL with several hosts is not valid for `URL`.
     const [, host = '', database = ''] = /@([^/?]*)\/?([^?]*)/.exec(databaseUrl) ?? [];
     return { host, port: '5432', user: '', database };
   }

@@ -1,5 +1,5 @@
-// What to say of a request that no route takes: that there is no such path, or which methods the path has. The status is 404
-// either way (contract 1).
+// Describes a request that matches no route: the path does not exist, or the path has other
+// methods. The status is 404 in both cases (contract 1).
 import type { IncomingMessage } from 'node:http';
 
 interface RouteAddress {
@@ -7,7 +7,7 @@ interface RouteAddress {
   readonly path: string;
 }
 
-/** A path may be anything, and of any length. */
+/** Characters that are shown of a path, because a path may have any length. */
 const shownMax = 80;
 
 export function pathDescriber(routes: readonly RouteAddress[]): (request: IncomingMessage) => string {

@@ -1,6 +1,6 @@
-// What the driver (postgres 3.4, pinned) does wrong or not at all around a connection that is lost, set right from outside. Each
-// of these has ended a process, held a caller for ever or left a pool without connections. Reaches into the driver where it
-// must, and nobody else does.
+// Repairs of the driver (postgres 3.4, pinned) around a lost connection, applied from outside. Each
+// fault has ended a process, blocked a caller forever or left a pool without connections. Only this
+// file uses the driver's internals.
 
 import { Writable } from 'node:stream';
 import type postgres from 'postgres';
@@ -16,9 +16,9 @@ interface DriverOptions {
   readonly connection: Record<string, string | number | undefined>;
 }
 
-/** A statement of the driver's, as far as it is used here. */
+/** A statement of the driver's, reduced to the fields used here. */
 export interface Statement {
-  /** The connection it was sent on; null: none yet. */
+  /** The connection on which it was sent; null: not sent yet. */
   state: object | null;
   handler: (statement: Statement) => void;
   strings: readonly string[];
@@ -27,17 +27,17 @@ export interface Statement {
   options: { onexecute?: (connection: DriverConnection) => unknown; simple?: boolean };
   cancelled: unknown;
   active: boolean;
-  /** The connection knew it when it was sent. */
+  /** True when the connection had prepared it before it was sent. */
   prepared: boolean;
   resolve(result: unknown): void;
   reject(error: Error): void;
   cancel(): void;
 }
 
-/** One of the places of a pool, which a connection takes and leaves and another takes again. */
+/** A slot of a pool, which one connection after the other uses. */
 interface DriverConnection {
   readonly id: number;
-  /** Which of the driver's lists it stands in. */
+  /** The driver's list that currently contains it. */
   readonly queue: Queue;
   readonly idleTimer: { start(): void };
 }
@@ -52,17 +52,21 @@ interface Driver {
 
 const driverOf = (sql: Sql): Driver => sql as unknown as Driver;
 
-/** Pools that somebody waits to reserve a connection of. */
+/** The number of callers that wait to reserve a connection, by pool. */
 const reserving = new WeakMap<DriverOptions, number>();
 
-/** The pool that has learned its server's array types, and until there is one those that may have. */
+/**
+ * The pool that has learned the server's array types; before there is one, `asking` has the
+ * candidates.
+ */
 let informed: DriverOptions | undefined;
 const asking = new Set<DriverOptions>();
 
 /**
- * The driver asks each new connection for the array types. When that connection ends meanwhile, it rejects a promise that
- * nobody holds, which ends the process: a restarting database would take us with it. The answer is the same for all, so those
- * that follow the first do not ask: whichever pool it was, and however few connections that has.
+ * The driver asks each new connection for the array types. When that connection ends meanwhile, it
+ * rejects a promise without a handler, which ends the process: a restarting database would end
+ * ours. The answer is the same for all connections, so only the first one asks, whichever pool it
+ * belongs to.
  */
 export function askForTypesOnce(sql: Sql): void {
   const { options } = driverOf(sql);
@@ -77,15 +81,17 @@ export function askForTypesOnce(sql: Sql): void {
         Object.assign(options.parsers, { ...informed.parsers, ...options.parsers });
         Object.assign(options.serializers, { ...informed.serializers, ...options.serializers });
       }
-      // A new connection that begins with nothing to ask is never given to whoever waits to reserve it.
+      // The driver never gives a new connection without a first question to a caller that waits to
+      // reserve one.
       return !isKnown(options) || (reserving.get(options) ?? 0) > 0;
     },
   });
 }
 
 /**
- * What is still asked so may be lost with its connection. Nobody holds that promise, so it comes out as an unhandled rejection; the
- * pool connects anew by itself.
+ * Returns whether an unhandled rejection is a lost question for types. A question that is still
+ * asked may be lost with its connection, and nobody holds its promise. The pool connects again by
+ * itself.
  */
 export function isTypesQuestion(error: unknown): boolean {
   const { query } = (error ?? {}) as { readonly query?: unknown };
@@ -93,16 +99,20 @@ export function isTypesQuestion(error: unknown): boolean {
 }
 
 /**
- * Where a connection ended just as the driver was about to write to it, the driver writes nothing more on its successor: it
- * believes that a write is put off, which was canceled with the first. More than a kilobyte it writes at once, whatever it
- * believes, and a start-up message may hold any number of spaces. (The socket leaves out what was put off.)
+ * When a connection ends just before the driver writes to it, the driver never writes to the next
+ * one: it waits for a delayed write that was cancelled. The driver writes more than a kilobyte at
+ * once in any case, and a startup message may contain any number of spaces. (The socket drops the
+ * delayed bytes.)
  */
 export function startAtOnce(sql: Sql, settings: string): void {
   const { connection } = driverOf(sql).options;
   Object.assign(connection, { options: `${connection['options'] ?? ''} ${settings}${' '.repeat(1024)}` });
 }
 
-/** After a lost connection the driver waits at its end for the answer that was lost with it. */
+/**
+ * Ends a pool without waiting for answers that were lost with a connection; the driver would wait
+ * for them.
+ */
 export function endWithoutWaiting(sql: Sql, sockets: DatabaseSockets): void {
   const end = sql.end;
   sql.end = async (given) => {
@@ -114,17 +124,23 @@ export function endWithoutWaiting(sql: Sql, sockets: DatabaseSockets): void {
   };
 }
 
-/** What is done in place of handing a statement to its pool or transaction. */
+/** Called instead of passing a statement to its pool or transaction. */
 export type Guard = (statement: Statement, hand: Statement['handler']) => void;
 
-/** By what hands its statements on: each pool has one function for it, and each transaction. */
+/**
+ * Guards by handler: each pool and each transaction has one handler function, which passes its
+ * statements on.
+ */
 const guards = new WeakMap<Statement['handler'], Guard>();
 
-/** The handler of a pool, a transaction or a reserved connection. An empty statement shows it, and is never run. */
+/**
+ * The handler of a pool, a transaction or a reserved connection, read from an empty statement that
+ * is never run.
+ */
 const handlerOf = (sql: Tagged): Statement['handler'] => (sql`` as unknown as Statement).handler;
 
-// Once for all pools: what is asked is guarded where the driver hands it on, so that nothing stands between a caller and the
-// driver, which tells four frames of where a statement comes from.
+// Installed once for all pools. Statements are guarded where the driver passes them on, so that no
+// frame stands between a caller and the driver, whose stack traces show only four frames.
 function guardStatements(of: Tagged): void {
   const prototype = Object.getPrototypeOf(of``) as { handle: (this: Statement) => unknown; isGuarded?: true };
   if (prototype.isGuarded) return;
@@ -140,13 +156,16 @@ function guardStatements(of: Tagged): void {
   };
 }
 
-/** Whoever has a connection to themselves: a transaction, or who reserved one. */
+/** The owner of a connection: a transaction, or a caller that reserved one. */
 export interface Holder {
-  /** It is gone, and with it what was done on it; the place it had in the pool may be another's already. */
+  /**
+   * True when the connection is lost, and with it everything done on it. Another owner may already
+   * use its slot in the pool.
+   */
   isLost: boolean;
-  /** What the connection was asked to describe so far, whoever had it (`handTogether`). */
+  /** Statements that the connection has described so far, for any owner (`handTogether`). */
   described?: Set<string>;
-  /** To be called when the transaction has ended: its connection is free. */
+  /** Called when the transaction has ended and its connection is free. */
   leave?: () => void;
 }
 
@@ -154,10 +173,13 @@ const heldBy = new WeakMap<object, Holder>();
 /** By the statement that begins a transaction. */
 const begins = new WeakMap<Statement, Holder>();
 
-/** The transaction that `begin` is beginning at this moment. */
+/** The transaction that `begin` begins at this moment. */
 let beginning: Holder | undefined;
 
-/** Begins a transaction whose holder knows at once when the connection is lost; after that its handle refuses. */
+/**
+ * Begins a transaction whose holder learns at once when the connection is lost. From then on its
+ * handle refuses statements.
+ */
 export function beginHeld<Result>(
   sql: Sql,
   holder: Holder,
@@ -169,7 +191,8 @@ export function beginHeld<Result>(
     const ended = sql.begin((tx) => {
       heldBy.set(tx, holder);
       refuseOnceLost(tx, holder);
-      // Lost in the breath in which the server said that it has begun: the driver listens for a loss from here on, and has missed it.
+      // The connection was lost in the turn in which the server confirmed the begin. The driver
+      // listens for a loss only from here on, so it missed this one.
       if (holder.isLost) throw lostError();
       return work(tx);
     });
@@ -180,7 +203,7 @@ export function beginHeld<Result>(
   }
 }
 
-/** Begins a part of a transaction, which is lost with it. */
+/** Begins a savepoint of a transaction; when the transaction is lost, so is the savepoint. */
 export async function savepointHeld<Result>(
   tx: TransactionSql,
   work: (inner: TransactionSql, holder: Holder) => Promise<Result>,
@@ -196,9 +219,10 @@ export async function savepointHeld<Result>(
 }
 
 /**
- * A transaction goes on for a moment when its connection is lost, and so does whoever reserved one. What they ask then the
- * driver would write to nothing, from a timer that nobody can catch, and end the process; or worse, to whoever has the place
- * by then. So each holder is told in the instant of the loss.
+ * Tells each holder at the instant of a loss. A transaction, or a caller that reserved a
+ * connection, continues for a moment after a loss. The driver would write its statements to
+ * nothing, from a timer whose error nobody can catch and which ends the process; or to a new owner
+ * of the slot.
  */
 export function tellOfLosses(sql: Sql): void {
   const driver = driverOf(sql);
@@ -211,7 +235,8 @@ export function tellOfLosses(sql: Sql): void {
     if (holder) holder.isLost = true;
   };
   const { unsafe, reserve } = driver;
-  // The statement that begins a transaction is made by this, and told which connection it is sent on.
+  // This function creates the statement that begins a transaction, which learns on which connection
+  // it is sent.
   driver.unsafe = (...parameters) => {
     const made = unsafe(...parameters);
     const holder = beginning;
@@ -249,7 +274,7 @@ function refuseOnceLost(sql: Tagged, holder: Holder): void {
   });
 }
 
-/** Has a guard take all that is asked of a pool: statements, and those that begin transactions. */
+/** Passes all statements of a pool to a guard, including those that begin transactions. */
 export function guardPool(sql: Sql, guard: Guard): void {
   guardStatements(sql);
   const noteConnection = createReuse();
@@ -264,11 +289,12 @@ export function holderOf(statement: Statement): Holder | undefined {
   return begins.get(statement);
 }
 
-/** Lets a statement go that was rejected while it waited in the driver: it is never run. */
+/** Drops a statement that was rejected while it waited in the driver; it is never run. */
 export function abandon(statement: Statement): void {
-  // Takes it out of the driver's line, where it stands there.
+  // Removes it from the driver's queue, if it is there.
   statement.cancel();
-  // Else a connection is being made for it, which is lost for good if it does not begin with a statement: let it be another.
+  // Otherwise a connection is being opened for it, which would be lost for good if it did not begin
+  // with a statement. A harmless statement takes its place.
   statement.cancelled = null;
   statement.strings = ['SELECT 1'];
   statement.args = [];
@@ -285,8 +311,9 @@ interface Queue {
 }
 
 /**
- * Of several free connections the driver takes the one that was used longest ago, so that none is ever idle for long. Here it takes
- * the one that was used last, and the others close. The list of free ones is reached through a connection that comes back to it.
+ * Among free connections the driver takes the one used longest ago, so that none is idle for long.
+ * Here it takes the one used last, so that the others close. The list of free connections is
+ * reached through a connection that returns to it.
  */
 function createReuse(): (statement: Statement) => void {
   let isDone = false;
@@ -296,7 +323,7 @@ function createReuse(): (statement: Statement) => void {
     seen.add(connection);
     const { idleTimer } = connection;
     const { start } = idleTimer;
-    // It is started when the connection has come to the list, and only then.
+    // The driver starts this timer only when the connection has returned to the list.
     idleTimer.start = () => {
       start();
       if (!isDone) keepAsStack(connection.queue);
@@ -332,16 +359,18 @@ function keepAsStack(queue: Queue): void {
 }
 
 /**
- * Where the rows of a statement `COPY … FROM STDIN` are written to. The driver's statement is answered with it, and from then on
- * what the server says against the rows reaches nobody: once the last row was written, the stream neither finishes nor fails.
- * Here it fails with whatever the statement fails with. Rejects when the server does not take the statement at all.
+ * Opens the stream for the rows of a statement `COPY … FROM STDIN`. The driver's statement resolves
+ * with the stream, and after that the server's refusal of rows reaches nobody: after the last row
+ * the stream neither finishes nor fails. Here the stream fails with the statement's error. Rejects
+ * when the server refuses the statement itself.
  */
 export async function openCopy(copy: Fragment): Promise<Writable> {
   const statement = copy as unknown as Statement;
   const { resolve } = statement;
   statement.resolve = (result) => {
     if (result instanceof Writable) {
-      // The refusal may come in the same breath as the answer, before anybody can listen; it is told to whoever asks how it ended.
+      // The refusal may come in the same turn as the answer, before anybody listens. `finished`
+      // reports it later.
       result.on('error', () => undefined);
       statement.reject = (error) => {
         statement.active = false;

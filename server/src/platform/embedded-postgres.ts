@@ -1,5 +1,6 @@
-// Carillon's own PostgreSQL, for those who give no DATABASE_URL: takes over the server that a killed process left behind or
-// starts one, and stops it with its last user. Never refuses a healthy data directory, never serves one to two services.
+// Carillon's own PostgreSQL, for installations without a DATABASE_URL. Takes over the server that a
+// killed process left running or starts one; the last user stops it. Never refuses a healthy data
+// directory, and never serves one directory to two services.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
@@ -8,41 +9,54 @@ import type { Connection } from './embedded-postgres/postmaster.ts';
 import { EmbeddedServer } from './embedded-postgres/server.ts';
 
 /**
- * Advisory locks in the database `postgres`, where no other part of Carillon connects. They end with the process that holds
- * them, however it ends, so that no process id has to be believed. `inUse` is shared by all users of the server, and held
- * alone by the one that stops it.
+ * Advisory locks in the database `postgres`, where no other part of Carillon connects. They end
+ * with the process that holds them, however it ends, so that no process id has to be trusted. All
+ * users of the server share `inUse`; the one that stops the server holds it alone.
  */
 const LOCK = { inUse: 1, service: 2 };
 
-/** A killed service is gone for the database within milliseconds. */
+/** Milliseconds. The database notices a killed service within milliseconds. */
 const LOCK_WAIT_MS = 2_000;
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
   readonly log: (line: string) => void;
-  /** The server allows so many connections, or more where its configuration says so. Default: what that says. */
+  /**
+   * Connections that the server allows at least; its configuration may allow more. Default: the
+   * configuration's number.
+   */
   readonly connections?: number;
-  /** One service at most uses a data directory. Commands join it, or are there without one. */
+  /**
+   * At most one service uses a data directory. Commands may use it beside the service or without
+   * one.
+   */
   readonly purpose?: 'service' | 'command';
-  /** A port on 127.0.0.1 too, for tools that speak no unix sockets. */
+  /** A port on 127.0.0.1 too, for tools that cannot use unix sockets. */
   readonly listenPort?: number;
 }
 
 export interface EmbeddedDatabase {
-  /** `postgres://carillon@localhost:5432/carillon?host=/directory`, as libpq reads it; for the driver, see `splitSocket`. */
+  /**
+   * `postgres://carillon@localhost:5432/carillon?host=/directory`, in libpq's form. For the driver,
+   * see `splitSocket`.
+   */
   readonly url: string;
-  /** The same by TCP, with a password that ends with this run, where a port was asked for. */
+  /** The same by TCP, when a port was requested, with a password that is valid for this run. */
   readonly loopbackUrl: string | undefined;
   readonly clusterDir: string;
-  /** There was no cluster before. No set-up may rest on it alone: the start that made it may have been killed. */
+  /**
+   * True when there was no cluster before. No set-up may depend on this alone, because the start
+   * that created the cluster may have been killed.
+   */
   readonly isNew: boolean;
-  /** Leaves the server. The last to leave stops it, and waits until it is down. */
+  /** Leaves the server. The last user stops it and waits until it is down. */
   stop(): Promise<void>;
 }
 
 /**
- * Resolves when the database answers. A service then keeps it alive: a server that dies is started again at the same
- * address. Rejects, with a sentence for the operator, where another service uses the directory or where it cannot run.
+ * Resolves when the database answers. A service then keeps it running: a server that dies is
+ * started again at the same address. Rejects with a sentence for the operator when another service
+ * uses the directory or the server cannot run.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { log, listenPort, purpose = 'service' } = options;
@@ -52,7 +66,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const password = randomBytes(24).toString('hex');
   let stopped: Promise<void> | undefined;
 
-  /** Connects, takes the locks, and starts anew what was left on another port, or with fewer connections than are needed. */
+  /**
+   * Connects and takes the locks. Restarts a running server that has another port or too few
+   * connections.
+   */
   async function join(): Promise<Connection> {
     for (;;) {
       const connection = await server.start();
@@ -67,13 +84,16 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         await connection.sql.end({ timeout: 0 });
       } catch (error) {
         await connection.sql.end({ timeout: 0 });
-        // Else the last user was just stopping it.
+        // Otherwise the last user was stopping the server just now.
         if (!isConnectionLost(error)) throw error;
       }
     }
   }
 
-  /** A command's work is not broken off: then the processes of the service wait for connections where they need more. */
+  /**
+   * Returns whether the server has too few connections and may be restarted. While a command uses
+   * it, it is not restarted; the processes of the service then wait for connections.
+   */
   async function isTooSmall(sql: postgres.Sql): Promise<boolean> {
     const [row] = await sql<{ most: number; isShared: boolean }[]>`
       SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
@@ -134,7 +154,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   };
 }
 
-/** The address of the server that runs on a data directory, if one does. It may stop at any time: see `purpose: 'command'`. */
+/**
+ * The address of the server that runs on a data directory, if one does. It may stop at any time:
+ * see `purpose: 'command'`.
+ */
 export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
   const cluster = await findCluster(dataDir);
   const connection = cluster && (await new EmbeddedServer(cluster, () => undefined).find());
@@ -143,8 +166,9 @@ export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly 
 }
 
 /**
- * An address in two parts for the `postgres` driver, which would send `?host=/directory` to the server as a setting:
- * `const { address, ...socket } = splitSocket(url)`, then `postgres(address, { ...socket })`.
+ * Splits an address in two parts for the `postgres` driver, which would send `?host=/directory` to
+ * the server as a setting: `const { address, ...socket } = splitSocket(url)`, then
+ * `postgres(address, { ...socket })`.
  */
 export function splitSocket(url: string): { address: string; host?: string } {
   if (!url.includes('host=')) return { address: url };
@@ -177,7 +201,8 @@ async function createDatabase(sql: postgres.Sql): Promise<void> {
   const [found] = await sql`SELECT FROM pg_database WHERE datname = ${CARILLON}`;
   if (found) return;
   await sql.unsafe(`CREATE DATABASE ${CARILLON}`).catch((error: unknown) => {
-    // Two came at once: 42P04 duplicate_database, 23505 from the catalog's own index.
+    // Two processes created it at once: 42P04 duplicate_database, 23505 from the catalog's own
+    // index.
     if (!hasCode(error, /^(42P04|23505)$/)) throw error;
   });
 }

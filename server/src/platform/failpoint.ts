@@ -1,69 +1,78 @@
-// Named places at commit boundaries where a test may kill, stop, delay or fail this process. Reads no setting
-// and has no behaviour of its own: without a handler, which only code from outside the service can arm, every call returns
-// at once, so nothing in a running service's surroundings can switch one on.
+// Failpoints: named places at commit boundaries where a test may kill, stop, delay or fail this
+// process. Without a handler every call returns at once. Only code from outside the
+// service can arm a handler and no setting is read, so nothing in the environment of a running
+// service can do so.
 
-/** Each stands between the two things that must not fall apart. */
+/** Each name stands for the moment between two steps that must not come apart. */
 export type Failpoint =
-  /** Accepted in full, not yet committed. */
+  /** The message is completely accepted and not committed. */
   | 'message.before_commit'
-  /** COMMIT on the wire, its reply not yet read. */
+  /** The COMMIT is sent and its reply not read. */
   | 'message.after_commit_sent'
-  /** Committed, the caller not yet answered. */
+  /** The message is committed and the caller not answered. */
   | 'message.before_reply'
-  /** The claim is committed, no push begun. */
+  /** The claim is committed and no push has begun. */
   | 'batch.after_claim'
-  /** The provider not yet reached. */
+  /** The provider is not reached yet. */
   | 'push.before_write'
-  /** The provider answered, nothing recorded. */
+  /** The provider answered and nothing is recorded. */
   | 'push.after_reply'
-  /** Outcomes and progress written, not committed; the message's counters leave with the COMMIT. */
+  /**
+   * Outcomes and progress are written and not committed; the message's counters are sent with the
+   * COMMIT.
+   */
   | 'outcomes.before_commit'
-  /** The same committed, the process not yet told. */
+  /** The same is committed and the process does not know yet. */
   | 'outcomes.after_commit'
-  /** The heartbeat about to be written. */
+  /** The lease is about to be renewed. */
   | 'lease.before_renew'
-  /** A scheduled message is taken and fanned out, nothing of it committed. */
+  /** A scheduled message is claimed and fanned out, and nothing is committed. */
   | 'schedule.after_wake'
-  /** The endpoint answered, nothing recorded. */
+  /** The endpoint answered and nothing is recorded. */
   | 'webhook.after_response'
-  /** The attempt is written, not committed. */
+  /** The attempt is written and not committed. */
   | 'webhook.before_ack_commit'
-  /** A batch's events are queued to be told again, not committed. */
+  /** A batch's events are in the outbox again, and not committed. */
   | 'replay.before_commit'
-  /** The same committed, those of the next batch not begun. */
+  /** The same is committed, and the next batch is not begun. */
   | 'replay.after_commit'
-  /** A chunk of a moving key's values is copied or emptied, others are not. */
+  /** One chunk of a moving key's values is copied or emptied, and others are not. */
   | 'slots.after_chunk'
-  /** A moving key enters its next phase: written, not committed. */
+  /** A moving key's next phase is written and not committed. */
   | 'slots.before_commit'
-  /** A migration's ledger row is written, its statements are not. */
+  /** A migration's ledger row is written, and its statements are not run. */
   | 'migrate.mid'
   /** Some secrets are sealed with the new master key, others still with the former one. */
   | 'reseal.mid';
 
-/** May throw, wait, or end the process. */
+/** A handler may throw, wait, or end the process. */
 export type FailpointHandler = (name: Failpoint) => void | Promise<void>;
 
 let handler: FailpointHandler | undefined;
 
 /**
- * Passed at a commit boundary. Costs one comparison unless a handler is armed; awaited, so that a handler can hold the caller.
- * Undefined: nothing to wait for, and who passes for every push saves the turn.
+ * Called at a commit boundary. Costs one comparison unless a handler is armed. Await the result, so
+ * that a handler can delay the caller. Undefined means that there is nothing to await, which saves
+ * a turn of the event loop on every push.
  */
 export function failpoint(name: Failpoint): Promise<void> | undefined {
   return handler?.(name) ?? undefined;
 }
 
 /**
- * Passed by a transaction as its last word, for the moment after: its COMMIT is then with the operating system and the reply
- * not yet read. The driver writes once the loop has turned, so it is the turn after that. A handler can end or stop the process
- * there, but has no caller to hold or to fail.
+ * Called as the last step of a transaction, for the moment after: the COMMIT is then with the
+ * operating system and its reply not read. The driver writes in the next turn of the event loop, so
+ * the handler runs in the turn after it. A handler can end or stop the process there, but cannot
+ * delay or fail a caller.
  */
 export function failpointAfterCommitSent(name: Failpoint): void {
   if (handler) setImmediate(() => setImmediate(() => void handler?.(name)));
 }
 
-/** For tests, and for programs that start the service in order to break it. Returns what disarms it. */
+/**
+ * Arms a handler, for tests and for programs that start the service in order to break it. Returns a
+ * function that disarms it.
+ */
 export function armFailpoints(given: FailpointHandler): () => void {
   handler = given;
   return () => {

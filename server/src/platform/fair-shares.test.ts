@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFairShares } from './fair-shares.ts';
 
-/** How many a holder can take, one by one. */
+/** Counts how many a holder can take, one by one. */
 function fill(shares: ReturnType<typeof createFairShares>, holder: string, most: number): number {
   let count = 0;
   while (shares.take(holder, 1, most)) count++;
@@ -19,7 +19,7 @@ describe('a share follows what is free', () => {
     ({ perFree, floods, each }) => {
       const shares = createFairShares({ perFree });
       const names = Array.from({ length: floods }, (_, i) => `flood ${i}`);
-      // In turns, as requests of several come in.
+      // In turns, as requests of several apps arrive.
       const counts = names.map(() => 0);
       for (let isFull = false; !isFull; ) {
         isFull = true;

@@ -1,16 +1,23 @@
-// Amounts of something that is bounded, such as bytes of bodies, shared fairly: a holder may have only so much for each unit that
-// stays free, so a newcomer finds room, whatever the others hold (Choudhury and Hahne's dynamic thresholds). Nobody waits here:
-// an amount that does not fit is refused. `fair-slots` is the same rule for those who wait.
+// Divides a bounded amount, such as bytes of bodies, fairly: a holder's share depends on what stays
+// free, so that a newcomer always finds room (Choudhury and Hahne's dynamic thresholds). Nobody
+// waits here: an amount that does not fit is refused. `fair-slots` applies the same rule with
+// waiting.
 
 export interface FairShares {
-  /** Takes an amount for a holder; false, with nothing taken, where its share of `most` is used up. */
+  /**
+   * Takes an amount for a holder. Returns false and takes nothing when the holder's share of `most`
+   * is used up.
+   */
   take(holder: string, amount: number, most: number): boolean;
   give(holder: string, amount: number): void;
-  /** What all holders have together. */
+  /** The sum of all holders' amounts. */
   readonly taken: number;
 }
 
-/** `perFree`: what a holder may have, as a multiple of what is free. Alone it has `perFree / (perFree + 1)` of all. */
+/**
+ * `perFree`: a holder's share as a multiple of the free amount. A single holder gets
+ * `perFree / (perFree + 1)` of all.
+ */
 export function createFairShares({ perFree }: { readonly perFree: number }): FairShares {
   const held = new Map<string, number>();
   let taken = 0;
@@ -20,7 +27,7 @@ export function createFairShares({ perFree }: { readonly perFree: number }): Fai
     },
     take(holder, amount, most) {
       const own = (held.get(holder) ?? 0) + amount;
-      // As if it were taken unit by unit: the last unit is compared with what is free before it.
+      // As if taken unit by unit: the last unit is compared with the free amount before it.
       if (own > perFree * (most - taken - amount + 1)) return false;
       held.set(holder, own);
       taken += amount;

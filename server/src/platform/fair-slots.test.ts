@@ -1,7 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFairSlots } from './fair-slots.ts';
 
-/** Takes until it would have to wait; says how many it got. The one that waits is left waiting. */
+/**
+ * Takes slots until the next one would wait, and returns how many it got. The waiting take stays
+ * pending.
+ */
 function takeAll(slots: ReturnType<typeof createFairSlots>, holder: string): number {
   let taken = 0;
   while (slots.take(holder) === undefined) taken++;
@@ -59,7 +62,7 @@ describe('fair slots', () => {
         { holder: 'a', count: 8 },
         { holder: 'b', count: 2 },
       ]);
-      // The waits above are served by what is given back, and given back in their turn.
+      // Returned slots serve the waiting takes above, which are returned in turn.
       for (const { holder, count } of taken) for (let i = 0; i < count + 1; i++) slots.give(holder);
     }
   });
@@ -70,12 +73,12 @@ describe('fair slots', () => {
     expect(slots.take('a')).toBeInstanceOf(Promise);
     expect(slots.take('b')).toBeUndefined();
     slots.give('b');
-    // One given back, one earned: one goes to who waited, one is free.
+    // One slot was returned and one earned: one goes to the waiting take, one is free.
     slots.give('a', 'well');
     expect(takeAll(slots, 'a')).toBe(1);
     slots.give('a', 'badly');
     slots.give('a');
-    // Two wait for four that are held; three may be.
+    // Four slots are held and two takes wait; three slots are allowed.
     expect(slots.take('a')).toBeInstanceOf(Promise);
   });
 

@@ -1,33 +1,42 @@
-// How many may be at something at once, shared fairly: a holder may have only so many slots for each one that is still free, so
-// whoever comes anew finds one, whatever the others do (Choudhury and Hahne's dynamic thresholds). Where a start is given, a holder
-// also begins with no more than that and has one more for each that went well (TCP's slow start): many only where many are
-// answered. Those who wait are served in a circle, holder after holder.
+// Limits how many do something at once, fairly: a holder's share depends on the free slots, so that
+// a newcomer always finds one (Choudhury and Hahne's dynamic thresholds). With `start`, a holder
+// also begins with that number and gains one for each success (TCP's slow start), so that it has
+// many only where many succeed. Waiting holders are served in turn.
 
 export interface FairSlots {
-  /** Resolves when this holder may have a slot; undefined, without a turn of the event loop, when it has one now. */
+  /**
+   * Resolves when the holder gets a slot; undefined, without a turn of the event loop, when it gets
+   * one now.
+   */
   take(holder: string): Promise<void> | undefined;
-  /** How what the slot was for went, where a holder's start grows with it: badly, and the holder begins anew. */
+  /**
+   * Returns a slot. `went` matters with `start`: 'well' raises the holder's limit by one, 'badly'
+   * resets it.
+   */
   give(holder: string, went?: 'well' | 'badly'): void;
 }
 
 export interface FairSlotsOptions {
   readonly slotsMax: number;
-  /** What a holder may have, as a multiple of what is free: alone, it has `perFree / (perFree + 1)` of all. */
+  /**
+   * A holder's share as a multiple of the free slots: a single holder gets
+   * `perFree / (perFree + 1)` of all.
+   */
   readonly perFree: number;
-  /** What a holder may have before anything went well, and again after ten seconds with nothing. Default: as much as there is. */
+  /** A holder's limit at first, and again after ten seconds without a slot. Default: all slots. */
   readonly start?: number;
 }
 
-/** What was earned so long ago says nothing of now. */
+/** Milliseconds after which a limit that a resting holder has earned is forgotten. */
 const earnedForMs = 10_000;
-/** Holders remembered before those with nothing are swept. */
+/** Holders that are remembered; above this number holders at rest are deleted. */
 const holdersMax = 1000;
 
 interface Holder {
   held: number;
-  /** What it may have by how things went, however many are free. */
+  /** The limit that the holder has earned by its results. */
   earned: number;
-  /** When it had something last; `performance.now()`. */
+  /** When the holder last came to rest, by `performance.now()`. */
   lastAt: number;
   readonly waiting: (() => void)[];
 }
@@ -35,7 +44,7 @@ interface Holder {
 export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlotsOptions): FairSlots {
   let free = slotsMax;
   const holders = new Map<string, Holder>();
-  /** Those with somebody waiting, next first. */
+  /** Holders with waiting takes; the next one first. */
   const circle = new Set<string>();
 
   const mayTake = ({ held, earned }: Holder): boolean => free > 0 && held < perFree * free && held < earned;
@@ -51,7 +60,7 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
         holder.waiting.shift()?.();
         refused = 0;
       } else refused++;
-      // This runs with every slot that is given back: who is alone in the circle stays where it is.
+      // This code runs for every returned slot, so a holder that waits alone keeps its place.
       const isWaiting = holder !== undefined && holder.waiting.length > 0;
       if (isWaiting && circle.size === 1) continue;
       circle.delete(name);
@@ -97,12 +106,12 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
   };
 }
 
-/** One of whom somebody waits is not, even while it holds nothing. */
+/** A holder with a waiting take is not at rest, even while it holds no slot. */
 function isAtRest({ held, waiting }: Holder): boolean {
   return held === 0 && waiting.length === 0;
 }
 
-/** Does work while the holder has a slot. */
+/** Runs work while the holder has a slot. */
 export async function withSlot<Result>(slots: FairSlots, holder: string, work: () => Promise<Result>): Promise<Result> {
   await slots.take(holder);
   try {
@@ -113,8 +122,8 @@ export async function withSlot<Result>(slots: FairSlots, holder: string, work: (
 }
 
 /**
- * The same for a holder that waits at most so long for its slot, and else gets the error that `tooLate` makes. The work may give
- * the slot back before it is done.
+ * Does the same for a holder that waits at most `waitMs` for its slot, and otherwise throws the
+ * error of `tooLate`. The work may return the slot before it ends.
  */
 export async function withSlotWithin<Result>(
   slots: FairSlots,
@@ -125,7 +134,7 @@ export async function withSlotWithin<Result>(
 ): Promise<Result> {
   const taking = slots.take(holder);
   if (taking !== undefined && !(await comesWithin(taking, waitMs))) {
-    // The slot still comes, and is given back at once.
+    // The slot arrives later and is returned at once.
     void taking.then(() => slots.give(holder));
     throw tooLate();
   }

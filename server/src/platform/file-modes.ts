@@ -1,13 +1,16 @@
-// Files that hold secrets belong to one user: which of them others on this machine can read or write.
+// Finds files with secrets that other users of this machine can read or write.
 import { stat } from 'node:fs/promises';
 
 export interface OpenFile {
   readonly path: string;
-  /** Its permissions, such as `0644`. */
+  /** The file's permissions, such as `0644`. */
   readonly mode: string;
 }
 
-/** Those of `paths` that exist and give a group or everybody a right. Windows has no such bits: there nothing is found. */
+/**
+ * Selects the existing files of `paths` that give rights to a group or to everybody. Windows has no
+ * such bits, so the result is empty there.
+ */
 export async function listOpenFiles(paths: readonly string[]): Promise<OpenFile[]> {
   if (process.platform === 'win32') return [];
   const found = await Promise.all(

@@ -5,7 +5,7 @@ import { type Fragment, isDatabaseDown, openPool, type Tx, transaction } from '.
 
 const never = 600_000;
 
-/** A pool of one connection behind a gate, and a row that is to be counted up. */
+/** A pool of one connection behind a gate, and a row with a counter. */
 async function setUp() {
   const { sql: admin, url } = await createTestDatabase();
   await admin`CREATE TABLE counts (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0))`;
@@ -26,7 +26,7 @@ async function setUp() {
     gate,
     sql,
     countUp,
-    /** In one transaction: a note, and then, at its end, so much more. */
+    /** Runs one transaction: inserts a note and adds to the counter at its end. */
     count: (by: number, before?: () => void) =>
       transaction(sql, async (tx, _rollback, atEnd) => {
         await tx`INSERT INTO notes VALUES (${by})`;
@@ -54,7 +54,7 @@ describe('what a transaction says at its end', () => {
 
   it('is committed though the process never hears an answer to it', async () => {
     const { gate, count, counted, notes } = await setUp();
-    // From then on the connection knows the statements.
+    // From here on the connection knows the statements.
     await count(1);
     const counting = count(10, () => gate.freezeAnswers());
     while ((await counted()) !== 11);
@@ -86,7 +86,8 @@ describe('what a transaction says at its end', () => {
   it('is not sent again behind the commit where the server has no plan for it any more', async () => {
     const { admin, count, counted, notes } = await setUp();
     await count(1);
-    // What the statement returns is another type now: the server refuses its plan, and the driver would ask anew.
+    // The statement now returns another type: the server refuses its plan, and the driver would
+    // send it again.
     await admin`ALTER TABLE counts ADD COLUMN more int`;
     await expect(count(10)).rejects.toMatchObject({ code: '0A000' });
     expect(await counted()).toBe(1);
@@ -104,7 +105,7 @@ describe('what a transaction says at its end', () => {
     await gate.shut();
     expect(await counting).toBe(true);
     await gate.open();
-    // A new connection knows nothing yet.
+    // A new connection does not know the statements.
     expect(await count(5)).toBe(5);
     expect(await counted()).toBe(16);
   });

@@ -1,12 +1,13 @@
-// The last statements of a transaction, sent together with its COMMIT: nothing that they lock is held while this process is asked or
-// heard, so no other process waits for it, were it stopped at that very moment. Reaches into the driver as `driver-repairs.ts` does.
+// Sends the last statements of a transaction together with its COMMIT. The rows that they lock are
+// not held while this process sends or reads, so no other process waits for this one, even if it
+// were stopped at that moment. Uses the driver's internals, as `driver-repairs.ts` does.
 import type { Fragment, Tx } from './db.ts';
 import { type Holder, isStatement, type Statement } from './driver-repairs.ts';
 
 /**
- * Hands statements to the connection of a transaction without waiting for answers in between: in one turn of the event loop, which
- * the driver puts on the wire as one. What the driver asks about a statement that is new to the connection is asked before, when
- * nothing of them is locked yet.
+ * Passes statements to a transaction's connection in one turn of the event loop, without waiting
+ * for answers; the driver sends them in one write. A statement that is new to the connection is
+ * described before, while nothing is locked yet.
  */
 export async function handTogether(tx: Tx, holder: Holder, statements: readonly Fragment[]): Promise<void> {
   const described = holder.described ?? new Set();
@@ -16,18 +17,19 @@ export async function handTogether(tx: Tx, holder: Holder, statements: readonly 
     await tx(strings as TemplateStringsArray, ...(args as never[])).describe();
     described.add(textOf(statement));
   }
-  // A description is answered before the connection is free for more than one statement: this is answered after.
+  // The description is answered before the connection accepts more than one statement at a time;
+  // the answer to this statement comes after that.
   if (unknown.length > 0) await tx`SELECT 1`;
   for (const statement of statements) {
     neverSendAgain(statement as unknown as Statement);
-    // Whoever awaits the transaction hears of a refusal.
+    // The caller that awaits the transaction gets the refusal.
     statement.catch(() => undefined);
   }
 }
 
 /**
- * A statement whose plan the server has lost is sent again by the driver: behind the COMMIT, where it would stand alone and for good.
- * The driver asks first whether it has done so before.
+ * Keeps the driver from sending a statement again whose plan the server has lost. The statement
+ * would run after the COMMIT, alone and permanently. The driver reads `retried` first.
  */
 function neverSendAgain(statement: Statement): void {
   Object.defineProperty(statement, 'retried', {
@@ -38,7 +40,10 @@ function neverSendAgain(statement: Statement): void {
   });
 }
 
-/** What tells one statement of this process from another; of values, what the driver takes for their type. */
+/**
+ * Identifies a statement within this process; values are represented by the type that the driver
+ * derives from them.
+ */
 function textOf(statement: unknown): string {
   const { strings, args } = statement as Statement;
   return strings.map((part, index) => (index === 0 ? part : textOfValue(args[index - 1]) + part)).join('');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { hmacSha256, hmacsSha256 } from './hmac-sha256.ts';
 
 describe('HMAC-SHA256', () => {
-  // RFC 4231, sections 4.2, 4.3 and 4.4: those whose key fits a block.
+  // The cases of RFC 4231, sections 4.2, 4.3 and 4.4, whose key fits into a block.
   it.each([
     ['0b'.repeat(20), '4869205468657265', 'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7'],
     [

@@ -8,7 +8,7 @@ import { createLog } from './log.ts';
 type Caller = { readonly name: string };
 type Options = Partial<HttpServerOptions<Caller>>;
 
-/** Something that a handler waits for until the test lets it go on. */
+/** A hold on which a handler waits until the test releases it. */
 function createHold() {
   let release = (): void => undefined;
   let wake = (): void => undefined;
@@ -22,7 +22,7 @@ function createHold() {
       wake();
       return released;
     },
-    /** Resolves when so many wait. */
+    /** Resolves when this many handlers wait. */
     async has(count: number): Promise<void> {
       while (held < count) {
         await new Promise<void>((resolve) => {
@@ -43,7 +43,7 @@ function route(
   return { method, path, access, handle };
 }
 
-/** A server with routes of the test's own; callers are believed to be who they say. */
+/** A server with the test's own routes, which believes every caller. */
 async function serve(routes: readonly BoundRoute<Caller>[], options: Options = {}) {
   const lines: string[] = [];
   const server = createHttpServer<Caller>({
@@ -71,11 +71,11 @@ async function serve(routes: readonly BoundRoute<Caller>[], options: Options = {
 }
 
 describe('R-85 overload', () => {
-  // An app alone has two thirds: two requests of devices, four in all.
+  // A single app gets two thirds: two requests of devices, four in all.
   const doorLimits = { devices: 3, servers: 6 };
   const key = (app: string) => ({ authorization: app });
 
-  /** Routes that wait until the test lets them go on, and one for health. */
+  /** Routes that wait until the test releases them, and one for health. */
   async function serveHeld() {
     const hold = createHold();
     const wait = async () => ({ waited: await hold.wait() });
@@ -110,7 +110,7 @@ describe('R-85 overload', () => {
     for (const path of ['/v1/device', '/v1/receipt', '/v1/message']) {
       expect((await t.get(path, key('a'))).status).toBe(200);
     }
-    // A line when it began and one when it was over, however many were turned away.
+    // One line at the beginning and one at the end, however many requests were turned away.
     expect(t.logged().map(({ msg, turned_away: count }) => [msg, count])).toEqual([
       ['overloaded: turning requests away', undefined],
       ['no longer overloaded', 3],
@@ -221,7 +221,8 @@ describe('R-85 what is bounded', () => {
       connection.send(head + ' '.repeat(bytes - 1));
       return connection;
     };
-    // A refusal says that the former body was kept, without any wait: it stands until its last byte.
+    // A refusal proves, without any wait, that the former body is kept: it is held until its last
+    // byte.
     const first = await open('flood', 40);
     const second = await open('flood', 40);
     const refused = await Promise.race([first.answer(), second.answer()]);
@@ -351,7 +352,7 @@ describe("the client's address", () => {
     for (let i = 0; i < 3; i++) {
       expect((await t.get('/v1/who', forwarded)).body).toEqual({ address: '127.0.0.1' });
     }
-    // The operator is told once: it may be a proxy that was forgotten.
+    // The operator is told once, because the peer may be a proxy missing from the list.
     expect(t.logged()).toEqual([expect.objectContaining({ level: 40, peer: '127.0.0.1' })]);
   });
 

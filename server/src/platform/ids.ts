@@ -1,11 +1,11 @@
-// Identifiers: UUIDv7 inside, `<prefix>_` + 22 base62 characters outside (contract 1). Knows no table and no clock but
-// the one that stamps a new id.
+// Identifiers: UUIDv7 inside, `<prefix>_` and 22 base62 characters outside (contract 1). Depends on
+// no table, and on no clock except the one that stamps a new id.
 import { randomFillSync } from 'node:crypto';
 
-/** A UUID in canonical lower-case text, as the database driver gives and takes it. */
+/** A UUID in canonical lower-case text, as the database driver reads and writes it. */
 export type Uuid = string;
 
-/** Sorts before every id: where a walk over all of them begins. */
+/** Sorts before every id: the beginning of a walk over all of them. */
 export const nilUuid: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export const idPrefixes = ['msg', 'dev', 'usr', 'seg', 'app', 'key', 'whk', 'whe', 'req'] as const;
@@ -27,12 +27,15 @@ const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 const digitOfCharCode = new Int8Array(128).fill(-1);
 for (let digit = 0; digit < 62; digit++) digitOfCharCode[base62Alphabet.charCodeAt(digit)] = digit;
 
-// Random bytes are drawn in blocks: one call into the system's CSPRNG for 256 ids instead of one each.
+// Random bytes are drawn in blocks: one call of the system's CSPRNG for 256 ids.
 const entropy = Buffer.alloc(10 * 256);
 let entropyUsed = entropy.length;
 const minted = Buffer.alloc(16);
 
-/** Mints a UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits and no counter among them (R-47). */
+/**
+ * Mints a UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits without a
+ * counter (R-47).
+ */
 export function mintUuid(nowMs: number = Date.now()): Uuid {
   if (entropyUsed === entropy.length) {
     randomFillSync(entropy);
@@ -46,19 +49,19 @@ export function mintUuid(nowMs: number = Date.now()): Uuid {
   return uuidFromBytes(minted);
 }
 
-/** Whether a text has nothing but hexadecimal digits. */
+/** Returns whether a text contains only hexadecimal digits. */
 export function isHex(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (hexValue(text.charCodeAt(i)) === noDigit) return false;
   return true;
 }
 
-/** The smallest UUIDv7 of an instant: a bound for ranges of ids that sort by time. */
+/** The smallest UUIDv7 of an instant: a bound for ranges of ids, which sort by time. */
 export function uuidFloorOf(instant: Date): Uuid {
   const time = instant.getTime().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
 
-/** When a UUIDv7 was minted; milliseconds since the epoch. */
+/** The instant at which a UUIDv7 was minted, in milliseconds since the epoch. */
 export function mintedAtMs(uuid: Uuid): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
@@ -74,8 +77,8 @@ export function uuidToBytes(uuid: Uuid): Buffer {
 }
 
 /**
- * Writes the 16 bytes of a UUID in canonical form, of either case. Digit by digit: a text without its dashes would be made only to
- * be thrown away.
+ * Writes the 16 bytes of a UUID in canonical form, in either case. It reads digit by digit, because
+ * a text without dashes would be created only to be dropped.
  */
 export function writeUuid(uuid: Uuid, into: Uint8Array, at: number): void {
   let from = 0;
@@ -87,7 +90,8 @@ export function writeUuid(uuid: Uuid, into: Uint8Array, at: number): void {
 }
 
 export function uuidFromBytes(bytes: Uint8Array): Uuid {
-  // One flat text: put together of pieces, it would cost several objects wherever many ids are kept.
+  // Written as one flat text, because a text concatenated from pieces costs several objects where
+  // many ids are kept.
   let at = 0;
   for (let i = 0; i < 16; i++) {
     if (i === 4 || i === 6 || i === 8 || i === 10) at++;
@@ -107,11 +111,11 @@ export function base62Encode(bytes: Uint8Array, length: number): string {
   return text.toString('latin1');
 }
 
-// Fills `into` from `start` to its end. `limbs`, of 16 bits each, are used up.
+// Fills `into` from `start` to its end. `limbs`, of 16 bits each, are overwritten.
 function writeBase62(limbs: number[], into: Buffer, start: number): void {
   let first = 0;
   for (let at = into.length; at > start; ) {
-    // Five digits at a time: 62^5 × 2^16 stays far below 2^53, so plain numbers are exact.
+    // Five digits at a time: 62^5 × 2^16 is far below 2^53, so plain numbers are exact.
     while (limbs[first] === 0) first++;
     let remainder = 0;
     for (let i = first; i < limbs.length; i++) {
@@ -131,7 +135,10 @@ function writeBase62(limbs: number[], into: Buffer, start: number): void {
 const digitsAtOnce = 5;
 const powersOf62 = [1, 62, 62 ** 2, 62 ** 3, 62 ** 4, 62 ** digitsAtOnce];
 
-/** The inverse of `base62Encode`; undefined for a foreign character or a value that does not fit the bytes. */
+/**
+ * The inverse of `base62Encode`; undefined for a foreign character or a value that does not fit
+ * into the bytes.
+ */
 export function base62Decode(text: string, byteLength: number): Buffer | undefined {
   const limbs = new Array<number>(byteLength / 2).fill(0);
   for (let from = 0; from < text.length; from += digitsAtOnce) {
@@ -142,7 +149,7 @@ export function base62Decode(text: string, byteLength: number): Buffer | undefin
       if (digit < 0) return undefined;
       carry = carry * 62 + digit;
     }
-    // As in encoding: nothing here comes near 2^53.
+    // As in encoding, no value comes near 2^53.
     const power = powersOf62[to - from] ?? 0;
     for (let limb = limbs.length - 1; limb >= 0; limb--) {
       const value = (limbs[limb] ?? 0) * power + carry;
@@ -156,7 +163,7 @@ export function base62Decode(text: string, byteLength: number): Buffer | undefin
   return bytes;
 }
 
-// One each, used within a call and never across one.
+// Shared buffers, used only within a call.
 const publicId = Buffer.alloc(26);
 const limbsOfId: number[] = new Array(8).fill(0);
 
@@ -179,8 +186,8 @@ export function encodeId(prefix: IdPrefix, uuid: Uuid): string {
 }
 
 /**
- * The UUID behind a public id; undefined for anything malformed, which callers treat exactly like an unknown id.
- * Version bits are not checked (contract 1).
+ * The UUID of a public id; undefined for a malformed id, which callers treat exactly like an
+ * unknown one. Version bits are not checked (contract 1).
  */
 export function decodeId(prefix: IdPrefix, text: string): Uuid | undefined {
   if (text.length !== 26 || !text.startsWith(`${prefix}_`)) return undefined;

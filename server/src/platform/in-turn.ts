@@ -1,11 +1,15 @@
-// Periodic tasks of one process, one after another and never beside each other: together they take no more connections than one of
-// them. Their first turns are spread out, so that neither the tasks of a process nor the processes of a service begin all at once.
+// Runs the periodic tasks of one process one after another and never concurrently, so that together
+// they need no more connections than one of them. Their first turns are spread, so that neither the
+// tasks of a process nor the processes of a service begin at the same time.
 import type { Log } from './log.ts';
 
 export interface PeriodicTask {
   readonly what: string;
   readonly everyMs: number;
-  /** The first turn comes so long after the start, or up to as long again. Default: half of `everyMs`. */
+  /**
+   * Milliseconds after the start of the first turn, plus up to as much again at random. Default:
+   * half of `everyMs`.
+   */
   readonly firstAfterMs?: number;
   run(): Promise<unknown>;
 }
@@ -16,7 +20,10 @@ export interface InTurnDeps {
   readonly random: () => number;
 }
 
-/** Runs each task in its time. One that fails is logged and has its next turn; turns that a long one takes up are left out. */
+/**
+ * Runs each task at its interval. A failure is logged, and the task has its next turn. Turns that a
+ * long task delays past their time are skipped.
+ */
 export function runInTurn(tasks: readonly PeriodicTask[], { log, random }: InTurnDeps): { stop(): void } {
   const startedAt = performance.now();
   const planned = tasks.map((task) => {
@@ -35,7 +42,8 @@ export function runInTurn(tasks: readonly PeriodicTask[], { log, random }: InTur
     } catch (error) {
       log.warn({ err: error, task: due.task.what }, 'a periodic task failed');
     }
-    // At its own pace, which spreads it; what was missed is not caught up.
+    // The next turn keeps the task's own rhythm, which spreads the tasks; missed turns are not made
+    // up.
     const missed = Math.floor((performance.now() - due.dueAtMs) / due.task.everyMs);
     due.dueAtMs += (missed + 1) * due.task.everyMs;
     plan();

@@ -1,30 +1,39 @@
-// The one row that all processes of a service share: the keys of receipt tokens, and whose database this is.
+// The one row that all processes of a service share: the keys of receipt tokens, and the identity
+// of the database's server.
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Sql } from './db.ts';
 import { findStoredKeys, firstKeyPlace, openStoredKeys } from './receipt-keys.ts';
 import type { Seal } from './seal.ts';
 
 export interface Instance {
-  /** Newest first: all verify, and which one signs is a matter of time (`delivery/receipt-keys`). */
+  /**
+   * Newest first. All of them verify; the time decides which one signs (`delivery/receipt-keys`).
+   */
   readonly receiptKeys: readonly Buffer[];
 }
 
-/** Whether a service has run on this database: then its secrets are sealed with a master key that is out there. */
+/**
+ * Returns whether a service has run on this database, which means that its secrets are sealed with
+ * an existing master key.
+ */
 export async function isInstanceMade(sql: Sql): Promise<boolean> {
   const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('instance') IS NOT NULL AS exists`;
   return table?.exists === true && (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
 }
 
 /**
- * Throws `SealError` where a service has run on this database with another master key. Reads only what the first migration made:
- * it is asked before the others are applied.
+ * Throws `SealError` when a service has run on this database with another master key. Reads only
+ * columns of the first migration, because it runs before the others are applied.
  */
 export async function checkMasterKey(sql: Sql, seal: Seal): Promise<void> {
   const [row] = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
   for (const record of row?.receiptKeys ?? []) seal.checkKey(record);
 }
 
-/** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */
+/**
+ * Reads the row, and creates it at the very first start. Throws when the master key does not open
+ * its keys.
+ */
 export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
   const first = seal.seal(randomBytes(32), firstKeyPlace);
   await sql`
@@ -36,7 +45,10 @@ export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
   return { receiptKeys: openStoredKeys(seal, stored).map(({ bytes }) => bytes) };
 }
 
-/** The key of list cursors: derived, so that every process has it and nothing is stored. */
+/**
+ * The key of list cursors, derived from the master key so that every process has it and nothing is
+ * stored.
+ */
 export function cursorKeyOf(masterKey: Buffer): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-cursors', 32));
 }
@@ -46,12 +58,12 @@ export interface IgnoredForwarder {
   readonly at: Date;
 }
 
-/** Remembers who sent X-Forwarded-For without being a proxy that is trusted, for the doctor. */
+/** Stores which untrusted peer sent X-Forwarded-For, for the doctor. */
 export async function noteIgnoredForwarder(sql: Sql, peer: string): Promise<void> {
   await sql`UPDATE instance SET ignored_forwarder = ${peer}, ignored_forwarder_at = now() WHERE id = 1`;
 }
 
-/** Who was the last of those? */
+/** Finds the last of these peers. */
 export async function findIgnoredForwarder(sql: Sql): Promise<IgnoredForwarder | null> {
   const [row] = await sql<IgnoredForwarder[]>`
     SELECT ignored_forwarder AS peer, ignored_forwarder_at AS at FROM instance WHERE ignored_forwarder IS NOT NULL`;
@@ -62,7 +74,10 @@ export class UnsafeDatabaseError extends Error {
   override readonly name = 'UnsafeDatabaseError';
 }
 
-/** Refuses a server that may lose what it acknowledged, unless the operator insists (R-19). Returns warnings for the log. */
+/**
+ * Refuses a server that may lose acknowledged data, unless the operator insists (R-19). Returns
+ * warnings for the log.
+ */
 export async function checkDurability(sql: Sql, allowUnsafe: boolean): Promise<string[]> {
   const rows = await sql<{ name: string; setting: string }[]>`
     SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'server_version_num')`;

@@ -1,5 +1,5 @@
-// Instants as callers write them (contract 1): ISO-8601 in its extended form, always with an offset. What no calendar has,
-// such as the 30th of February, is no instant. Pure.
+// Instants as callers write them (contract 1): ISO-8601 in its extended form, always with an
+// offset. A date that no calendar has, such as the 30th of February, is invalid. Pure.
 import { z } from 'zod';
 import { issueOf } from './validate.ts';
 
@@ -10,16 +10,19 @@ const minuteMs = 60_000;
 const zero = '0'.charCodeAt(0);
 
 export interface Instant {
-  /** Milliseconds since the epoch; finer fractions are cut off. */
+  /** Milliseconds since the epoch; smaller fractions are cut off. */
   readonly ms: number;
   /** The offset as written, east of Greenwich. */
   readonly offsetMinutes: number;
 }
 
-/** Undefined for anything else: no offset, an impossible date or time, a year (as written) outside 2000 to 2100. */
+/**
+ * Returns undefined for any other text: no offset, an impossible date or time, or a year (as
+ * written) outside 2000 to 2100.
+ */
 export function parseInstant(text: string): Instant | undefined {
   if (!form.test(text)) return undefined;
-  // Every form begins alike; each field has its place.
+  // Every form begins in the same way, so each field has a fixed position.
   const year = digitsAt(text, 0, 4);
   const month = digitsAt(text, 5, 2);
   const day = digitsAt(text, 8, 2);
@@ -36,14 +39,14 @@ export function parseInstant(text: string): Instant | undefined {
   return { ms: wallMs - offsetMinutes * minuteMs, offsetMinutes };
 }
 
-// Digits are known to stand there.
+// The form guarantees digits at these positions.
 function digitsAt(text: string, from: number, count: number): number {
   let number = 0;
   for (let i = from; i < from + count; i++) number = number * 10 + text.charCodeAt(i) - zero;
   return number;
 }
 
-// Of a fraction, up to what ends it.
+// Reads a fraction up to the first other character.
 function millisecondAt(text: string, from: number): number {
   let ms = 0;
   let unit = 100;
@@ -62,7 +65,7 @@ function daysIn(year: number, month: number): number {
   return month === 2 && isLeap ? 29 : (dayCounts[month - 1] ?? 0);
 }
 
-// The end of an instant.
+// Reads the offset at the end of an instant.
 function parseOffset(text: string): number | undefined {
   if (text.endsWith('Z')) return 0;
   const at = text.length - 6;
@@ -73,7 +76,7 @@ function parseOffset(text: string): number | undefined {
   return text.charAt(at) === '-' ? 0 - size : size;
 }
 
-/** An instant as it could have been written: on the clock of its offset, to the millisecond. */
+/** Writes an instant on the clock of its offset, to the millisecond. */
 export function writeInstant({ ms, offsetMinutes }: Instant): string {
   const wall = new Date(ms + offsetMinutes * minuteMs).toISOString();
   if (offsetMinutes === 0) return wall;
@@ -83,10 +86,10 @@ export function writeInstant({ ms, offsetMinutes }: Instant): string {
   return wall.replace('Z', offset);
 }
 
-/** What an instant has to be, within a sentence. */
+/** The form of an instant, as part of a sentence. */
 export const instantForm = `an instant from ${yearMin} to ${yearMax} with an offset, such as 2026-12-01T09:00:00+01:00`;
 
-/** A field that holds an instant; else 400 `invalid_format`. */
+/** A field that contains an instant; otherwise 400 `invalid_format`. */
 export const instantField = z
   .string()
   .transform((text, context): Instant => {

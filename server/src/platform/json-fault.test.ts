@@ -38,7 +38,7 @@ it('finds a fault exactly where JSON.parse refuses', () => {
   );
 });
 
-/** With some characters taken out or put in. */
+/** A copy with some characters removed or inserted. */
 function damaged(text: string): fc.Arbitrary<string> {
   return fc
     .tuple(fc.nat(text.length), fc.nat(3), fc.constantFrom('', ',', '"', '}', ']', '\\', '0', 'e', ' '))

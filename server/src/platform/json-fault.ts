@@ -1,21 +1,22 @@
-// Where a text stops being JSON, for whoever wrote it: V8 tells a position for some texts and none for short ones. Only for text
-// that JSON.parse has refused and that is nested no deeper than a body may be.
+// Finds the place where a text stops being JSON, to tell its author: V8 names a position only for
+// some texts. Only for a text that JSON.parse has refused and that is nested no deeper than a body
+// may be.
 
 export interface JsonFault {
-  /** Both from 1; a column counts UTF-16 code units. */
+  /** Both count from 1; a column counts UTF-16 code units. */
   readonly line: number;
   readonly column: number;
-  /** The character that cannot stand there; null: the text ends too early. */
+  /** The unexpected character; null when the text ends too early. */
   readonly found: string | null;
 }
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** Behind a backslash. */
+/** The characters allowed after a backslash. */
 const escapes = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y;
 const space = /[ \t\n\r]*/y;
 const literals = ['true', 'false', 'null'];
 
-/** Thrown to leave the reading where the fault is. */
+/** Thrown to stop reading at the fault. */
 class Fault {
   readonly at: number;
   constructor(at: number) {
@@ -23,7 +24,7 @@ class Fault {
   }
 }
 
-/** Undefined where the text is JSON. */
+/** Returns undefined when the text is JSON. */
 export function findJsonFault(text: string): JsonFault | undefined {
   try {
     const end = skip(text, readValue(text, skip(text, 0)));
@@ -91,7 +92,7 @@ function skip(text: string, from: number): number {
   return match(space, text, from);
 }
 
-/** Where a sticky pattern ends that begins here; `from` where it does not fit. */
+/** The end of a sticky pattern's match at `from`; `from` itself when it does not match. */
 function match(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(text) ? pattern.lastIndex : from;

@@ -1,7 +1,11 @@
-// JSON by hand, for the few texts that are made for every push: byte for byte what JSON.stringify makes, in a third of its time. What
-// is put together here are members of objects, each with the comma before it.
+// JSON built by hand for the few texts that every push needs: byte for byte equal to
+// JSON.stringify, in a third of its time. The parts are members of objects, each with a leading
+// comma.
 
-/** Nothing that JSON escapes, and of surrogates none at all: whether one stands alone is left to JSON.stringify. */
+/**
+ * Texts without characters that JSON escapes and without surrogates. JSON.stringify handles all
+ * others, because it checks whether a surrogate is unpaired.
+ */
 const plain = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 /** A text in quotes. */
@@ -9,7 +13,7 @@ export function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** One member, with a name that needs no escapes; nothing where there is no value. Numbers are finite. */
+/** One member whose name needs no escapes; empty when there is no value. Numbers must be finite. */
 export function member(name: string, value: string | number | boolean | undefined): string {
   if (value === undefined) return '';
   return `,"${name}":${typeof value === 'string' ? quoted(value) : String(value)}`;
@@ -20,7 +24,7 @@ export function nested(name: string, members: string): string {
   return `,"${name}":{${members.slice(1)}}`;
 }
 
-/** The members of an object of any kind; those that are undefined are not there. */
+/** The members of any object; undefined ones are omitted. */
 export function membersOf(object: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify(object);
   return text === '{}' ? '' : `,${text.slice(1, -1)}`;

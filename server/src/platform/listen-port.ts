@@ -1,5 +1,5 @@
-// The port that the service listens on, looked at before anything is made for it; and, where it cannot be had, the sentence
-// that says who has it and what to do. Keeps nothing open.
+// Checks the port that the service listens on before anything is created. When it is not available,
+// a sentence says which program has it and what to do. Nothing stays open.
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,10 +10,10 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** A port that nobody holds is looked for among this many after the taken one. */
+/** Ports after the taken one among which a free one is searched. */
 const portsTried = 20;
 
-/** Rejects, with a sentence for the operator, where nothing can listen at this address. */
+/** Rejects, with a sentence for the operator, when nothing can listen at this address. */
 export async function checkListenAddress(address: ListenAddress): Promise<void> {
   try {
     await tryToListen(address);
@@ -22,7 +22,7 @@ export async function checkListenAddress(address: ListenAddress): Promise<void> 
   }
 }
 
-/** The sentence for what `listen` was refused with; any other error is returned as it is. */
+/** Returns the sentence for an error of `listen`; any other error is returned unchanged. */
 export async function explainListenError(error: unknown, { host, port }: ListenAddress): Promise<unknown> {
   const { code } = error as { code?: string };
   if (code === 'EADDRINUSE') {
@@ -61,14 +61,15 @@ async function findFreePort(host: string, taken: number): Promise<number> {
 }
 
 /**
- * The program that listens on a port, in words. Linux alone tells, and of other users' programs only root: undefined where
- * nobody can be named.
+ * Describes the program that listens on a port. Only Linux tells, and only root learns about other
+ * users' programs; otherwise undefined.
  */
 async function findHolder(port: number): Promise<string | undefined> {
   const inodes = new Set<string>();
   for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
     for (const line of (await readFile(table, 'utf8')).split('\n').slice(1)) {
-      // proc(5): number, local address, remote address, state (0A listens), …, and the socket's inode as the tenth.
+      // proc(5): number, local address, remote address, state (0A listens), …, and the socket's
+      // inode as the tenth field.
       const [, local = '', , state, ...rest] = line.trim().split(/\s+/);
       if (state === '0A' && Number.parseInt(local.split(':')[1] ?? '', 16) === port) inodes.add(rest[5] ?? '');
     }

@@ -54,7 +54,7 @@ it('R-06 hears again after its connection was killed, and says that something ma
   const { ear, gap, greet, kill } = await setUp();
   await kill();
   await gap.until('gap');
-  // One channel may hear again before the other: a greeting in between is what the gap was said for.
+  // One channel may hear again before the other; the gap covers a greeting in between.
   const greeting = setInterval(() => void greet('again').catch(() => undefined), 20);
   await ear.until('again');
   clearInterval(greeting);
@@ -69,7 +69,7 @@ it('R-06 hears again after it could not connect for a while: its own heartbeat t
   await kill();
   await gap.until('gap');
   await admin.unsafe(`ALTER DATABASE ${row?.name} ALLOW_CONNECTIONS true`);
-  // Nobody waits for a certain turn of the heartbeat: the greeting is repeated until it is heard.
+  // The greeting is repeated until it is heard, because the next heartbeat has no known time.
   const greeting = setInterval(() => void greet('late').catch(() => undefined), 20);
   await ear.until('late');
   clearInterval(greeting);

@@ -1,5 +1,6 @@
-// Hears NOTIFY on a connection of its own, and notices when it has gone deaf: a half-open connection looks alive, so where nothing
-// is heard a heartbeat is sent through another one and must come back. What it carries only saves latency.
+// Listens for NOTIFY on its own connection, and notices when that connection has gone deaf. A
+// half-open connection looks alive, so in silence a heartbeat is sent through another connection
+// and must arrive. Notifications only save latency.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from './db.ts';
 import { mintUuid } from './ids.ts';
@@ -7,13 +8,13 @@ import type { Log } from './log.ts';
 import { isServerFull } from './pool-line.ts';
 
 export interface ListenerOptions {
-  /** Opens the connection to listen on; called again after a loss. */
+  /** Opens the connection that listens; called again after a loss. */
   readonly open: () => Sql;
-  /** Another pool, which the heartbeats go through. */
+  /** Another pool, which sends the heartbeats. */
   readonly sql: Sql;
-  /** NOTIFY channel → what to do with its payload. */
+  /** NOTIFY channel → function that takes its payload. */
   readonly hear: Readonly<Record<string, (payload: string) => void>>;
-  /** Something may have been missed: everybody looks for themselves. */
+  /** Called when notifications may have been missed, so that every listener looks for itself. */
   readonly onGap: () => void;
   readonly log: Log;
   readonly heartbeatEveryMs?: number;
@@ -25,7 +26,7 @@ export interface Listener {
 
 const heartbeatChannel = 'carillon_heartbeat';
 
-/** A server without a free connection is asked again, as by the pools. */
+/** Milliseconds after which a server without a free connection is asked again, as the pools do. */
 const fullAgainMs = 250;
 const fullTriesMax = 20;
 
@@ -45,7 +46,8 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       onPayload(payload);
     };
     await connection.listen(channel, hearPayload, () => {
-      // The driver listens again by itself, once, after a connection that closed: what was said meanwhile is lost.
+      // The driver listens again by itself, once, after a closed connection. Notifications in
+      // between are lost.
       if (!isFirst) onGap();
       isFirst = false;
     });
@@ -91,7 +93,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   };
 
   const beat = async (): Promise<void> => {
-    // Somebody else's word is as good as a heartbeat.
+    // Any notification is as good as a heartbeat.
     const isHearing = hasHeard;
     hasHeard = false;
     if (isHearing) {

@@ -1,16 +1,17 @@
-// The clock on the wall of a time zone. Pure: what a zone is and when it changes is the runtime's to know.
+// The local clock of a time zone. Pure: the runtime knows the zones and their changes.
 
 const hourMs = 3_600_000;
-/** No zone's clock is further than this from UTC, and none changes twice within twice that time. */
+/** Milliseconds. No zone is further from UTC, and none changes twice within twice this time. */
 const offsetMsMost = 16 * hourMs;
 
-/** A time on the wall is written as the milliseconds that it would be at UTC. */
+/** A local time is written as the milliseconds that the same time would be in UTC. */
 export interface LocalClock {
-  /** What the clocks show at an instant. */
+  /** The local time at an instant. */
   wallMs(ms: number): number;
   /**
-   * When the clocks show a time, or the next one that they do show: the first instant at which they stand there or beyond. So of a
-   * time that a zone skips it is the first after the gap, and of one that it has twice the first of the two.
+   * The instant of a local time: the first one at which the clocks show that time or a later one.
+   * For a time that the zone skips it is the first instant after the gap, and for a time that
+   * occurs twice the first of the two.
    */
   instantMs(wallMs: number): number;
 }
@@ -27,7 +28,7 @@ export function createLocalClock(zone: string): LocalClock {
       const after = offsetMsAt(afterMs);
       const asBefore = wallMs - before;
       if (before === after) return asBefore;
-      // The clocks change in between, once: to the second, when?
+      // The clocks change once in between. The search finds the change to the second.
       while (afterMs - beforeMs > 1000) {
         const middleMs = Math.floor((beforeMs + afterMs) / 2000) * 1000;
         if (offsetMsAt(middleMs) === before) beforeMs = middleMs;
@@ -39,7 +40,7 @@ export function createLocalClock(zone: string): LocalClock {
   };
 }
 
-/** How far a zone's clocks are ahead of UTC at an instant. */
+/** Returns a function for the difference between a zone's local time and UTC at an instant. */
 function offsetsOf(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,

@@ -1,6 +1,6 @@
-// Logging: pino JSON on a pipe, readable lines on a terminal, always on standard error, so that standard output stays
-// the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line (R-81). Ids stand in it as callers know
-// them.
+// Logging: pino's JSON on a pipe, readable lines on a terminal. Always to standard error, because
+// standard output belongs to the banner and the command line. CR, LF and ESC in a field stay inside
+// one JSON line (R-81). Ids appear in the form that callers know.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { isTypesQuestion } from './driver-repairs.ts';
 import { encodeId, type IdPrefix } from './ids.ts';
@@ -8,8 +8,9 @@ import { encodeId, type IdPrefix } from './ids.ts';
 export type Log = Logger;
 
 /**
- * Headers and fields that may carry a secret print as `[redacted]`, at the top of a line or one level down. So does what a
- * database error quotes of the row it is about: tokens and property values stand in it (R-80).
+ * Headers and fields that may contain a secret appear as `[redacted]`, at the top of a line or one
+ * level below. So do the parts of a database error that quote the row, because rows contain tokens
+ * and property values (R-80).
  */
 const redactedPaths = [
   '*.authorization',
@@ -24,7 +25,7 @@ const redactedPaths = [
   'err.where',
 ];
 
-/** Of the fields that have an id which the API shows, too. A batch has none: it is only known in here. */
+/** Fields whose ids the API shows too. A batch has no public id. */
 const prefixOfField: Readonly<Record<string, IdPrefix>> = {
   app_id: 'app',
   message_id: 'msg',
@@ -35,7 +36,7 @@ const prefixOfField: Readonly<Record<string, IdPrefix>> = {
 
 const uuidLength = 36;
 
-/** Called for lines that are written, so a call hands in the id as it has it. */
+/** Runs only for lines that are written, so callers pass ids unchanged. */
 const serializers = Object.fromEntries(
   Object.entries(prefixOfField).map(([field, prefix]) => [
     field,
@@ -57,14 +58,17 @@ export function createLog(level: string, role: string, destination?: Destination
   return pino(options, pino.destination({ dest: 2, sync: true }));
 }
 
-/** What nobody foresaw is logged and ends the process, which is started anew: nobody knows what state it is in (R-87). */
+/**
+ * Logs an unforeseen error and ends the process, because its state is unknown; the supervisor
+ * starts it again (R-87).
+ */
 export function dieOfTheUnforeseen(log: Log): void {
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'uncaught exception');
     process.exit(1);
   });
   process.on('unhandledRejection', (error) => {
-    // Foreseen, though nobody can be told.
+    // This rejection is foreseen, but no caller holds its promise.
     if (isTypesQuestion(error)) return log.warn({ err: error }, 'a connection was lost as it began');
     log.fatal({ err: error }, 'unhandled rejection');
     process.exit(1);

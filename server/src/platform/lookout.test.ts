@@ -9,7 +9,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, everyMs));
 }
 
-/** Lookouts of several processes; what one tells, those that hear anything hear. */
+/** Lookouts of several processes. The words of each reach all that hear. */
 async function setUp() {
   const { sql } = await createTestDatabase();
   const all: { readonly lookout: Lookout<number>; readonly hears: boolean }[] = [];
@@ -39,7 +39,7 @@ describe('an outage of the database', () => {
     const { sql } = await createTestDatabase();
     const lines: string[] = [];
     const log = createLog('silent', 'test');
-    // pino hands a line its fields first, where it has any.
+    // A log call has the fields first, if there are any, and the text last.
     log.warn = (...words: unknown[]) => void lines.push(String(words.at(-1)));
     let looks = 0;
     const look = async (): Promise<number> => {
@@ -95,7 +95,7 @@ describe('R-99 of several processes', () => {
     const deaf = t.open({ hears: false });
     await until(() => deaf.dues.length > 10);
     expect(deaf.lookout.isElected).toBe(false);
-    // Each look's own answer, and nothing from another process.
+    // The results of its own looks, and nothing from another process.
     expect(deaf.dues).toEqual(deaf.dues.map((_due, index) => index + 1));
   });
 

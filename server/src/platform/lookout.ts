@@ -1,6 +1,7 @@
-// One process of all looks each second for what falls due, and tells the others (R-99). They look every ten seconds while they hear
-// it, and every second while they do not: when it is gone, or when this process is deaf. The place is a lease in the database; two
-// that both believe to have it for a moment only look twice.
+// One elected process looks each second for what falls due, and tells the others (R-99). The others
+// look every ten seconds while they hear it. They look every second when they do not, because it is
+// gone or they are deaf. The election is a lease in the database; when two processes believe to be
+// elected for a moment, they only look twice.
 import type { Sql } from './db.ts';
 import { mintUuid, type Uuid } from './ids.ts';
 import type { Log } from './log.ts';
@@ -8,38 +9,41 @@ import type { Log } from './log.ts';
 export interface LookoutOptions<Due> {
   readonly sql: Sql;
   readonly log: Log;
-  /** What is due, over all apps. */
+  /** Finds everything that is due, over all apps. */
   readonly look: () => Promise<Due>;
-  /** Hands a word to the others; `hear` is given it there. */
+  /** Sends a word to the other processes, where `hear` gets it. */
   readonly tell: (word: string) => void;
   readonly everyMs?: number;
 }
 
 export interface Lookout<Due> {
-  /** This process looks for all. */
+  /** True when this process is elected. */
   readonly isElected: boolean;
-  /** When it last did what it had to, by `performance.now()`: a look that hangs shows here. */
+  /** When it last did its work, by `performance.now()`. A look that hangs shows here. */
   readonly lastLookedAt: number;
-  /** From now on this process may be the one that looks for all. */
+  /** Allows that this process is elected from now on. */
   stand(): void;
-  /** What is due is handed over each time it was looked for, here or elsewhere. */
+  /** Adds a listener for everything that is due, after each look of this or another process. */
   onDue(listener: (due: Due) => void): void;
-  /** A word of another process, or of this one. */
+  /** Takes a word of another process, or of this one. */
   hear(word: string): void;
-  /** Lets another have the place. */
+  /** Gives the place to another process. */
   stop(): Promise<void>;
 }
 
 interface Word<Due> {
   readonly from: Uuid;
-  /** Null: this process stops. */
+  /** Null when this process stops. */
   readonly due: Due | null;
 }
 
-/** Renewed each second, so that a late renewal loses nothing. */
+/** Renewed each second, so that one late renewal does not lose the lease. */
 const leaseSeconds = 3;
 const everyMsUsual = 1000;
-/** Words come each second; so much later they are missed. */
+/**
+ * Milliseconds without a word after which the elected process counts as gone; words come each
+ * second.
+ */
 const silentMs = 2000;
 const restMs = 10_000;
 
@@ -64,7 +68,7 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       const stands = mayStand && (isElected || !isHeard);
       if (!stands && isHeard && nowMs - dueKnownAt < restMs) return;
       dueKnownAt = nowMs;
-      // Before the place is asked for: a look tells its owner that the database is away.
+      // Before the election: a failing look tells its owner that the database is away.
       const due = await look();
       if (!isAnswered) log.warn('the database answers again');
       isAnswered = true;
@@ -77,7 +81,7 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       for (const listener of listeners) listener(due);
     } catch (error) {
       isElected = false;
-      // Once an outage: an operator who reads the log of a service that answers 503 finds why.
+      // One line in each outage, so that the log of a service that answers 503 says why.
       if (isAnswered && !isStopped) log.warn({ err: error }, 'the database does not answer; asking each second');
       isAnswered = false;
     }
@@ -92,7 +96,8 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
 
   const timer = setInterval(next, everyMs);
   timer.unref();
-  // Whoever has opened it has something to wire first.
+  // The first look comes after this turn of the event loop, because the caller connects its
+  // listeners first.
   setImmediate(next);
   return {
     get isElected() {
@@ -122,7 +127,7 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       await turn;
       if (!isElected) return;
       isElected = false;
-      // Where this fails, the lease runs out.
+      // When this fails, the lease expires.
       await sql`DELETE FROM lookouts WHERE holder = ${id}`.then(
         () => say(null),
         () => undefined,
@@ -131,7 +136,10 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
   };
 }
 
-/** Takes the place where it is free, or keeps it. By the server's clock, whatever clock the service's decisions use. */
+/**
+ * Takes the place when it is free, or keeps it. Uses the server's clock, independent of the
+ * service's own clock.
+ */
 async function holdLookout(sql: Sql, holder: Uuid, seconds: number): Promise<boolean> {
   const until = sql`now() + ${seconds}::float8 * interval '1 second'`;
   const rows = await sql`

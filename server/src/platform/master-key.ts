@@ -1,5 +1,6 @@
-// Where the master key comes from: MASTER_KEY, or with the embedded database a key generated once into the data directory.
-// Without one the service refuses to start; it never falls back to plain text (R-45).
+// The source of the master key: MASTER_KEY, or with the embedded database a key that was generated
+// once in the data directory. Without a key the service refuses to start and never stores plain
+// text (R-45).
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +19,7 @@ export interface MasterKeySettings {
   readonly databaseUrl: string | null;
 }
 
-/** Looks at what the settings say of the key, before a database is asked or made. Throws `SealError`. */
+/** Checks the settings of the key, before a database is asked or created. Throws `SealError`. */
 export function checkMasterKeySettings({ masterKey, masterKeyPrevious, databaseUrl }: MasterKeySettings): void {
   if (masterKeyPrevious !== null) parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
   if (masterKey !== null) parseMasterKey(masterKey, 'MASTER_KEY');
@@ -30,8 +31,8 @@ export function checkMasterKeySettings({ masterKey, masterKeyPrevious, databaseU
 }
 
 /**
- * `isSealed`: secrets are stored already, so that a key which is not there was lost, and a new one would open nothing.
- * Throws `SealError`, in words for an operator.
+ * Loads the keys. `isSealed`: secrets are stored already, so a missing key was lost and a new one
+ * would open nothing. Throws `SealError` with a sentence for an operator.
  */
 export async function loadMasterKey(settings: MasterKeySettings, isSealed = false): Promise<MasterKeys> {
   checkMasterKeySettings(settings);
@@ -41,7 +42,10 @@ export async function loadMasterKey(settings: MasterKeySettings, isSealed = fals
   return { key: await readOrGenerate(settings.dataDir, isSealed), previous };
 }
 
-/** The keys that are at hand, of which there may be none: for a restore, which makes no key. Throws `SealError` for one that is no key. */
+/**
+ * Finds the available keys, possibly none, for a restore, which creates no key. Throws `SealError`
+ * for an invalid key.
+ */
 export async function findMasterKeys(settings: MasterKeySettings): Promise<Buffer[]> {
   const { masterKey, masterKeyPrevious, dataDir } = settings;
   const path = join(dataDir, 'master.key');
@@ -67,8 +71,8 @@ async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffe
     );
   }
   await mkdir(dataDir, { recursive: true });
-  // Written whole under another name, then linked: a process that dies here leaves no half key, and of two that start at
-  // once one wins and both read its key.
+  // The key is written completely under another name and then linked. A process that dies here
+  // leaves no partial key, and when two start at once, one wins and both read its key.
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   try {

@@ -1,5 +1,5 @@
-// `/metrics` on a port of its own, where nothing else is served. It asks nobody for a key unless one is set: the port is the
-// operator's to keep closed.
+// Serves `/metrics` on a port of its own, and nothing else. No key is needed unless one is
+// configured, because the operator restricts access to the port.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,13 +14,13 @@ export interface MetricsServer {
 export interface MetricsServerOptions {
   readonly host: string;
   readonly port: number;
-  /** Null: whoever reaches the port may read. */
+  /** Null: everybody who reaches the port may read. */
   readonly token: string | null;
-  /** The text of the moment. */
+  /** Returns the present text. */
   read(): Promise<string>;
 }
 
-/** Rejects when it cannot listen there. */
+/** Rejects when it cannot listen on the port. */
 export async function startMetricsServer({ host, port, token, read }: MetricsServerOptions): Promise<MetricsServer> {
   const server: Server = createServer({ requestTimeout: 10_000 }, (request, response) => {
     const answer = (status: number, body: string, headers: Record<string, string> = {}) =>

@@ -1,5 +1,6 @@
-// Counters, gauges and histograms of a process, added up over processes, and the text that Prometheus reads. Knows no metric by
-// name; never holds more series of a family than it was told. Pure but for what it counts.
+// Counters, gauges and histograms of a process, their sums over processes, and the text that
+// Prometheus reads. Names no metric, and never holds more series of a family than `seriesMax`. Pure
+// except for the counts.
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 
@@ -8,21 +9,27 @@ interface FamilyOptions {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** The series that have rested longest are forgotten beyond it, and begin at nothing when they come again. */
+  /**
+   * The number of series at most. The series unused for the longest time are dropped, and restart
+   * at zero when they are used again.
+   */
   readonly seriesMax?: number;
 }
 
-/** What a family holds, as it goes from process to process. */
+/** A family's values, in the form in which processes exchange them. */
 export interface FamilySnapshot {
   readonly name: string;
   readonly help: string;
   readonly kind: Kind;
   readonly labels: readonly string[];
-  /** Of a histogram: upper bounds, ascending. */
+  /** The upper bounds of a histogram, ascending. */
   readonly bounds: readonly number[];
   readonly series: readonly {
     readonly labels: readonly string[];
-    /** One number; of a histogram the counts up to each bound, then beyond the last, then the sum. */
+    /**
+     * One number. For a histogram: the counts of each bucket, the count above the last bound, then
+     * the sum.
+     */
     readonly values: readonly number[];
   }[];
 }
@@ -30,11 +37,11 @@ export interface FamilySnapshot {
 type Add = (labels: readonly string[], value?: number) => void;
 
 export interface Metrics {
-  /** What it returns adds to the series of these labels, one where nothing else is said. */
+  /** Returns a function that adds to the series of these labels; one, when no value is given. */
   counter(options: FamilyOptions): Add;
-  /** What it returns sets the series of these labels. */
+  /** Returns a function that sets the series of these labels. */
   gauge(options: FamilyOptions): (labels: readonly string[], value: number) => void;
-  /** What it returns puts a value in its bucket. */
+  /** Returns a function that counts a value in its bucket. */
   histogram(
     options: FamilyOptions & { readonly bounds: readonly number[] },
   ): (labels: readonly string[], value: number) => void;
@@ -45,7 +52,7 @@ class Family {
   readonly #kind: Kind;
   readonly #options: FamilyOptions;
   readonly bounds: readonly number[];
-  // The order of insertion is that of use: the first has rested longest.
+  // The order of insertion is the order of use: the first one was unused for the longest time.
   readonly #series = new Map<string, { readonly labels: readonly string[]; readonly values: number[] }>();
 
   constructor(kind: Kind, options: FamilyOptions, bounds: readonly number[]) {
@@ -114,7 +121,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Families of several processes as one: what has the same name and the same labels is added up. */
+/** Adds up the families of several processes: series with the same name and labels are summed. */
 export function mergeSnapshots(snapshots: readonly (readonly FamilySnapshot[])[]): FamilySnapshot[] {
   const merged = new Map<string, { family: FamilySnapshot; series: Map<string, FamilySnapshot['series'][number]> }>();
   for (const family of snapshots.flat()) {
@@ -129,7 +136,7 @@ export function mergeSnapshots(snapshots: readonly (readonly FamilySnapshot[])[]
   return [...merged.values()].map(({ family, series }) => ({ ...family, series: [...series.values()] }));
 }
 
-/** What remains of a process that has ended: all it counted, and nothing that it was. */
+/** The metrics that remain of a process that has ended: its counts, without its gauges. */
 export function countersOf(snapshot: readonly FamilySnapshot[]): FamilySnapshot[] {
   return snapshot.filter(({ kind }) => kind !== 'gauge');
 }

@@ -1,5 +1,5 @@
-// Brings the schema up to date: numbered SQL files, forward only, one transaction each, under one advisory lock (R-93).
-// A released file is never edited: its checksum is kept and compared.
+// Applies migrations: numbered SQL files, forward only, one transaction each, under one advisory
+// lock (R-93). A released file is never edited: its checksum is stored and compared.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { failpoint } from './failpoint.ts';
 
 const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const advisoryLock = 4_271_960_118;
 
 interface Migration {
@@ -17,9 +17,10 @@ interface Migration {
   readonly text: string;
   readonly checksum: string;
   /**
-   * A header line `-- no transaction` opts out, for what PostgreSQL refuses inside one (CREATE INDEX CONCURRENTLY). Such a file holds
-   * one statement, since several sent together are a transaction again, and one that does no harm when it is repeated: a process
-   * that ends in the middle leaves it undone.
+   * The header line `-- no transaction` sets it to false, for statements that PostgreSQL refuses in
+   * a transaction (CREATE INDEX CONCURRENTLY). Such a file contains one statement, because several
+   * sent together form a transaction again. The statement must be repeatable: a process that ends
+   * in the middle leaves it unfinished.
    */
   readonly inTransaction: boolean;
 }
@@ -40,7 +41,10 @@ export async function listMigrations(dir: string = migrationsDir): Promise<Migra
   );
 }
 
-/** Applies what is missing and returns its names. Several processes may call it at once: one works, the others wait and find it done. */
+/**
+ * Applies the missing migrations and returns their names. Several processes may call it at once:
+ * one works, and the others wait and find it done.
+ */
 export async function migrate(sql: Sql, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await listMigrations());
   const connection = await sql.reserve();
@@ -68,7 +72,7 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
     }
     return done;
   } finally {
-    // The lock belongs to the session: give it back before the connection goes back to the pool.
+    // The lock belongs to the session, so it is released before the connection returns to the pool.
     await connection`SELECT pg_advisory_unlock_all()`.catch(() => undefined);
     await connection`RESET lock_timeout`.catch(() => undefined);
     connection.release();
@@ -77,8 +81,8 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
 
 const turnEveryMs = 200;
 
-// Asked again and again instead of waited for: who waits in a statement holds a snapshot, and an index that is built concurrently
-// waits for every snapshot, so that the two would wait for each other.
+// The lock is polled. A process that waits inside a statement holds a snapshot, and CREATE INDEX
+// CONCURRENTLY waits for every snapshot, so the two would wait for each other.
 async function takeTurn(connection: Connection): Promise<void> {
   for (;;) {
     const [row] = await connection<{ isMine: boolean }[]>`SELECT pg_try_advisory_lock(${advisoryLock}) AS is_mine`;
@@ -87,7 +91,7 @@ async function takeTurn(connection: Connection): Promise<void> {
   }
 }
 
-/** The names of migrations that have not been applied. */
+/** Lists the names of migrations that have not been applied. */
 export async function missingMigrations(sql: Sql): Promise<string[]> {
   const wanted = await listMigrations();
   const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
@@ -104,7 +108,8 @@ async function apply(connection: Connection, migration: Migration): Promise<void
     try {
       if (migration.inTransaction) {
         await connection`BEGIN`;
-        // The ledger row first: were the advisory lock ever lost, a concurrent run would clash here and not half-way through.
+        // The ledger row comes first: if the advisory lock were lost, a concurrent run would
+        // conflict here and not half-way.
         await note(connection, migration);
         await failpoint('migrate.mid');
         await connection.unsafe(migration.text).simple();
@@ -118,7 +123,8 @@ async function apply(connection: Connection, migration: Migration): Promise<void
       return;
     } catch (error) {
       if (migration.inTransaction) await connection`ROLLBACK`.catch(() => undefined);
-      // A busy table held its lock for longer than lock_timeout: stand back so that its traffic goes on, then try again.
+      // A busy table held its lock for longer than lock_timeout. Wait so that its traffic
+      // continues, then try again.
       const isLockTimeout = (error as { code?: string }).code === '55P03';
       if (!isLockTimeout || attempt === 20) throw error;
       await new Promise((resolve) => setTimeout(resolve, 250 * attempt));
@@ -126,7 +132,8 @@ async function apply(connection: Connection, migration: Migration): Promise<void
   }
 }
 
-// An index that a killed process left half built is there and serves nobody: IF NOT EXISTS would keep it for good.
+// An index that a killed process left half-built exists but serves no query; IF NOT EXISTS would
+// keep it forever.
 async function dropBrokenIndex(connection: Connection, { text }: Migration): Promise<void> {
   const [, index] = /INDEX CONCURRENTLY IF NOT EXISTS ([a-z0-9_]+)/.exec(text) ?? [];
   if (index === undefined) return;

@@ -7,7 +7,7 @@ interface Asked {
   fail(): void;
 }
 
-// Time is the test's: it passes by `pass` alone.
+// Only `pass` moves the time.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 });
@@ -34,7 +34,7 @@ function rig(places: Partial<NameLookupsOptions> = {}) {
   );
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
   const t = {
-    /** From now on names have another address. */
+    /** Gives names another address from now on. */
     move() {
       addresses = [{ address: newAddress, family: 4 }];
     },
@@ -118,7 +118,7 @@ describe('R-27 names that are never resolved', () => {
     await t.ask('late.example');
     await t.end('never.example', 'fail');
     expect(await hanging.answer).toBe('Error');
-    // The place went to who still waits, and then is free again.
+    // The place went to the waiting name, and then is free again.
     expect(t.begun()).toEqual(['late.example']);
     await t.end('late.example');
     await t.ask('next.example');
@@ -161,7 +161,7 @@ describe('the last good answer of a name', () => {
     const failed = await t.ask('known.example');
     await t.end('known.example', 'fail');
     expect(await failed.answer).toBe('found');
-    // Now it waits for a place behind one that hangs.
+    // Now it waits for a place while another lookup hangs.
     await t.makeSlow('slow.example', 3_000);
     await t.ask('slow.example');
     const waiting = await t.ask('known.example');

@@ -1,6 +1,7 @@
-// Lookups of names by the system, so that names which are never resolved stand in nobody's way: the system answers each on a thread,
-// there are few, and nothing takes one back from a name that hangs. Every caller asks again, and the guard judges each answer. The
-// last good answer serves only where the system fails or takes long.
+// Shares the system's name lookups, so that names that never resolve do not delay others. The
+// system answers each lookup on a thread, there are few threads, and a hanging lookup cannot be
+// cancelled. Every caller causes a new lookup, and the guard checks each answer. The last good
+// answer is used only when the system fails or takes long.
 
 interface Address {
   readonly address: string;
@@ -9,23 +10,35 @@ interface Address {
 type Addresses = readonly Address[];
 type Lookup = (host: string) => Promise<Addresses>;
 
-/** How many lookups of each kind may be under way. Together no more than there are threads: then no kind takes another's. */
+/**
+ * The concurrent lookups of each kind. Together they are no more than the threads, so that no kind
+ * takes another's.
+ */
 export interface NameLookupsOptions {
-  /** Names of the services that every push of a channel goes to. They are few, and nobody can add one. */
+  /**
+   * Names of the services to which every push of a channel goes. There are few, and nobody can add
+   * one.
+   */
   readonly isProvider: (host: string) => boolean;
   readonly providersMax: number;
-  /** Names under a push service's domain, as long as they were never answered. Anybody may register a device with an invented one. */
+  /**
+   * Names under a push service's domain that were never answered. Anybody may register a device
+   * with an invented one.
+   */
   readonly isOfProvider: (host: string) => boolean;
   readonly ofProvidersMax: number;
   /** Names that were answered quickly the last time. */
   readonly knownMax: number;
-  /** All other names that were never asked for. */
+  /** All other names that were never looked up. */
   readonly freshMax: number;
   /** Names that took long or failed the last time. */
   readonly slowMax: number;
 }
 
-/** A lookup that was not begun, as others held all places of its kind: it says nothing about the name. */
+/**
+ * A lookup that did not begin, because others held all places of its kind. It says nothing about
+ * the name.
+ */
 export class LookupNotBegunError extends Error {
   override readonly name = 'LookupNotBegunError';
   readonly code = 'EAI_AGAIN';
@@ -36,18 +49,28 @@ export class LookupNotBegunError extends Error {
 }
 
 const quickMs = 1_000;
-/** Leaves a request that has five seconds in all time enough for the lookup itself and what follows. */
+/**
+ * Milliseconds. A request with five seconds in all keeps enough time for the lookup itself and the
+ * rest.
+ */
 const waitMsMax = 2_000;
-/** A lookup that takes longer is overtaken by the last good answer (RFC 8767, section 5, advises 1.8 s). */
+/** Milliseconds after which the last good answer is used (RFC 8767, section 5, advises 1.8 s). */
 const overtakenMs = 1_800;
-/** The last good answer serves for so long: an outage of a resolver costs no push and no webhook attempt. A guess. */
+/**
+ * Milliseconds for which the last good answer may be used, so that an outage of a resolver costs no
+ * push and no webhook attempt. A guess.
+ */
 const goodForMs = 600_000;
 const rememberedMax = 10_000;
 
-/** The same lookup: one for all who ask for a name at once, and few at a time of each kind. */
+/**
+ * Returns the same lookup, with one lookup for all concurrent callers of a name, and few at a time
+ * of each kind.
+ */
 export function createNameLookups(lookup: Lookup, options: NameLookupsOptions): Lookup {
   const underWay = new Map<string, Promise<Addresses>>();
-  // Both in the order of use: the first has rested longest. Names that fail push out none that was answered.
+  // Both in the order of use: the first was unused for the longest time. Names that fail do not
+  // displace answered ones.
   const answered = new Map<string, { readonly addresses: Addresses; readonly atMs: number; readonly tookMs: number }>();
   const failedAfterMs = new Map<string, number>();
   const providers = createPlaces(options.providersMax);
@@ -102,7 +125,7 @@ function remember<Value>(map: Map<string, Value>, host: string, value: Value): v
   if (map.size > rememberedMax && oldest !== undefined) map.delete(oldest);
 }
 
-/** What is asked for, or the last good answer when that fails or takes long. */
+/** The new answer, or the last good one when the lookup fails or takes long. */
 async function orElse(asked: Promise<Addresses>, last: Addresses): Promise<Addresses> {
   let timer: NodeJS.Timeout | undefined;
   const overtaken = new Promise<Addresses>((resolve) => {
@@ -118,7 +141,10 @@ async function orElse(asked: Promise<Addresses>, last: Addresses): Promise<Addre
 }
 
 interface Places {
-  /** Waits for a place, those that took least the last time first. Rejects when none became free in time. */
+  /**
+   * Waits for a place; names with the shortest last lookup come first. Rejects when none becomes
+   * free in time.
+   */
   take(lastMs: number): Promise<void>;
   passOn(): void;
 }

@@ -1,5 +1,6 @@
-// HTTP/1.1 to strangers: one deadline over everything, a capped body, no redirect, no cookie, no proxy, no hidden retry.
-// Kept-alive sockets per origin. A failure is data, never an exception.
+// HTTP/1.1 to untrusted servers: one deadline for everything, a limited body, no redirects, no
+// cookies, no proxy, no hidden retry. Sockets are kept alive for each origin. A failure is a value,
+// never an exception.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request as startRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -18,15 +19,21 @@ export interface OutboundRequest extends OutboundOrigin {
   readonly method: 'GET' | 'POST';
   /** Path and query. */
   readonly path: string;
-  /** Lower-case names. Of HTTP/1.1, `host` and `connection` are added. */
+  /** Lower-case names. HTTP/1.1 adds `host` and `connection`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent with its length, never chunked; empty with GET. */
+  /** Sent with its length, never chunked; empty for GET. */
   readonly body: Buffer;
-  /** From the moment the request has a connection, or begins to make one, to the last byte of the answer. */
+  /**
+   * Milliseconds from the moment the request has a connection, or begins to open one, to the last
+   * byte of the answer.
+   */
   readonly timeoutMs: number;
   /** Default: 8 KiB read, 4,096 bytes kept. */
   readonly bodyLimits?: BodyLimits;
-  /** Asked when a connection is there for it. False: nothing is written, and the result is a `connect_error`. */
+  /**
+   * Asked when a connection is ready for the request. False: nothing is written, and the result is
+   * a `connect_error`.
+   */
   readonly isWanted?: (() => boolean) | undefined;
 }
 
@@ -37,14 +44,20 @@ export interface OutboundAnswer {
   /** Lower-case names. */
   readonly headers: AnswerHeaders;
   readonly body: string | null;
-  /** The body was longer than what is kept, or broke off. */
+  /** True when the body was longer than the kept part, or ended too early. */
   readonly truncated: boolean;
-  /** From being sent, or connecting for it, to the end of the answer; waiting for a free connection is not in it. */
+  /**
+   * Milliseconds from sending, or from connecting for it, to the end of the answer; without the
+   * wait for a free connection.
+   */
   readonly latencyMs: number;
 }
 
 export interface OutboundFailure extends Unreachable {
-  /** False where it is certain that no byte of the request left: it cannot have been acted upon. */
+  /**
+   * False when it is certain that no byte of the request was sent, so that the peer cannot have
+   * acted upon it.
+   */
   readonly written: boolean;
   readonly latencyMs: number;
 }
@@ -52,28 +65,42 @@ export interface OutboundFailure extends Unreachable {
 export type OutboundResult = OutboundAnswer | OutboundFailure;
 
 export interface Http1Request extends OutboundRequest {
-  /** Connections at once to this origin. Further requests wait, and their deadline with them. Default 64. */
+  /**
+   * Concurrent connections to this origin. Further requests wait, and their deadline begins later.
+   * Default 64.
+   */
   readonly socketsMax?: number;
-  /** Requests with another name here never share a connection (R-33). */
+  /** Requests with different names here never share a connection (R-33). */
   readonly pool?: string;
-  /** Headers that are true of one moment: asked when the connection is verified and the request is about to be written. */
+  /**
+   * Headers that depend on the moment: computed when the connection is verified and the request is
+   * about to be written.
+   */
   readonly lateHeaders?: () => Readonly<Record<string, string>>;
 }
 
 export interface OutboundHttp {
   /** Never rejects. A redirect is an answer like any other. */
   request(request: Http1Request): Promise<OutboundResult>;
-  /** Ends idle connections now and refuses nothing: what is under way ends by its own deadline. */
+  /**
+   * Closes idle connections now and refuses nothing: requests under way end by their own deadlines.
+   */
   close(): void;
 }
 
-/** The default of what is read and kept of an answer's body. */
+/** The default limits of an answer's body. */
 export const answerBodyLimits: BodyLimits = { readMax: 8_192, keepMax: 4_096 };
 
-/** Shorter than what servers usually allow, so that a socket they have just closed is rarely taken for a request. */
+/**
+ * Milliseconds. Shorter than the usual limit of servers, so that a request rarely gets a socket
+ * that the server has just closed.
+ */
 const idleMs = 4_000;
 
-/** Idle connections to all hosts together: each has its buffers. The one that has been idle longest goes first. */
+/**
+ * Idle connections to all hosts together, because each has buffers. The one idle for the longest
+ * time is closed first.
+ */
 const idleMostUsual = 768;
 
 type PooledOptions = RequestOptions & { readonly pool?: string };
@@ -81,7 +108,7 @@ type PooledOptions = RequestOptions & { readonly pool?: string };
 class GuardedAgent extends Agent {
   readonly #sockets: OutboundSockets;
   readonly #idleMax: number;
-  /** Longest first. */
+  /** The connection idle for the longest time comes first. */
   readonly #idle = new Set<Duplex>();
 
   constructor(sockets: OutboundSockets, socketsMax: number, idleMax: number) {
@@ -97,7 +124,7 @@ class GuardedAgent extends Agent {
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
-    // The types leave out the answer.
+    // The types omit the result.
     const isKept = (super.keepSocketAlive(socket) as unknown) !== false;
     if (!isKept) return false;
     const [longest] = this.#idle;
@@ -148,7 +175,10 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     clearTimeout(timer);
     resolve(result);
   };
-  /** Ends it with the answer as far as it came, or without one for this reason. What comes later is not heard. */
+  /**
+   * Ends the request with the answer so far, or without one for this reason. Later events are
+   * ignored.
+   */
   const end = (transportError: TransportError) =>
     settle(answer?.() ?? { transportError, written: isWritten, latencyMs: latency() });
 
@@ -179,7 +209,7 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
       end('timeout');
       call.destroy();
     }, request.timeoutMs);
-    // Verified already: a socket that served another request before.
+    // A socket that served another request before is verified already.
     if (socket.authorized) write();
     else socket.once('secureConnect', write);
   });
@@ -208,7 +238,7 @@ function optionsFor(agent: GuardedAgent, request: Http1Request): PooledOptions {
   return { agent, method, host, port, path, headers, ...(pool !== undefined && { pool }) };
 }
 
-/** Once the status is known it counts, however the body ended. */
+/** A known status counts, however the body ended. */
 function presentAnswer(response: IncomingMessage, body: CappedBody, latencyMs: number): OutboundAnswer {
   body.isCut ||= !response.complete;
   const { statusCode: status = 0, headers } = response;

@@ -1,5 +1,6 @@
-// The one way a TLS connection to a stranger is opened: past the address guard, always verified, TLS 1.2 or newer, no proxy.
-// Opening never throws; whatever goes wrong is an error of the socket, and `transportErrorOf` names it.
+// Opens every TLS connection to an untrusted server: through the address guard, always verified,
+// TLS 1.2 or newer, no proxy. Opening never throws; every failure is an error of the socket, which
+// `transportErrorOf` classifies.
 import { isIP, Socket } from 'node:net';
 import {
   checkServerIdentity,
@@ -12,7 +13,7 @@ import {
 import { type AddressGuard, BlockedAddressError } from './address-guard.ts';
 import { LookupNotBegunError } from './name-lookups.ts';
 
-/** Why no answer came (contract 5.2 and 13.5). */
+/** The reasons why no answer came (contract 5.2 and 13.5). */
 export const transportErrors = [
   'timeout',
   'dns_error',
@@ -23,7 +24,7 @@ export const transportErrors = [
 ] as const;
 export type TransportError = (typeof transportErrors)[number];
 
-/** Where to: the host as a URL writes it, without brackets. */
+/** The target; the host is written as in a URL, without brackets. */
 export interface OutboundOrigin {
   readonly host: string;
   readonly port: number;
@@ -31,16 +32,17 @@ export interface OutboundOrigin {
 
 export interface OutboundSockets {
   /**
-   * Starts a connection and returns its socket at once; `secureConnect` tells that it is verified and may be written to.
-   * `alpn` names the protocols offered, best first.
+   * Starts a connection and returns its socket at once; `secureConnect` says that it is verified
+   * and may be written to. `alpn` names the offered protocols, best first.
    */
   open(origin: OutboundOrigin, alpn: readonly string[]): TLSSocket;
 }
 
-/** Throws when the operator's certificate authority is not PEM: that stops the start. */
+/** Throws when the operator's certificate authority is not PEM, which stops the start. */
 export function createOutboundSockets(guard: AddressGuard): OutboundSockets {
   const { exceptions } = guard;
-  // One context for all connections: parsing the root certificates anew for each would cost milliseconds.
+  // One context for all connections, because parsing the root certificates for each would cost
+  // milliseconds.
   const secureContext = createSecureContext({
     minVersion: 'TLSv1.2',
     ...(exceptions.ca !== undefined && { ca: [...rootCertificates, exceptions.ca] }),
@@ -50,7 +52,7 @@ export function createOutboundSockets(guard: AddressGuard): OutboundSockets {
     open(origin, alpn) {
       const target = exceptions.resolve.get(`${origin.host}:${origin.port}`);
       const host = target?.address ?? origin.host;
-      // Node asks no lookup for a literal, so a literal is judged here.
+      // Node calls no lookup for a literal address, so it is checked here.
       if (isIP(host) !== 0 && !guard.permits(host)) return failedSocket(new BlockedAddressError());
       try {
         return openGuarded(guard, secureContext, origin, { host, port: target?.port ?? origin.port }, alpn);
@@ -74,12 +76,13 @@ function openGuarded(
     lookup: guard.lookup,
     secureContext,
     ALPNProtocols: [...alpn],
-    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
+    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
-    // The name in the URL counts, wherever the operator lets its connections go.
+    // The name in the URL counts, wherever the operator redirects its connections.
     checkServerIdentity: (_name, certificate) => checkServerIdentity(origin.host, certificate),
   });
-  // Before any other listener, so that not even a TLS greeting is written to an address nobody approved.
+  // Before any other listener, so that not even a TLS greeting is written to an address that was
+  // not approved.
   socket.prependOnceListener('connect', () => {
     if (!guard.permits(socket.remoteAddress ?? '')) socket.destroy(new BlockedAddressError());
   });
@@ -87,7 +90,7 @@ function openGuarded(
   return socket;
 }
 
-/** A socket that fails in the next tick, as one that met a closed port would. */
+/** A socket that fails in the next tick, like one that met a closed port. */
 function failedSocket(error: unknown): TLSSocket {
   const socket = new TLSSocket(new Socket());
   socket.destroy(error instanceof Error ? error : new Error(String(error)));
@@ -102,10 +105,13 @@ const connectCodes = new Set([
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|INVALID_CA|PATH_LENGTH|HOSTNAME_|EPROTO|CRL_|ERROR_IN_)/;
 
-/** Why no connection could be made. */
+/** The reason why no connection could be made. */
 export interface Unreachable {
   readonly transportError: TransportError;
-  /** The host's name was not even asked for: other names held all places. It is nobody's fault at the other side. */
+  /**
+   * True when the lookup of the host's name did not begin, because other names held all places. It
+   * is no fault of the peer.
+   */
   readonly isUntried?: true;
 }
 
@@ -114,7 +120,10 @@ export function unreachableOf(error: unknown): Unreachable {
   return error instanceof LookupNotBegunError ? { transportError, isUntried: true } : { transportError };
 }
 
-/** The word for a failed connection. Whatever broke an open one is `reset`, nonsense in the answer included. */
+/**
+ * Classifies the error of a failed connection. Every error on an open connection is `reset`,
+ * malformed answers included.
+ */
 export function transportErrorOf(error: unknown): TransportError {
   if (error instanceof BlockedAddressError) return 'blocked_address';
   const { code = '', syscall = '' } = (error ?? {}) as { code?: string; syscall?: string };

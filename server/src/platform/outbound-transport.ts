@@ -1,5 +1,6 @@
-// One request to an origin over whichever protocol it speaks: ALPN decides at the first connection and the answer is
-// remembered per origin. The one door for HTTPS that wants HTTP/2 where there is some. Never rejects.
+// Sends one request to an origin over the protocol that it supports: ALPN decides at the first
+// connection, and the result is remembered for the origin. All HTTPS that prefers HTTP/2 goes
+// through here. Never rejects.
 import { isIP } from 'node:net';
 import { ConnectGate } from './http2/connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions } from './http2/pool.ts';
@@ -8,18 +9,26 @@ import type { OutboundHttp, OutboundRequest, OutboundResult } from './outbound-h
 import type { OutboundOrigin, OutboundSockets } from './outbound-socket.ts';
 
 export interface TransportRequest extends OutboundRequest {
-  /** Headers whose values are unique per request; HTTP/2 does not index them. */
+  /** Headers whose values are unique for each request; HTTP/2 does not index them. */
   readonly unindexed?: readonly string[];
-  /** Requests with another name here never share a connection: some peers bind one to the first key they see on it. */
+  /**
+   * Requests with different names here never share a connection, because some peers bind a
+   * connection to the first key that they see on it.
+   */
   readonly pool?: string;
 }
 
 export interface OutboundTransport {
-  /** Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent. */
+  /**
+   * Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent.
+   */
   request(request: TransportRequest): Promise<OutboundResult>;
-  /** Lets the connections of a named pool go when what is under way on them has ended. A later request opens new ones. */
+  /**
+   * Closes the connections of a named pool when the requests on them have ended. A later request
+   * opens new ones.
+   */
   retire(origin: OutboundOrigin, pool: string): void;
-  /** Ends warm connections when what is under way has ended. */
+  /** Closes open connections when the requests under way have ended. */
   close(): Promise<void>;
 }
 
@@ -27,19 +36,19 @@ export interface TransportOptions {
   readonly sockets: OutboundSockets;
   readonly http1: OutboundHttp;
   readonly engine: Http2Engine;
-  /** Hosts that are never spoken to in HTTP/2. */
+  /** Returns whether a host never gets HTTP/2. */
   readonly isHttp1Only?: (host: string) => boolean;
-  /** HTTP/1.1 connections at once to a host. */
+  /** Concurrent HTTP/1.1 connections to a host. */
   readonly http1SocketsMax?: (host: string) => number;
   readonly http2?: Partial<
     Pick<Http2PoolOptions, 'sessionsMax' | 'streamsMax' | 'connectTimeoutMs' | 'idleMs' | 'ping'>
   >;
 }
 
-/** What is known of an origin: its connections, or that it speaks no HTTP/2. */
+/** The known state of an origin: its connections, or that it supports no HTTP/2. */
 type Peer = { readonly pool: Http2Pool; readonly authority: string } | 'http/1.1';
 
-/** The last one that was asked for: nearly always it is the next one, too. */
+/** The origin of the last request, which nearly always is the next one's too. */
 interface Remembered {
   readonly host: string;
   readonly port: number;
@@ -50,7 +59,10 @@ interface Remembered {
 
 const noNames: readonly string[] = [];
 
-/** Origins remembered. Beyond it those without a connection are forgotten, and asked again when they are needed. */
+/**
+ * Origins that are remembered. Above this number, origins without a connection are dropped; they
+ * are met again when needed.
+ */
 const originsMax = 1_000;
 
 const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_000, idleMs: 60_000 };
@@ -58,7 +70,7 @@ const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_00
 export function createOutboundTransport(options: TransportOptions): OutboundTransport {
   const { sockets, http1, engine, isHttp1Only = () => false, http1SocketsMax = () => 64 } = options;
   const origins = new Map<string, Peer>();
-  /** By host: its pools are many, of all apps, and knock at one door. */
+  /** By host, because the pools of all apps to one host share its gate. */
   const gates = new Map<string, ConnectGate>();
   const retiring = new Set<Promise<void>>();
 
@@ -99,7 +111,8 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
 
   const overHttp1 = async (request: TransportRequest) => {
     const result = await http1.request({ ...request, socketsMax: http1SocketsMax(request.host) });
-    // Time ran out before the connection stood: unlike a silent server, that leaves nothing unknown.
+    // The time ran out before the connection was ready. Unlike with a silent server, it is certain
+    // that nothing was sent.
     if ('transportError' in result && result.transportError === 'timeout' && !result.written) {
       return { ...result, transportError: 'connect_error' as const };
     }
@@ -113,7 +126,8 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
       const { key, peer } = found;
       const { authority, pool } = peer;
       const { path, headers, body, timeoutMs, unindexed = noNames, isWanted } = request;
-      // Field by field, as this runs for every push: a spread costs a microsecond. The type says where one is missing.
+      // Field by field, because this runs for every push and a spread costs a microsecond. The type
+      // reports a missing field.
       const sent = { authority, path, headers, body, timeoutMs, unindexed, isWanted } satisfies Record<
         keyof Http2Request,
         unknown

@@ -1,22 +1,23 @@
-// Which URLs the service may be told to call: https, a public host name, a usual port. Judges only what `new URL()` makes
-// of the text, and asks no name server: where a name leads is judged at every connection, by the address guard.
+// Decides which URLs a caller may make the service call: https, a public host name, a usual port.
+// Only the result of `new URL()` is checked, and no name server is asked: the address guard checks
+// the addresses of a name at every connection.
 import { isIP } from 'node:net';
 import { isExempt, type OutboundExceptions } from './address-guard.ts';
 import type { IssueCode } from './api-error.ts';
 
 const urlLengthMax = 2_048;
 
-// Names that are private by standard or by custom, with everything beneath them (contract 13.6).
+// Names that are private by standard or by custom, with all names under them (contract 13.6).
 const privateSuffixes = [
   ...['localhost', 'local', 'internal', 'lan', 'home', 'corp', 'home.arpa', 'localdomain', 'svc', 'cluster.local'],
   ...['onion', 'test', 'invalid'],
 ];
 
 export interface UrlRules {
-  /** Ports accepted without the operator's word. */
+  /** Ports that are accepted without a setting of the operator. */
   readonly ports: readonly number[];
   readonly exceptions: OutboundExceptions;
-  /** The service's own public host names: nobody may point the service at itself. */
+  /** The service's own public host names, because no caller may point the service at itself. */
   readonly ownHosts: readonly string[];
 }
 
@@ -25,17 +26,21 @@ export interface UrlProblem {
   readonly message: string;
 }
 
-/** A URL that may be called, with the host as a socket needs it (no brackets) and its port as a number. */
+/**
+ * A URL that may be called, with the host as a socket needs it (no brackets) and its port as a
+ * number.
+ */
 export interface OutboundUrl {
   readonly url: URL;
   readonly host: string;
   readonly port: number;
 }
 
-/** Judges the text of a URL that a caller handed over (contract 13.6, R-30). */
+/** Checks the URL that a caller passed (contract 13.6, R-30). */
 export function judgeUrl(text: string, rules: UrlRules): OutboundUrl | UrlProblem {
   if (text.length > urlLengthMax) return problem('too_big', `A URL has at most ${urlLengthMax} characters.`);
-  // `new URL()` forgives spaces, line breaks, backslashes and missing slashes; a caller who writes them meant something else.
+  // `new URL()` accepts spaces, line breaks, backslashes and missing slashes; a caller who writes
+  // those meant something else.
   if (!/^https:\/\/[^/\\?#]/i.test(text) || /[\s\p{Cc}\\]/u.test(text)) {
     return problem('invalid_format', 'It must be an absolute https URL.');
   }
@@ -71,7 +76,8 @@ function hostProblem(host: string, port: number, { exceptions, ownHosts }: UrlRu
     return problem('invalid_format', 'The host is not a valid name.');
   }
   if (isPrivateName(host, labels)) {
-    // With exempt ranges a private name may lead into them; the guard at the connection sees whether it does.
+    // With exempt ranges a private name may resolve into them; the guard checks that at the
+    // connection.
     if (exceptions.allowCidrs.length > 0) return undefined;
     const message = `'${host}' is not a public host name; an operator may exempt private ranges by OUTBOUND_ALLOW_CIDRS.`;
     return problem('host_not_allowed', message);
@@ -84,7 +90,10 @@ function isPrivateName(host: string, labels: readonly string[]): boolean {
   return labels.length < 2 || privateSuffixes.some((suffix) => host === suffix || host.endsWith(`.${suffix}`));
 }
 
-/** Where the operator's https URL leads. Throws when it is none: such a URL was judged when it was read. */
+/**
+ * The origin of the operator's https URL. Throws for an invalid URL; the configuration checks it
+ * when it is read.
+ */
 export function originOfUrl(text: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(text);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port) };

@@ -62,7 +62,8 @@ describe('cursors', () => {
   });
 
   it('cannot be made to belong elsewhere by moving the border between scope and position', () => {
-    // What is signed is scope, a line break, position: neither can hold the break, so no two read alike.
+    // The signed text is scope, line break, position. Neither part can contain the break, so no two
+    // texts are equal.
     expect(cursors.write(['b'], ['a\n'])).not.toBe(cursors.write(['b'], ['a']));
     expect(JSON.stringify(['a\n'])).not.toContain('\n');
   });

@@ -1,13 +1,17 @@
-// Pages: keyset only, with cursors that are opaque, authenticated, and bound to app, endpoint and filters (contract 17).
+// Pages: keyset only, with cursors that are opaque, authenticated, and bound to app, endpoint and
+// filters (contract 17).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { type Issue, invalid } from './api-error.ts';
 
-/** Where a walk stands: the values of the last row's sort columns. */
+/** The position of a walk: the values of the last row's sort columns. */
 export type Position = readonly (string | number)[];
 
 export interface Cursors {
-  /** `scope` names app, endpoint and filters; a cursor opens under the very same scope only. */
+  /**
+   * Writes a cursor. `scope` names app, endpoint and filters; a cursor opens only under the same
+   * scope.
+   */
   write(position: Position, scope: readonly unknown[]): string;
   /** Throws the 400 for a cursor that is altered, foreign, or from other filters. */
   read(cursor: string, scope: readonly unknown[]): Position;
@@ -19,7 +23,9 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** The query parameter `limit`: 1 to `most` in its one spelling, without leading zeros; default 50. */
+/**
+ * The query parameter `limit`: 1 to `most` in its only spelling, without leading zeros; default 50.
+ */
 function limitField(most: number) {
   return z
     .string()
@@ -53,7 +59,8 @@ export function createCursors(key: Buffer): Cursors {
     read(cursor, scope) {
       const [payload, tag, ...rest] = cursor.split('.');
       if (!payload || !tag || rest.length > 0) throw invalid([invalidCursor]);
-      // Compared as text: base64 has several spellings of the same bytes, and an altered cursor is none of ours.
+      // Compared as text: base64 has several spellings of the same bytes, and an altered cursor
+      // must not be valid.
       const given = Buffer.from(tag);
       const wanted = Buffer.from(tagOf(payload, scope));
       if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw invalid([invalidCursor]);
@@ -63,8 +70,8 @@ export function createCursors(key: Buffer): Cursors {
 }
 
 /**
- * Shapes one page out of up to `limit + 1` rows: the row too many says that there is more and is not shown.
- * `positionOf` gives the sort columns of a row, in order.
+ * Shapes one page out of up to `limit + 1` rows. The extra row says that there is more and is not
+ * shown.
  */
 export function toPage<Row, Item>(
   rows: readonly Row[],

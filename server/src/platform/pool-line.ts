@@ -1,5 +1,6 @@
-// The line before a pool. A pool grows only when its open connections are not enough for a moment, so that a process at rest holds
-// few however many loops look for work; and a database that has no connection left is waited for, while the open ones go on (R-98).
+// The queue before a pool. A pool opens a connection only when its open ones stay busy for a
+// moment, so that a process at rest holds few, however many loops look for work. While a database
+// has no connection left, statements wait for one and the open connections continue (R-98).
 import type { DatabaseSockets } from './database-socket.ts';
 import type { Sql } from './db.ts';
 import { abandon, type Guard, guardPool, holderOf, type Statement } from './driver-repairs.ts';
@@ -7,31 +8,41 @@ import { abandon, type Guard, guardPool, holderOf, type Statement } from './driv
 export interface PoolLineOptions {
   readonly connectionsMax: number;
   readonly sockets: DatabaseSockets;
-  /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
+  /**
+   * Milliseconds that a statement waits for a connection before it is refused. Undefined: no limit.
+   */
   readonly waitMs: number | undefined;
-  /** A database without a free connection is waited for so long, where `waitMs` does not say less. */
+  /** Milliseconds to wait for a database without a free connection, unless `waitMs` is shorter. */
   readonly fullMs: number;
-  /** A statement that finds all open connections in use waits so long for one of them before another is opened. */
+  /** Milliseconds that a statement waits for an open connection before another one is opened. */
   readonly growAfterMs: number;
-  /** A statement waits until a connection is free, and is never sent behind others on one that is in use. */
+  /**
+   * True: a statement waits for a free connection and is never sent behind others on a busy one.
+   */
   readonly isInTurn: boolean;
 }
 
-/** After the server has refused a connection (53300) no other is asked for, at first so long and then twice as long each time. */
+/**
+ * After the server has refused a connection (53300) no other is opened for this time, in
+ * milliseconds, which doubles with each refusal.
+ */
 const fullPauseMs = { first: 100, most: 1000 };
 
-/** A statement from when it was asked until it is answered; for the one that begins a transaction: until that has ended. */
+/**
+ * A statement from its request until its answer; one that begins a transaction counts until the
+ * transaction has ended.
+ */
 interface Place {
   readonly statement: Statement;
   readonly hand: () => void;
   readonly askedAtMs: number;
-  /** When the server had no connection for it, for the first time. */
+  /** When the server first had no connection for it. */
   refusedAtMs: number | undefined;
   isHanded: boolean;
   isOver: boolean;
 }
 
-/** Puts a line before the pool. Times are by `performance.now()`. */
+/** Puts a queue before the pool. Times are by `performance.now()`. */
 export function standInLine(sql: Sql, options: PoolLineOptions): void {
   const line = new PoolLine(options);
   guardPool(sql, (statement, hand) => line.enter(statement, hand));
@@ -40,7 +51,7 @@ export function standInLine(sql: Sql, options: PoolLineOptions): void {
 class PoolLine {
   readonly #options: PoolLineOptions;
   readonly #waiting: Place[] = [];
-  /** Statements and transactions that have been handed to the pool and are not over. */
+  /** Statements and transactions that were passed to the pool and are not over. */
   #inUse = 0;
   #timer: NodeJS.Timeout | undefined;
   #fullUntilMs = 0;
@@ -79,7 +90,8 @@ class PoolLine {
     for (let place = this.#waiting[0]; place; place = this.#waiting[0]) {
       const isGrown = this.#inUse >= connectionsMax;
       if (!place.isOver && isGrown && isInTurn) return;
-      // An open connection is free, or all that there may be are in use, and statements follow each other on them.
+      // An open connection is free; or all possible ones are busy, and statements follow each other
+      // on them.
       const needsNoOther = this.#inUse < sockets.count || isGrown;
       const inMs =
         Math.max(this.#fullUntilMs, place.askedAtMs + (this.#inUse > 0 ? growAfterMs : 0)) - performance.now();
@@ -101,11 +113,14 @@ class PoolLine {
     if (!place.isHanded) return;
     this.#inUse--;
     if (place.refusedAtMs !== undefined) this.#fullPauseMs = fullPauseMs.first;
-    // The driver puts the connection back in this turn, after it has told the answer.
+    // The driver returns the connection to its list in this turn, after it has resolved the answer.
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serve());
   }
 
-  /** The server had no connection left for the statement, which was not sent: it goes back to the head of the line. */
+  /**
+   * Puts the statement back to the head of the queue when the server had no connection left for it,
+   * so that it was not sent.
+   */
   #waitsForRoom(place: Place, error: Error): boolean {
     if (place.isOver || !place.isHanded || place.statement.state !== null || !isServerFull(error)) return false;
     const now = performance.now();
@@ -121,7 +136,10 @@ class PoolLine {
     return true;
   }
 
-  /** Never run: whoever asked has been told that nothing happened. Before a first connection there is no line to wait in. */
+  /**
+   * Refuses a statement that waited too long. It is never run, because its caller was told that
+   * nothing happened. Before the pool's first connection nothing is refused here.
+   */
   #giveUp(place: Place, waitMs: number): void {
     if (place.isOver || isUnderWay(place)) return;
     if (!this.#options.sockets.hadOne && place.refusedAtMs === undefined) return;
@@ -131,12 +149,15 @@ class PoolLine {
   }
 }
 
-/** It was written to a connection. */
+/** Returns whether the statement was written to a connection. */
 function isUnderWay({ isHanded, statement }: Place): boolean {
   return isHanded && statement.state !== null;
 }
 
-/** Class 53300: the server, the database or the role has as many connections as it may have. PgBouncer says so in words alone. */
+/**
+ * Returns whether the server, the database or the role has the maximum of connections (53300).
+ * PgBouncer says so only in its message.
+ */
 export function isServerFull(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   return code === '53300' || (code === '08P01' && /^no more connections allowed/.test(String(message)));

@@ -1,5 +1,6 @@
-// What stands between this process and its database: nothing, or a pooler such as PgBouncer. One that gives each transaction another
-// connection cannot be used; one that gives each session its own can, though it may drop what a session is started with.
+// Detects a pooler such as PgBouncer between this process and its database. A pooler that gives
+// each transaction another connection cannot be used. One that keeps a connection for each session
+// can, though it may drop the settings of sessions.
 import { randomBytes } from 'node:crypto';
 import { openPool } from './db.ts';
 
@@ -8,19 +9,20 @@ export class PoolingError extends Error {
 }
 
 const statementTimeoutMs = 10_000;
-/** Another client may take the connection in between: then it is looked again. */
+/** Tries, because another client may take the connection in between. */
 const looks = 3;
 
 /**
- * Returns a warning where the settings of sessions do not arrive. Throws, in words, where sessions are shared: notifications would not be
- * heard, locks of migrations would stay, and limits of one statement hold for another.
+ * Returns a warning when the settings of sessions do not arrive. Throws, with a sentence, when
+ * sessions are shared: notifications would be lost, locks of migrations would stay, and limits of
+ * one statement would apply to others.
  */
 export async function checkPooling(url: string): Promise<string | undefined> {
   const open = () => openPool({ url, connectionsMax: 1, name: 'carillon start', statementTimeoutMs });
   const [one, other] = [open(), open()];
   try {
     for (let look = 0; look < looks; look++) {
-      // What one session is told, another must not know.
+      // A setting of one session must be invisible to another.
       const word = randomBytes(8).toString('hex');
       await one`SELECT set_config('carillon.session', ${word}, false)`;
       const [row] = await other<{ heard: string | null }[]>`SELECT current_setting('carillon.session', true) AS heard`;

@@ -1,10 +1,12 @@
-// The query of an address → its parameters, or the 400 that names what is wrong (contract 1).
+// Reads the query of a URL into its parameters, or throws the 400 that names the issues (contract
+// 1).
 import { type Issue, invalid } from './api-error.ts';
 import { isStorable } from './json.ts';
 
 /**
- * Refuses a repeated parameter, and what is not percent-encoded UTF-8 that can be stored. Where unknown parameters are ignored
- * nothing is refused: the last of repeated ones counts, and an unreadable one is left out.
+ * Refuses a repeated parameter, and text that is not percent-encoded UTF-8 or cannot be stored.
+ * With `ignoresUnknown` nothing is refused: the last of repeated parameters counts, and an
+ * unreadable one is dropped.
  */
 export function readQuery(url: string, ignoresUnknown = false): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
@@ -28,7 +30,7 @@ export function readQuery(url: string, ignoresUnknown = false): Record<string, s
   return query;
 }
 
-/** Undefined for what is not percent-encoded UTF-8, or holds what cannot be stored. */
+/** Returns undefined for text that is not percent-encoded UTF-8 or cannot be stored. */
 function decodeFormText(text: string): string | undefined {
   try {
     const decoded = decodeURIComponent(text.replaceAll('+', ' '));

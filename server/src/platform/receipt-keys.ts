@@ -1,5 +1,5 @@
-// The stored keys of receipt tokens: sealed in the instance's row, newest first, each for its number counted from the first that
-// ever was. Logs nothing it opens.
+// The stored keys of receipt tokens: sealed in the instance's row, newest first. Each is bound to
+// its number, counted from the first key ever. No opened key is logged.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from './clock.ts';
 import type { Sql, Tx } from './db.ts';
@@ -8,16 +8,16 @@ import type { Seal, SealPlace } from './seal.ts';
 
 export interface ReceiptKey {
   readonly bytes: Buffer;
-  /** Null: made with the instance. */
+  /** Null: created with the instance. */
   readonly madeAt: Date | null;
 }
 
 interface StoredKeys {
   /** Sealed, newest first. */
   readonly records: readonly string[];
-  /** Of the newest ones, in the same order. */
+  /** The times of creation of the newest keys, in the same order. */
   readonly madeAt: readonly Date[];
-  /** How many older ones there were. */
+  /** The number of older keys that were deleted. */
   readonly forgotten: number;
 }
 
@@ -30,7 +30,7 @@ function placeOf(number: number): SealPlace {
 const placeAt = ({ records, forgotten }: StoredKeys, i: number): SealPlace =>
   placeOf(forgotten + records.length - 1 - i);
 
-/** Undefined: no service has run on this database yet. */
+/** Reads the keys; undefined when no service has run on this database yet. */
 export async function findStoredKeys(tx: Tx): Promise<StoredKeys | undefined> {
   const [row] = await tx<StoredKeys[]>`
     SELECT receipt_keys AS records, receipt_keys_made_at AS made_at, receipt_keys_forgotten AS forgotten
@@ -38,7 +38,7 @@ export async function findStoredKeys(tx: Tx): Promise<StoredKeys | undefined> {
   return row;
 }
 
-/** Throws `SealError` for a key that the master key at hand does not open. */
+/** Throws `SealError` for a key that the available master key does not open. */
 export function openStoredKeys(seal: Seal, stored: StoredKeys): ReceiptKey[] {
   return stored.records.map((record, i) => ({
     bytes: seal.open(record, placeAt(stored, i)),
@@ -46,12 +46,12 @@ export function openStoredKeys(seal: Seal, stored: StoredKeys): ReceiptKey[] {
   }));
 }
 
-/** Holds the instance's row until the transaction ends. */
+/** Locks the instance's row until the transaction ends. */
 export async function lockInstance(tx: Tx): Promise<void> {
   await tx`SELECT FROM instance WHERE id = 1 FOR UPDATE`;
 }
 
-/** Puts a new key in front. The caller holds the row. */
+/** Adds a new key as the newest. The caller holds the lock on the row. */
 export async function addStoredKey(tx: Tx, clock: Clock, seal: Seal, stored: StoredKeys): Promise<void> {
   const sealed = seal.seal(randomBytes(32), placeOf(stored.forgotten + stored.records.length));
   await tx`
@@ -60,7 +60,7 @@ export async function addStoredKey(tx: Tx, clock: Clock, seal: Seal, stored: Sto
     WHERE id = 1`;
 }
 
-/** Forgets all but the newest `kept`. The caller holds the row. */
+/** Deletes all keys except the newest `kept`. The caller holds the lock on the row. */
 export async function forgetStoredKeys(tx: Tx, kept: number): Promise<void> {
   await tx`
     UPDATE instance SET receipt_keys_forgotten = receipt_keys_forgotten + cardinality(receipt_keys) - ${kept}::integer,

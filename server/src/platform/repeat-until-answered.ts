@@ -1,13 +1,18 @@
-// Outlasts a database that is slow or away: for what must be written or asked sooner or later, and may be repeated.
+// Waits for a database that is slow or unavailable, for repeatable work that must be done sooner or
+// later.
 import { isDatabaseState, isPoolClosed } from './db.ts';
 
-/** The wait grows by so much with each refusal: an outage ends within the longest one (R-97). */
+/**
+ * Milliseconds by which the wait grows with each refusal. After an outage, work continues within
+ * the longest wait (R-97).
+ */
 const stepMs = 250;
 const waitMsMax = 2000;
 
 /**
- * Repeats `work` until the database answers it. Any other error rejects at once, and so does our own end of the pool.
- * `work` is told which try it is, from 1, and `noteRefusal` of each one that came to nothing.
+ * Repeats `work` until the database answers it. Any other error rejects at once, and so does a pool
+ * that our own side closed. `work` gets the number of the try, from 1, and `noteRefusal` is called
+ * for each failed one.
  */
 export async function repeatUntilAnswered<Result>(
   work: (attempt: number) => Promise<Result>,
@@ -19,7 +24,8 @@ export async function repeatUntilAnswered<Result>(
     } catch (error) {
       if (!isDatabaseState(error) || isPoolClosed(error)) throw error;
       noteRefusal(error, attempt);
-      // Those who wait for the same database do not all come back in one instant.
+      // Spread, so that callers waiting for the same database do not all return at the same
+      // instant.
       const waitMs = Math.min(stepMs * attempt, waitMsMax) * (0.75 + Math.random() / 4);
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }

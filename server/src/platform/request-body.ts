@@ -1,14 +1,17 @@
-// The bytes of a request's body: all of them within size and time, or the 400 that says which was passed (R-70). Keeps
-// nothing of a body that it refuses; closing the connection is the caller's.
+// Reads a request's body within limits of size and time, or throws the 400 that names the exceeded
+// limit (R-70). Keeps nothing of a refused body; the caller closes the connection.
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from './api-error.ts';
 import { invalidJson } from './json.ts';
 
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** From now until the last byte. */
+  /** Milliseconds from now until the last byte. */
   readonly timeoutMs: number;
-  /** Whether there is memory for so many more bytes; where there is not, the request is refused with 503. */
+  /**
+   * Returns whether there is memory for `count` more bytes; otherwise the request is refused with
+   * 503.
+   */
   mayKeep(count: number): boolean;
 }
 
@@ -18,7 +21,8 @@ const retryAfterMs = 1000;
 export function readBytes(request: IncomingMessage, { bytesMax, timeoutMs, mayKeep }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const length = request.headers['content-length'];
-    // Without either header there is no body (RFC 9112 section 6.3); and what a length announces need not be waited for.
+    // Without either header there is no body (RFC 9112 section 6.3). A too large announced length
+    // is refused without waiting.
     if (length === undefined && request.headers['transfer-encoding'] === undefined) return resolve(Buffer.alloc(0));
     if (Number(length ?? 0) > bytesMax) return reject(tooLarge(bytesMax));
     const chunks: Buffer[] = [];

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { resealRows } from './reseal.ts';
 import { SealError } from './seal.ts';
 
-/** Rows in memory: `former` ones are to be sealed anew, `broken` ones do not open, `busy` ones are changed by somebody once. */
+/**
+ * Rows in memory: `former` ones are to be sealed again, `broken` ones do not open, and `busy` ones
+ * are changed by somebody once.
+ */
 function tableOf(rows: string[], atOnce = 2) {
   return {
     rows,

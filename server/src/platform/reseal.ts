@@ -1,26 +1,30 @@
-// Seals stored secrets with the current master key, row by row, while others read and change them: what a rotation of that key
-// consists of (R-45). May be broken off anywhere and begun again. Never writes over what changed meanwhile, and logs nothing it opens.
+// Seals stored secrets with the current master key, row by row, while other processes read and
+// change them: the main part of a rotation of that key (R-45). May be interrupted anywhere and
+// started again. Never overwrites a concurrent change, and logs no opened secret.
 import { failpoint } from './failpoint.ts';
 import { type Seal, SealError, type SealPlace } from './seal.ts';
 
 export interface Resealed {
-  /** Rows whose secrets are sealed with the current key now, and were not before. */
+  /** Rows whose secrets were sealed with the current key by this call. */
   readonly count: number;
-  /** Rows that neither key opens: as they were. */
+  /** Rows that neither key opens; they are unchanged. */
   readonly unreadable: readonly string[];
 }
 
-/** A table's rows with a secret that is not sealed with the current key, some at a time. */
+/** A table's rows with a secret that is not sealed with the current key, read in lots. */
 export interface SealedRows<Row> {
-  /** The next ones behind a row; none: that was the last. */
+  /** Lists the next rows after a row; an empty list ends the walk. */
   list(after: Row | undefined): Promise<readonly Row[]>;
-  /** Writes them anew. False: the row is not as it was read. Throws `SealError` for a secret that does not open. */
+  /**
+   * Writes a row sealed with the current key. Returns false when the row changed after it was read.
+   * Throws `SealError` for a secret that does not open.
+   */
   replace(row: Row): Promise<boolean>;
-  /** For an operator. */
+  /** The row's name, for an operator. */
   nameOf(row: Row): string;
 }
 
-/** Ends when no row is left that could be sealed anew. */
+/** Ends when no row is left that could be sealed with the current key. */
 export async function resealRows<Row>(rows: SealedRows<Row>): Promise<Resealed> {
   let count = 0;
   for (;;) {
@@ -44,7 +48,9 @@ export async function resealRows<Row>(rows: SealedRows<Row>): Promise<Resealed> 
   }
 }
 
-/** The same secret, sealed with the current key. Throws `SealError` when it does not open. */
+/**
+ * Returns the same secret, sealed with the current key. Throws `SealError` when it does not open.
+ */
 export function resealed(seal: Seal, record: string, place: SealPlace): string {
   return record.startsWith(seal.prefix) ? record : seal.seal(seal.open(record, place), place);
 }

@@ -1,12 +1,13 @@
-// The pause, and whose database this was (R-92). While paused nothing is sent, on every process; the database alone says so,
-// so that nothing on a machine's disk takes part. Rows that come to another server pause by themselves: whoever copied them
-// may not want a second service to send what the first sends too.
+// The pause, and the identity of the database's server (R-92). While paused, no process sends
+// anything. Only the database stores the pause, so nothing on a machine's disk matters. Rows that
+// were copied to another server pause by themselves, because the operator may not want a second
+// service to send what the first one sends.
 import { type Sql, type Tx, transaction } from './db.ts';
 import type { Log } from './log.ts';
 
 /**
- * `operator`: the command line. `start`: START_PAUSED=1. `restore`: `carillon restore`. `other_server`: the rows were written
- * on a server with another identifier.
+ * `operator`: the command line. `start`: START_PAUSED=1. `restore`: `carillon restore`.
+ * `other_server`: the rows were written on a server with another identifier.
  */
 export type PauseReason = 'operator' | 'start' | 'restore' | 'other_server';
 
@@ -15,10 +16,10 @@ export interface Pause {
   readonly reason: PauseReason;
 }
 
-/** The NOTIFY channel that says: the pause began, or ended. */
+/** The NOTIFY channel that says that a pause began or ended. */
 export const pauseChannel = 'carillon_pause';
 
-/** The pause that holds now; null: there is none. */
+/** Finds the pause; null when there is none. */
 export async function findPause(tx: Tx): Promise<Pause | null> {
   const [row] = await tx<Pause[]>`
     SELECT paused_at AS at, pause_reason AS reason FROM instance WHERE id = 1 AND paused_at IS NOT NULL`;
@@ -26,8 +27,8 @@ export async function findPause(tx: Tx): Promise<Pause | null> {
 }
 
 /**
- * Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. `onBegin` runs in the
- * transaction that begins a pause.
+ * Begins a pause; an existing one stays unchanged. Returns null when no service ever ran on this
+ * database. `onBegin` runs in the transaction that begins a pause.
  */
 export async function pause(sql: Sql, reason: PauseReason, onBegin?: (tx: Tx) => Promise<void>): Promise<Pause | null> {
   await transaction(sql, async (tx) => {
@@ -40,12 +41,12 @@ export async function pause(sql: Sql, reason: PauseReason, onBegin?: (tx: Tx) =>
 }
 
 /**
- * Ends the pause and returns it. From now on the rows belong to the server that they lie on. `onEnd` runs in the transaction
- * that ends a pause.
+ * Ends the pause and returns it. From now on the rows belong to their present server. `onEnd` runs
+ * in the transaction that ends a pause.
  */
 export async function resume(sql: Sql, onEnd?: (tx: Tx, ended: Pause) => Promise<void>): Promise<Pause | null> {
   return transaction(sql, async (tx) => {
-    // Of two commands at once the second finds no pause.
+    // The second of two concurrent commands finds no pause.
     await tx`SELECT FROM instance WHERE id = 1 FOR UPDATE`;
     const ended = await findPause(tx);
     await tx`
@@ -59,8 +60,9 @@ export async function resume(sql: Sql, onEnd?: (tx: Tx, ended: Pause) => Promise
 }
 
 /**
- * Pauses where the rows were written on another server: a dump restored elsewhere, an upgrade by pg_upgrade. To be asked at
- * every start; a further process of the same database finds its own server and pauses nothing. Returns the pause that holds.
+ * Pauses when the rows were written on another server: a dump restored elsewhere, or an upgrade by
+ * pg_upgrade. Call it at every start; a further process on the same server pauses nothing. Returns
+ * the current pause.
  */
 export async function pauseWhereMoved(sql: Sql): Promise<Pause | null> {
   const moved = await sql`
@@ -69,7 +71,7 @@ export async function pauseWhereMoved(sql: Sql): Promise<Pause | null> {
   return moved.length > 0 ? pause(sql, 'other_server') : findPause(sql);
 }
 
-/** What a person is told of a pause. */
+/** The sentence about a pause for people. */
 export function describePause({ at, reason }: Pause): string {
   return `Sends and webhooks are paused since ${at.toISOString()}: ${reasons[reason]}`;
 }
@@ -82,22 +84,23 @@ const reasons: Readonly<Record<PauseReason, string>> = {
 };
 
 export interface PauseWatch {
-  /** As last looked. */
+  /** The state at the last look. */
   isPaused(): boolean;
-  /** Looks now; resolves when it knows. Rejects where the database cannot be asked. */
+  /** Looks now and resolves when the state is known. Rejects when the database cannot be asked. */
   look(): Promise<void>;
 }
 
 export interface PauseWatchOptions {
   readonly sql: Sql;
   readonly log: Log;
-  /** What waited may go on. */
+  /** Called when the pause ends, so that waiting work may continue. */
   readonly onResume: () => void;
 }
 
 /**
- * Knows already whether it is paused when it resolves: nothing may be sent before. Later it looks when it is told to: by NOTIFY at once,
- * and by the lookout within the two seconds that a process has to follow (operating: `pause`).
+ * Watches the pause. When it resolves, the state is known already, because nothing may be sent
+ * before. Later it looks when told: by NOTIFY at once, and by the lookout within the two seconds in
+ * which a process must follow (operating: `pause`).
  */
 export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Promise<PauseWatch> {
   let isPaused = false;
@@ -112,7 +115,7 @@ export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Pro
     log.warn('sends and webhooks go on');
     onResume();
   };
-  // One after the other: of two answers under way the older could arrive last.
+  // One look after the other, because of two concurrent answers the older could arrive last.
   const look = (): Promise<void> => {
     const looked = looks.then(read);
     looks = looked.catch(() => undefined);

@@ -1,12 +1,13 @@
-// Schemas that rooms build their requests and answers from, and the names under which a description shows them. The answer
-// schemas are closed, so that tests can hold real answers to them.
+// Schemas from which rooms build requests and answers, and the names under which the API's
+// description shows them. The answer schemas are closed, so that tests can check real answers
+// against them.
 import { z } from 'zod';
 import type { IdPrefix } from './ids.ts';
 
-/** Every schema that has a name. A description is written from them. */
+/** Every schema with a name, for the description of the API. */
 export const namedSchemas = z.registry<{ id: string }>();
 
-/** Gives a schema a name. Wherever the schema stands, a description refers to it by that name. */
+/** Gives a schema a name, by which a description refers to it everywhere. */
 export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   namedSchemas.add(schema, { id });
   return schema;
@@ -21,7 +22,7 @@ export const instantText: z.ZodType<string> = component(
     .meta({ format: 'date-time', description: 'ISO-8601 in UTC, to the millisecond.' }),
 );
 const orDate = (text: z.ZodType<Date | string>): z.ZodType<Date | string> => text;
-/** The same instant, as a handler usually answers it: a Date is written as that text. */
+/** The same instant as a handler usually answers it: a Date, which is written as that text. */
 export const instant = orDate(instantText);
 
 export function idSchema(prefix: IdPrefix) {

@@ -1,8 +1,8 @@
-// Seals secrets at rest: AES-256-GCM under the master key, bound to the row they belong to (R-44, R-45). Fails closed:
-// an altered or moved record opens as an error, never as text. Never logs what it opens.
+// Seals secrets at rest: AES-256-GCM under the master key, bound to their row (R-44, R-45). An
+// altered or moved record opens as an error, never as text. No opened secret is logged.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
-/** Where a sealed value stands; a record copied to another place does not open. */
+/** The place of a sealed value. A record that is copied to another place does not open. */
 export interface SealPlace {
   readonly table: string;
   readonly column: string;
@@ -12,13 +12,16 @@ export interface SealPlace {
 
 export interface Seal {
   seal(plaintext: string | Buffer, place: SealPlace): string;
-  /** Throws `SealError` for a record that is altered, moved, or sealed with a key that is not at hand. */
+  /**
+   * Throws `SealError` for a record that is altered, moved, or sealed with a key that is not
+   * available.
+   */
   open(record: string, place: SealPlace): Buffer;
-  /** Throws `SealError` for a record whose key is not at hand, without opening it. */
+  /** Throws `SealError` for a record whose key is not available, without opening it. */
   checkKey(record: string): void;
-  /** Which key new records are sealed with. */
+  /** The key that seals new records. */
   readonly keyId: string;
-  /** How records begin that are sealed with that key. */
+  /** The beginning of records that are sealed with that key. */
   readonly prefix: string;
 }
 
@@ -27,10 +30,13 @@ export class SealError extends Error {
 }
 
 const nonceLength = 12;
-/** Fixed on both sides: GCM also takes tags of 4 bytes, which can be guessed (NIST SP 800-38D, appendix C). */
+/**
+ * Fixed on both sides, because GCM also accepts tags of 4 bytes, which can be guessed (NIST SP
+ * 800-38D, appendix C).
+ */
 const tagLength = 16;
 
-/** Reads a master key: 32 bytes in base64. Throws in words an operator understands. */
+/** Reads a master key: 32 bytes in base64. Throws with a sentence for an operator. */
 export function parseMasterKey(text: string, variable: string): Buffer {
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+=*$/.test(text.trim())) {
@@ -41,7 +47,7 @@ export function parseMasterKey(text: string, variable: string): Buffer {
   return key;
 }
 
-/** `masterKey` seals and opens; `previousKey` only opens, while a rotation is under way. */
+/** `masterKey` seals and opens; `previousKey` only opens, during a rotation. */
 export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
   const keyId = masterKeyId(masterKey);
   const keys = new Map([[keyId, masterKey]]);
@@ -83,7 +89,10 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
   };
 }
 
-/** Names a master key without telling anything of it: eight hex digits of its hash under a label of its own. */
+/**
+ * Names a master key without revealing anything about it: eight hexadecimal digits of its hash
+ * under a separate label.
+ */
 export function masterKeyId(key: Buffer): string {
   return createHash('sha256').update('carillon-master-key').update(key).digest('hex').slice(0, 8);
 }

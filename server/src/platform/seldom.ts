@@ -1,10 +1,13 @@
-// What strangers can cause must not fill a log: the first occurrence is told at once, and those that follow within a minute together
-// with the next one after it.
+// Limits log lines that strangers can cause: the first occurrence is reported at once, and those
+// within the next minute together with the first one after it.
 import type { Clock } from './clock.ts';
 
 const everyMs = 60_000;
 
-/** What it returns is called for each occurrence; `tell` hears of it with how many there were since it was told last. */
+/**
+ * Returns a function to call for each occurrence. `tell` gets the number of occurrences since it
+ * was last called.
+ */
 export function seldom(clock: Pick<Clock, 'steadyMs'>, tell: (times: number) => void): () => void {
   let toldAt = Number.NEGATIVE_INFINITY;
   let times = 0;

@@ -15,7 +15,7 @@ describe('spare time', () => {
     hasSpareTime();
     work(200);
     expect(hasSpareTime()).toBe(false);
-    // At least one sample is all waiting, whatever else this machine does.
+    // At least one sample consists only of waiting, whatever else this machine does.
     for (let waited = 0; !hasSpareTime(); waited++) {
       expect(waited).toBeLessThan(100);
       await pause(100);

@@ -1,13 +1,19 @@
-// Whether this process has time to spare, by what its event loop waited of late: one that waits gets more done with more at once,
-// and one that never waits only remembers more.
+// Tells whether this process has spare time, by how much its event loop waited recently. A process
+// that waits gains by doing more at once; one that never waits only uses more memory.
 import { performance } from 'node:perf_hooks';
 
-/** Short enough to follow a send that begins, long enough to mean something. */
+/**
+ * Milliseconds of a sample: short enough to follow a send that begins, long enough to mean
+ * something.
+ */
 const sampleMs = 50;
-/** Of the time, in which the event loop had something to do. */
+/** The part of the time that the event loop was busy, from which on there is no spare time. */
 const busyFrom = 0.98;
 
-/** Asked often: looks at the clock, and at the loop once in a while. True until it is known. */
+/**
+ * Cheap to call often: reads the clock, and the loop's statistics once a sample. True until the
+ * first sample.
+ */
 export function createSpareTime(): () => boolean {
   let last = performance.eventLoopUtilization();
   let lastAt = performance.now();

@@ -1,32 +1,40 @@
-// Ends connections that stand still in the middle of a statement. A process that is stopped while it hands over rows, or after it has
-// asked what a new statement's parameters are, holds what its transaction has locked, such as the batch it works; and PostgreSQL waits
-// for its next word for as long as the process lives: neither the limit on silence in a transaction nor the one on statements is
-// looked at there. Rows that come, however slowly, are let come.
+// Ends connections that stand still in the middle of a statement. A process may be stopped while it
+// sends rows, or after it asked for the parameters of a new statement. It then keeps its
+// transaction's locks, such as the batch that it works on. PostgreSQL waits for its next message as
+// long as the process lives, because neither the limit on silence in a transaction nor the one on
+// statements applies there. Rows that arrive slowly are allowed.
 import type { Sql } from './db.ts';
 
-/** What comes next is at hand: it is on its way at once, and even on a slow one comes sooner. */
+/** Milliseconds. The next message is sent at once, and arrives earlier even over a slow network. */
 const stalledAfterMs = 8000;
 
 /** A connection that waits for its process in the middle of a statement. */
 interface Waiting {
   readonly pid: number;
-  /** When the statement began, to the microsecond: with `pid` it names the statement. */
+  /**
+   * When the statement began, to the microsecond; together with `pid` it identifies the statement.
+   */
   readonly begunAt: string;
   readonly begunMsAgo: number;
-  /** Of rows by COPY, as far as they were read; null for every other statement. */
+  /** Bytes of rows by COPY that the server has read; null for every other statement. */
   readonly bytes: number | null;
   /** The server's clock at this look. */
   readonly nowMs: number;
 }
 
 export interface StallWatch {
-  /** Ends what has stood still for long enough. It is undone, and its process told when it goes on. */
+  /**
+   * Ends connections that have stood still for `afterMs`. Their transactions are undone, and their
+   * processes get the error when they continue.
+   */
   look(): Promise<void>;
 }
 
-/** Has to look again and again: whether rows come is seen by comparing two looks. All times are the server's own. */
+/**
+ * Call `look` repeatedly: only two looks show whether rows arrive. All times are the server's own.
+ */
 export function createStallWatch({ sql, afterMs = stalledAfterMs }: { sql: Sql; afterMs?: number }): StallWatch {
-  /** Since when each COPY stands where it does. */
+  /** For each COPY, since when its bytes are unchanged. */
   let standing = new Map<string, { readonly bytes: number; readonly sinceMs: number }>();
   return {
     async look() {
@@ -48,7 +56,7 @@ export function createStallWatch({ sql, afterMs = stalledAfterMs }: { sql: Sql; 
   };
 }
 
-/** Active, and yet waiting for the client. Nothing of ours is read by a cursor, which would look the same. */
+/** Active and waiting for the client. We read nothing by cursors, which would look the same. */
 const isWaiting = (sql: Sql) => sql`
   a.datname = current_database() AND a.usename = current_user AND a.application_name LIKE 'carillon %'
     AND a.state = 'active' AND a.wait_event = 'ClientRead'`;
@@ -61,7 +69,7 @@ async function listWaiting(sql: Sql): Promise<Waiting[]> {
     FROM pg_stat_activity a LEFT JOIN pg_stat_progress_copy c ON c.pid = a.pid WHERE ${isWaiting(sql)}`;
 }
 
-/** Unless it has gone on since. */
+/** Ends the connection unless it has continued since. */
 async function endWaiting(sql: Sql, { pid, begunAt, bytes }: Waiting): Promise<void> {
   await sql`
     SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a LEFT JOIN pg_stat_progress_copy c ON c.pid = a.pid

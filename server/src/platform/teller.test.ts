@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A teller, and what each of its statements said. */
+/** A teller, and the words of each of its statements. */
 function setUp() {
   const said: ReturnType<typeof readWords>[] = [];
   const sql = (async (_strings: readonly string[], _channel: string, payload: string) => {

@@ -1,21 +1,25 @@
-// Tells other processes through NOTIFY what they would otherwise find out by looking. A NOTIFY takes a lock of the whole cluster at its
-// commit, so it never stands in a transaction that does anything else, and a process makes at most twenty a second: what is told
-// meanwhile goes together. What gets lost costs latency alone: everybody looks for themselves, too.
+// Tells other processes by NOTIFY about things that they would otherwise find by polling. A NOTIFY
+// takes a lock of the whole cluster at its commit, so it has a transaction of its own. A process
+// sends at most twenty a second; words in between are sent together. A lost word costs only
+// latency, because every process polls too.
 import type { Sql } from './db.ts';
 import type { Log } from './log.ts';
 
 export interface Teller {
-  /** Returns at once. `word` is an id, or nothing. To be called after the commit of what it tells of. */
+  /** Returns at once. `word` is an id, or empty. Call it after the commit of the change. */
   tell(topic: string, word?: string): void;
-  /** Tells what is left. */
+  /** Sends the remaining words. */
   close(): Promise<void>;
 }
 
-/** The NOTIFY channel of all that processes of the service tell each other. */
+/** The NOTIFY channel for all words between processes of the service. */
 export const toldChannel = 'carillon_told';
 
 const apartMs = 50;
-/** Ids of one topic in one NOTIFY, whose payload is at most 8,000 bytes. Of more, everybody looks for themselves. */
+/**
+ * Ids of one topic in one NOTIFY, whose payload has at most 8,000 bytes. With more ids, every
+ * process looks for itself.
+ */
 const wordsMax = 100;
 
 export function createTeller({ sql, log }: { readonly sql: Sql; readonly log: Log }): Teller {
@@ -70,7 +74,10 @@ function writeWords(topics: ReadonlyMap<string, ReadonlySet<string>>): string {
   );
 }
 
-/** What a NOTIFY says: each topic with its words; a word that is empty stands for all. Of a process of another version, nothing. */
+/**
+ * Reads a NOTIFY: each topic with its words; an empty word stands for all. The result is empty for
+ * an unreadable payload, as from another version.
+ */
 export function readWords(payload: string): [topic: string, words: string[]][] {
   try {
     return Object.entries(JSON.parse(payload) as Record<string, string[]>).filter(([, words]) => Array.isArray(words));

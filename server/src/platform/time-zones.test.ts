@@ -14,7 +14,7 @@ describe('time zones of a real database', async () => {
     ['UTC', 'UTC'],
     ['utc', 'UTC'],
     ['America/Argentina/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
-    // Aliases stay the name that was given.
+    // An alias keeps the given name.
     ['Asia/Kolkata', 'Asia/Kolkata'],
     ['ASIA/CALCUTTA', 'Asia/Calcutta'],
     ['Etc/GMT+5', 'Etc/GMT+5'],

@@ -1,17 +1,20 @@
-// Time zones: the IANA names that the runtime and the database both know, in the database's spelling. Offsets are none, and
-// an alias stays the name that was given (contract 1).
+// Time zones: the IANA names that both the runtime and the database know, in the database's
+// spelling. Offsets are not accepted, and an alias keeps the given name (contract 1).
 import { z } from 'zod';
 import type { Sql } from './db.ts';
 import { issueOf } from './validate.ts';
 
 export interface TimeZones {
-  /** The name in the list's spelling, whatever the letter case given; undefined where either side does not know it. */
+  /**
+   * Finds a name in any letter case and returns the list's spelling; undefined when the runtime or
+   * the database does not know it.
+   */
   find(name: string): string | undefined;
-  /** Every name, in the list's spelling, aliases among them. */
+  /** Every name in the list's spelling, including aliases. */
   names(): readonly string[];
 }
 
-/** Reads the database's list, once: PostgreSQL opens a file for each name. */
+/** Reads the database's list, once, because PostgreSQL opens a file for each name. */
 export async function loadTimeZones(sql: Sql): Promise<TimeZones> {
   const rows = await sql<{ name: string }[]>`SELECT name FROM pg_timezone_names`;
   return createTimeZones(rows.map((row) => row.name));
@@ -19,7 +22,7 @@ export async function loadTimeZones(sql: Sql): Promise<TimeZones> {
 
 export function createTimeZones(databaseNames: readonly string[]): TimeZones {
   const spellings = new Map(databaseNames.map((name) => [name.toLowerCase(), name]));
-  // The runtime's own list holds no aliases, so each name is tried when it is first asked for.
+  // The runtime's own list has no aliases, so each name is tried at its first use.
   const judged = new Map<string, boolean>();
   const find = (name: string): string | undefined => {
     const spelling = spellings.get(name.toLowerCase());
@@ -34,10 +37,13 @@ export function createTimeZones(databaseNames: readonly string[]): TimeZones {
   return { find, names: () => [...spellings.values()].filter((name) => find(name) !== undefined) };
 }
 
-/** Takes any name: for schemas that describe a request and read none. */
+/** Accepts any name, for schemas that describe a request and read none. */
 export const anyTimeZones: TimeZones = { find: (name) => name, names: () => [] };
 
-/** A `timezone` field: any letter case in, the list's spelling out; else the 400 `unknown_timezone`. */
+/**
+ * A `timezone` field: accepts any letter case and returns the list's spelling; otherwise the 400
+ * `unknown_timezone`.
+ */
 export function timeZoneField(timeZones: TimeZones): z.ZodType<string, string> {
   return z.string().transform((text, context): string => {
     const name = timeZones.find(text);

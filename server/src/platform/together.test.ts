@@ -8,7 +8,7 @@ interface Turn {
   fail(error: Error): void;
 }
 
-/** Turns are ended by the test; `turn` resolves with the next one that begins. */
+/** The test ends turns; `turn` resolves with the next one that begins. */
 function stage(options: Partial<TogetherOptions> = {}) {
   const begun: Turn[] = [];
   let tell: (() => void) | undefined;

@@ -1,20 +1,24 @@
-// What several callers ask for at once is done together: whoever comes while others of the same key are served waits for the next
-// turn and shares it. Nobody waits who comes alone, and one caller's refusal is never another's.
+// Serves concurrent items of one key together: an item that arrives while others are served waits
+// for the next turn and shares it. A single item waits for nobody, and one item's refusal never
+// affects another.
 
-/** What came of each item, in the order of the items. */
+/** The outcome of each item, in the order of the items. */
 export type Outcomes<Result> = readonly PromiseSettledResult<Result>[];
 
 export interface TogetherOptions {
-  /** Turns of one key under way at once. */
+  /** Concurrent turns of one key. */
   readonly turnsMax: number;
-  /** Items of a turn. */
+  /** Items of a turn, at most. */
   readonly itemsMax: number;
-  /** Whoever waits longer for a turn to begin is refused, with a code that means that the database is busy. */
+  /**
+   * Milliseconds that an item waits for a turn before it is refused, with a code that means that
+   * the database is busy.
+   */
   readonly waitMs: number;
 }
 
 export interface Together<Item, Result> {
-  /** Resolves or rejects with what came of the item. */
+  /** Resolves or rejects with the outcome of the item. */
   run(key: string, item: Item): Promise<Result>;
 }
 
@@ -25,7 +29,7 @@ interface Waiting<Item, Result> {
   reject(reason: unknown): void;
 }
 
-/** `work` serves the items of a turn; when it throws, that is what came of each. */
+/** `work` serves the items of a turn. When it throws, each item gets that error. */
 export function createTogether<Item, Result>(
   work: (key: string, items: readonly Item[]) => Promise<Outcomes<Result>>,
   options: TogetherOptions,
@@ -47,7 +51,7 @@ export function createTogether<Item, Result>(
 class Line<Item, Result> {
   readonly #work: (items: readonly Item[]) => Promise<Outcomes<Result>>;
   readonly #options: TogetherOptions;
-  /** Called when nobody waits or is served any more; from then on the line takes nobody. */
+  /** Called when no item waits or is served any more; the line then accepts no item. */
   onDone: () => void = () => undefined;
   #waiting: Waiting<Item, Result>[] = [];
   #turns = 0;
@@ -65,7 +69,7 @@ class Line<Item, Result> {
     this.#deadline ??= setTimeout(() => this.#refuseLate(), this.#options.waitMs).unref();
   }
 
-  // Not before what has come at the same time is here too.
+  // A turn begins only after items of the same turn of the event loop have arrived.
   #begin(): void {
     if (this.#isBeginning || this.#turns >= this.#options.turnsMax) return;
     this.#isBeginning = true;
@@ -102,7 +106,7 @@ class Line<Item, Result> {
 
   #refuseLate(): void {
     const { waitMs } = this.#options;
-    // In the order in which they came.
+    // In the order of arrival.
     const nowMs = performance.now();
     const firstInTime = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs < waitMs);
     for (const { reject } of this.#waiting.splice(0, firstInTime < 0 ? this.#waiting.length : firstInTime)) {

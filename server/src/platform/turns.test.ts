@@ -7,7 +7,7 @@ const one = mintUuid();
 const other = mintUuid();
 const rules = { waitMsMax: 20, refusal: 'Too many. Try again.', retryAfterMs: 2_000 };
 
-/** Work that takes until it is told to end. */
+/** Work that runs until the test ends it. */
 function longWork() {
   let end = (): void => undefined;
   const ended = new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ describe('a turn', () => {
     expect(refused).toMatchObject({ code: 'unavailable', details: { retryAfterMs: 2_000 } });
     for (const { end } of works) end();
     await Promise.all(running);
-    // Turns that came too late for those who asked are not lost.
+    // Turns that came too late for their callers are not lost.
     for (let i = 0; i < 6; i++) expect(await turns.run(one, async () => i)).toBe(i);
   });
 

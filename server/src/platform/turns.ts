@@ -1,21 +1,24 @@
-// Turns at some work of which only so much is done at once in a process. Apps share the turns fairly, none of them ever has all,
-// and an app that finds no turn in time is told to come again.
+// Limits how many pieces of some work run at once in a process. Apps share the turns fairly, none
+// of them ever has all, and an app that gets no turn in time is refused with a time to retry.
 import { ApiError } from './api-error.ts';
 import { createFairSlots, withSlotWithin } from './fair-slots.ts';
 import type { Uuid } from './ids.ts';
 
 export interface Turns {
-  /** Does the work when it is the app's turn. Throws the 503 when that is not within the time it may wait. */
+  /**
+   * Runs the work when it is the app's turn. Throws the 503 when that takes longer than
+   * `waitMsMax`.
+   */
   run<Result>(appId: Uuid, work: () => Promise<Result>): Promise<Result>;
 }
 
 export interface TurnsOptions {
-  /** At once in this process. */
+  /** Turns that run at once in this process. */
   readonly turnsMax: number;
   readonly waitMsMax: number;
-  /** What the 503 says. */
+  /** The message of the 503. */
   readonly refusal: string;
-  /** By then those who were turned away have been served or are gone. */
+  /** Milliseconds after which the callers in front have been served or are gone. */
   readonly retryAfterMs: number;
 }
 

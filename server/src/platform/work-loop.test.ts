@@ -5,7 +5,7 @@ import { startWorkLoop } from './work-loop.ts';
 
 type Work = (() => Promise<void>) | undefined;
 
-/** Something that happens once, when the test says so. */
+/** An event that happens once, when the test says so. */
 function createSignal<Value = void>() {
   let happen: (value: Value) => void = () => undefined;
   const happened = new Promise<Value>((resolve) => {
@@ -14,7 +14,7 @@ function createSignal<Value = void>() {
   return { happen: (value: Value) => happen(value), happened };
 }
 
-/** Whether a promise has settled once everything that was ready has run. */
+/** Returns whether a promise has settled after everything that was ready has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   void promise.finally(() => {

@@ -1,15 +1,19 @@
-// A loop that claims work, works, and claims again: several turns at once, woken by whoever knows that there is some, and
-// drained on stop. It claims nothing while paused. A turn that throws is logged and the loop goes on: it survives any job.
+// A loop that claims work, runs it, and claims again: several turns at once, woken when there is
+// work, and drained on stop. It claims nothing while paused. A turn that throws is logged and the
+// loop continues.
 import type { Log } from './log.ts';
 
 export interface WorkLoop {
-  /** There may be work: look now. */
+  /** Looks for work now, because there may be some. */
   wake(): void;
-  /** Stops claiming and resolves when what is under way has ended. */
+  /** Stops claiming and resolves when the work under way has ended. */
   stop(): Promise<void>;
-  /** Resolves when there is nothing to do and nothing under way: what tests wait for. */
+  /** Resolves when there is nothing to claim and nothing under way; tests wait for it. */
   idle(): Promise<void>;
-  /** When the loop last looked for work, or was ready to, by `performance.now()`: old where a claim never ends. */
+  /**
+   * When the loop last looked for work, or was ready to, by `performance.now()`. It gets old when a
+   * claim never ends.
+   */
   readonly lastLookedAt: number;
 }
 
@@ -17,13 +21,13 @@ export interface WorkLoopOptions {
   readonly name: string;
   readonly turnsMax: number;
   readonly log: Log;
-  /** While it says so the loop claims nothing. */
+  /** While it returns true the loop claims nothing. */
   isPaused(): boolean;
-  /** Claims one piece of work and returns how to do it; undefined: there is none. */
+  /** Claims one piece of work and returns how to do it; undefined when there is none. */
   claim(): Promise<(() => Promise<void>) | undefined>;
 }
 
-/** At rest the loop says so often that it is ready. */
+/** Milliseconds between two updates of `lastLookedAt` at rest. */
 const readyEveryMs = 1000;
 
 export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoopOptions): WorkLoop {
@@ -47,7 +51,7 @@ export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoop
     }
     looking = claimAll().finally(() => {
       looking = undefined;
-      // Somebody may have asked after the last question was put and before this.
+      // A wake may have come after the last claim and before this point.
       if (lookAgain && !isStopped) look();
       else settleIdle();
     });
@@ -59,7 +63,7 @@ export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoop
         lookAgain = false;
         lastLookedAt = performance.now();
         while (!isStopped && !isPaused() && underWay.size < turnsMax) {
-          // Here too: where there is always more to claim, this goes on for as long.
+          // Updated here too, because this loop continues as long as there is more to claim.
           lastLookedAt = performance.now();
           const work = await claim();
           if (!work) break;
@@ -88,7 +92,8 @@ export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoop
       isStopped = true;
       lookAgain = false;
       clearInterval(timer);
-      // A claim that answers after this is worked like any other: its work sees the stop and hands back.
+      // A claim that answers after this point is worked like any other: its work sees the stop and
+      // returns the claim.
       await looking;
       await Promise.all(underWay);
       settleIdle();

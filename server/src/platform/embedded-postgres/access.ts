@@ -1,5 +1,6 @@
-// Who may connect to the embedded server: the system's user that runs Carillon, the owner of the database's files, and
-// root. Written at every start, so that a copied or restored cluster is no more open than a new one.
+// Access to the embedded server: for the system user that runs Carillon, the owner of the
+// database's files, and root. Written at every start, so that a copied or restored cluster is no
+// more open than a new one.
 import { chown, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProgramUser } from './programs.ts';
@@ -8,15 +9,17 @@ const hbaName = 'carillon_hba.conf';
 const identName = 'carillon_ident.conf';
 
 /**
- * Writes the rules and returns the server's parameters that name them. On the socket the kernel says which user connects
- * (PostgreSQL documentation, "Peer Authentication"); on loopback, where it is asked for, a password does.
+ * Writes the rules and returns the server's parameters that name them. On the socket the kernel
+ * identifies the user (PostgreSQL documentation, "Peer Authentication"). On loopback, when it is
+ * requested, a password does.
  */
 export async function writeAccess(directory: string, role: string, user: ProgramUser | undefined): Promise<string[]> {
   const names = await namesOf([0, process.getuid?.() ?? 0, user?.uid ?? 0]);
-  // Strangers' processes run as nobody, too.
+  // Other software's processes run as nobody too.
   if (process.getuid?.() === 0) names.delete('nobody');
   const ident = [...names].map((name) => `carillon ${quoted(name)} ${role}`);
-  // Without a name in the system's list PostgreSQL cannot tell who connects; the socket's private directory still does.
+  // When no user has a name in the system's list, PostgreSQL cannot identify who connects. The
+  // socket's private directory still restricts access.
   const local = names.size > 0 ? 'peer map=carillon' : 'trust';
   const hba = [`local all ${role} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
   await replaceFile(join(directory, hbaName), hba, user);
@@ -24,7 +27,7 @@ export async function writeAccess(directory: string, role: string, user: Program
   return ['-c', `hba_file=${join(directory, hbaName)}`, '-c', `ident_file=${join(directory, identName)}`];
 }
 
-// Removed first: the file may belong to root, of a time when root ran Carillon.
+// Removed first, because the file may belong to root from a time when root ran Carillon.
 async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
   await rm(path, { force: true });
   await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });

@@ -1,5 +1,6 @@
-// Encryption of a backup to a recipient, in the format of age (age-encryption.org/v1): the machine that makes backups
-// holds no key that opens them. The library is loaded only where a backup is encrypted.
+// Encrypts a backup to a recipient, in the format of age (age-encryption.org/v1), so that the
+// machine that creates backups holds no key that opens them. The library is loaded only when a
+// backup is encrypted.
 import { createReadStream } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -7,7 +8,7 @@ import type { ReadableStream } from 'node:stream/web';
 
 const firstBytes = 'age-encryption.org/v1\n';
 
-/** Passes on `source`, encrypted. Rejects where `recipient` is no age recipient. */
+/** Yields `source`, encrypted. Rejects when `recipient` is no age recipient. */
 export async function* encrypted(source: AsyncIterable<Buffer>, recipient: string): AsyncGenerator<Buffer> {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
@@ -15,7 +16,7 @@ export async function* encrypted(source: AsyncIterable<Buffer>, recipient: strin
   yield* buffersOf(await encrypter.encrypt(webStreamOf(source)));
 }
 
-/** Whether `text` names a recipient: `age1…`, as `age-keygen` prints it. */
+/** Returns whether `text` names a recipient: `age1…`, as `age-keygen` prints it. */
 export async function isRecipient(text: string): Promise<boolean> {
   const { Encrypter } = await import('age-encryption');
   try {
@@ -36,7 +37,10 @@ export async function isEncrypted(file: string): Promise<boolean> {
   }
 }
 
-/** The plain bytes of an encrypted file. Rejects where no identity in `identityFile` opens it, or where it was altered. */
+/**
+ * Yields the plain bytes of an encrypted file. Rejects when no identity in `identityFile` opens it,
+ * or when it was altered.
+ */
 export async function* decrypted(file: string, identityFile: string): AsyncGenerator<Buffer> {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
@@ -45,7 +49,7 @@ export async function* decrypted(file: string, identityFile: string): AsyncGener
   yield* buffersOf(await decrypter.decrypt(webStreamOf(source)));
 }
 
-// A file as `age-keygen` writes it: comments, and one identity a line.
+// A file as `age-keygen` writes it: comments, and one identity on each line.
 async function readIdentities(file: string): Promise<string[]> {
   const lines = (await readFile(file, 'utf8')).split(/\r?\n/).map((line) => line.trim());
   const identities = lines.filter((line) => line.startsWith('AGE-SECRET-KEY-'));

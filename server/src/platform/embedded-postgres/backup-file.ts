@@ -1,24 +1,29 @@
-// The file that a backup is written to: made under another name beside it, and linked to its own when it is whole. A file
-// that cannot be written is refused before any database is asked.
+// The file of a backup: written under another name in the same folder, and linked to its own name
+// when it is complete. A file that cannot be written is refused before the database is read.
 import { createWriteStream } from 'node:fs';
 import { link, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 
-/** Says in words for an operator why a backup cannot be written. */
+/** The reason why a backup cannot be written, as a sentence for an operator. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 }
 
 export interface BackupFile {
   readonly target: Writable;
-  /** Gives the whole file its name, and returns its size in bytes. Throws `BackupError` where that name was taken meanwhile. */
+  /**
+   * Gives the complete file its name, and returns its size in bytes. Throws `BackupError` when the
+   * name was taken meanwhile.
+   */
   publish(): Promise<number>;
-  /** Removes what `publish` has not named. */
+  /** Removes the unfinished file, under its temporary name. */
   discard(): Promise<void>;
 }
 
-/** Opens the place of a new backup. Throws `BackupError` where it cannot be written, or where `file` exists. */
+/**
+ * Opens a new backup file. Throws `BackupError` when it cannot be written or when `file` exists.
+ */
 export async function openBackupFile(file: string): Promise<BackupFile> {
   if (await stat(file).catch(() => undefined)) throw new BackupError(`${file} is there already`);
   const unfinished = `${file}.unfinished-${process.pid}`;
@@ -33,7 +38,7 @@ export async function openBackupFile(file: string): Promise<BackupFile> {
   };
 }
 
-/** Turns what the system answered into a sentence with the path. */
+/** Turns the system's error into a sentence with the path. */
 export function asBackupError(file: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     if (error instanceof BackupError) throw error;

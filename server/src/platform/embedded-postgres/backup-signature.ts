@@ -1,30 +1,31 @@
-// The signature at the end of a backup: HMAC-SHA256 over every byte before it, under a key derived from the master key
-// (RFC 5869), which is never in the backup. The signature is an empty gzip member that carries it as an extra field
-// (RFC 1952, section 2.3.1.1), so any tar still lists a signed file. Knows nothing of what a backup contains.
+// The signature at the end of a backup: HMAC-SHA256 over every byte before it, under a key derived
+// from the master key (RFC 5869), which is never in the backup. The signature is the extra field of
+// an empty gzip member (RFC 1952, section 2.3.1.1), so that any tar still lists a signed file.
+// Independent of a backup's content.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { masterKeyId } from '../seal.ts';
 
 const macBytes = 32;
 const keyIdBytes = 4;
 
-/** A gzip header with FEXTRA set, then one subfield `CB` that holds the id of the key and the MAC. */
+/** A gzip header with FEXTRA set, then one subfield `CB` with the key's id and the MAC. */
 const beforeSignature = Buffer.from([
   ...[0x1f, 0x8b, 8, 0x04, 0, 0, 0, 0, 0, 255],
   ...[4 + keyIdBytes + macBytes, 0, 0x43, 0x42, keyIdBytes + macBytes, 0],
 ]);
-/** An empty deflate block, and the checksum and length of nothing. */
+/** An empty deflate block, and the checksum and length of no bytes. */
 const afterSignature = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 const signatureBytes = beforeSignature.length + keyIdBytes + macBytes + afterSignature.length;
 
-/** What a file's last bytes say of it. */
+/** The result of a check of a file's last bytes. */
 export type Verdict =
   | { readonly is: 'signed' }
   | { readonly is: 'unsigned' }
   | { readonly is: 'altered' }
-  /** No master key at hand is the one that signed; `keyId` is the signer's. */
+  /** None of the given master keys signed the file; `keyId` is the signer's. */
   | { readonly is: 'unknown-key'; readonly keyId: string };
 
-/** Passes on `source` and adds the signature. */
+/** Yields `source` and then the signature. */
 export async function* signed(source: AsyncIterable<Buffer>, masterKey: Buffer): AsyncGenerator<Buffer> {
   const mac = createHmac('sha256', signingKey(masterKey));
   for await (const chunk of source) {
@@ -34,7 +35,7 @@ export async function* signed(source: AsyncIterable<Buffer>, masterKey: Buffer):
   yield Buffer.concat([beforeSignature, Buffer.from(masterKeyId(masterKey), 'hex'), mac.digest(), afterSignature]);
 }
 
-/** Reads all of a file and compares its signature in constant time. Rejects as `source` does. */
+/** Reads a whole file and compares its signature in constant time. Rejects as `source` does. */
 export async function judgeSignature(source: AsyncIterable<Buffer>, masterKeys: readonly Buffer[]): Promise<Verdict> {
   const macs = masterKeys.map((key) => ({ keyId: masterKeyId(key), mac: createHmac('sha256', signingKey(key)) }));
   let last: Buffer = Buffer.alloc(0);

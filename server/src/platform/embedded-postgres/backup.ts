@@ -1,6 +1,7 @@
-// A copy of the embedded database while it runs, in one file: data files as they are found, and the WAL that was written
-// meanwhile, which makes them agree (PostgreSQL documentation, "Making a Base Backup Using the Low Level API"). No key and
-// no other file of the data directory goes in. The file is signed with a key derived from the master key.
+// A copy of the running embedded database in one file: data files as they are found, and the WAL
+// written meanwhile, which makes them consistent. Source: PostgreSQL documentation, "Making a Base
+// Backup Using the Low Level API". No key and no other file of the data directory is included. The
+// file is signed with a key derived from the master key.
 import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -18,7 +19,7 @@ export interface BackupFacts {
   readonly format: 1;
   readonly postgres: string;
   readonly postgres_major: string;
-  /** Data files are those of a machine: as Node names them. */
+  /** The architecture as Node names it, because data files depend on it. */
   readonly architecture: string;
   readonly made_at: string;
 }
@@ -26,7 +27,7 @@ export interface BackupFacts {
 export const factsName = 'carillon-backup.json';
 export const thisArchitecture = `${process.platform}-${process.arch}`;
 
-/** Folders whose content the server makes new at every start. */
+/** Folders whose content the server creates at every start. */
 const emptied = new Set([
   'pg_dynshmem',
   'pg_notify',
@@ -45,18 +46,21 @@ export interface BackupOptions {
   readonly clusterDir: string;
   /** Signs the file. */
   readonly masterKey: Buffer;
-  /** An age recipient to encrypt for; undefined leaves the file plain. */
+  /** An age recipient to encrypt for; undefined: the file stays unencrypted. */
   readonly recipient: string | undefined;
   /** Takes the bytes, and is ended when all are written. */
   readonly target: Writable;
-  /** Breaks the copying off. */
+  /** Interrupts the copy. */
   readonly signal?: AbortSignal;
 }
 
-/** Backs up. Rejects as soon as the target cannot be written, and leaves no connection and no slot behind. */
+/**
+ * Creates a backup. Rejects as soon as the target cannot be written, and leaves no connection and
+ * no replication slot behind.
+ */
 export async function backUp(options: BackupOptions): Promise<BackupFacts> {
   const { url, clusterDir, masterKey, recipient, target, signal } = options;
-  // One connection: backup and slot belong to its session, and end with it.
+  // One connection: backup and slot belong to its session and end with it.
   const sql = openPool({ url, connectionsMax: 1, name: 'carillon backup', statementTimeoutMs: 0 });
   try {
     const session = await sql.reserve();
@@ -91,7 +95,7 @@ async function readBackupFacts(session: Sql): Promise<BackupFacts> {
 async function* entriesOf(session: Sql, clusterDir: string, facts: BackupFacts): AsyncGenerator<Buffer> {
   const text = Buffer.from(`${JSON.stringify(facts)}\n`);
   yield* tarFile(factsName, text.length, [text]);
-  // The slot keeps the WAL from its beginning until the end of the session.
+  // The slot keeps the WAL from the beginning of the backup until the end of the session.
   await session`SELECT pg_create_physical_replication_slot(${`carillon_backup_${process.pid}`}, true, true)`;
   await session`SELECT pg_backup_start('carillon backup', true)`;
   yield* directoryEntries(clusterDir, '');
@@ -118,8 +122,8 @@ async function* directoryEntries(clusterDir: string, path: string): AsyncGenerat
   }
 }
 
-// As long as it is when it is opened. It may grow, shrink or be written to meanwhile: the WAL has the rest. One that is gone was
-// dropped since the folder was read.
+// The file is copied with its length at opening. It may change during the copy, because the WAL
+// contains the rest. A file that does not exist was dropped after the folder was read.
 async function* fileEntry(clusterDir: string, name: string): AsyncGenerator<Buffer> {
   const file = await open(join(clusterDir, name)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -134,7 +138,8 @@ async function* fileEntry(clusterDir: string, name: string): AsyncGenerator<Buff
   }
 }
 
-// The one file that no WAL makes whole again: written in place, and read here until it stands still.
+// No WAL repairs this file. The server overwrites it in place, so it is read until two reads are
+// equal.
 async function* controlFile(clusterDir: string, name: string): AsyncGenerator<Buffer> {
   const read = (): Promise<Buffer> => readFile(join(clusterDir, name));
   let content = await read();

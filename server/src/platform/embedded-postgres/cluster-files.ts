@@ -1,7 +1,11 @@
-// The files of a cluster that a backup carries. Anything else in the directory belongs to the running server, to this
-// machine, or to an operator, and a restore never takes it from a file that somebody may have altered.
+// The files of a cluster that a backup contains. All other files in the directory belong to the
+// running server, to this machine or to an operator. A restore never takes such a file, because
+// somebody may have altered the backup.
 
-/** Entries of the cluster's directory that hold data (PostgreSQL documentation, "Database File Layout"). */
+/**
+ * Entries of the cluster's directory that contain data (PostgreSQL documentation, "Database File
+ * Layout").
+ */
 const dataEntries = new Set([
   'PG_VERSION',
   'backup_label',
@@ -25,12 +29,13 @@ const dataEntries = new Set([
 ]);
 
 /**
- * Settings of the server. They can name programs that the server runs (`archive_command`, `shared_preload_libraries`), so
- * a restore makes them new. A backup carries them to be read by a person.
+ * Settings of the server. They can name programs that the server runs (`archive_command`,
+ * `shared_preload_libraries`), so a restore creates them again. A backup contains them for people
+ * to read.
  */
 export const configurationFiles = ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf'] as const;
 
-/** Data, configuration, or neither: by the path inside the cluster. */
+/** Returns data, configuration, or undefined for neither, by the path inside the cluster. */
 export function kindOf(path: string): 'data' | 'configuration' | undefined {
   const [first = ''] = path.split('/');
   if (dataEntries.has(first)) return 'data';

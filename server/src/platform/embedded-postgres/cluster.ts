@@ -1,5 +1,5 @@
-// The cluster of a data directory on disk: where it lies, whose it is, and how it is made. Runs no server, and touches
-// nothing that it refuses.
+// The cluster of a data directory on disk: its location, its owner, and its creation. Runs no
+// server, and changes nothing that it refuses.
 import { randomBytes } from 'node:crypto';
 import { chown, link, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -11,13 +11,19 @@ import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinish
 export const CARILLON = 'carillon';
 
 export interface Cluster {
-  /** The data directory, without symbolic links. Its file `database` names the cluster, relative to it. */
+  /**
+   * The data directory, without symbolic links. Its file `database` names the cluster, relative to
+   * it.
+   */
   readonly dataDir: string;
   readonly directory: string;
   readonly user: programs.ProgramUser | undefined;
 }
 
-/** The cluster of a data directory, or undefined where there is none yet. Rejects where it cannot be run from here. */
+/**
+ * Finds the cluster of a data directory; undefined when there is none yet. Rejects when this
+ * process cannot run it.
+ */
 export async function findCluster(path: string): Promise<Cluster | undefined> {
   const dataDir = await findDataDirectory(path);
   if (dataDir === undefined) return undefined;
@@ -33,7 +39,8 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
   const version = (await readIfThere(join(directory, 'PG_VERSION')))?.trim();
   if (version === undefined) {
     if (!recorded) return undefined;
-    // An empty database in place of one that is only not mounted would look like a loss, and soon be one.
+    // An empty database in place of one that is only not mounted would look like a loss of data,
+    // and soon be one.
     throw new Error(
       `${join(dataDir, 'database')} names ${directory}, where there is no database: bring it back, or remove that file to begin with an empty one.`,
     );
@@ -45,17 +52,21 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
     );
   }
   if (self !== 0) return { dataDir, directory, user: undefined };
-  // Root runs it as the owner of its files: the user postgres may have been installed after they were made.
+  // Root runs the server as the owner of its files, because the user postgres may have been
+  // installed after the files were created.
   const user = owner?.uid ? { uid: owner.uid, gid: owner.gid } : await programs.getProgramUser();
   return { dataDir, directory, user };
 }
 
-/** Makes the cluster of a data directory that has none. Of two that do so at once, one is kept, and both return it. */
+/**
+ * Creates the cluster of a data directory that has none. When two processes do so at once, one
+ * cluster is kept and both return it.
+ */
 export async function makeCluster(path: string): Promise<Cluster> {
   return fillCluster(path, initialize);
 }
 
-/** Makes an empty database in an empty directory. */
+/** Creates an empty database in an empty directory. */
 export async function initialize(
   directory: string,
   user: programs.ProgramUser | undefined,
@@ -67,7 +78,10 @@ export async function initialize(
 
 type Fill = (directory: string, user: programs.ProgramUser | undefined, dataDir: string) => Promise<void>;
 
-/** The same, of whatever `fill` puts into an empty directory. What it fails to fill is not kept. */
+/**
+ * Does the same with `fill`, which fills an empty directory. When `fill` fails, the directory is
+ * removed.
+ */
 export async function fillCluster(path: string, fill: Fill): Promise<Cluster> {
   const dataDir = await makeDataDirectory(path);
   const user = await programs.getProgramUser();
@@ -94,7 +108,10 @@ export async function fillCluster(path: string, fill: Fill): Promise<Cluster> {
   return cluster;
 }
 
-/** Writes where the cluster lies: all of it or nothing, and once, so that the first word stands. */
+/**
+ * Records the location of the cluster, atomically and once: a location that is already recorded
+ * stays.
+ */
 async function record(dataDir: string, place: string): Promise<void> {
   const path = join(dataDir, 'database');
   const unfinished = await makeUnfinished(path);
@@ -104,7 +121,8 @@ async function record(dataDir: string, place: string): Promise<void> {
 }
 
 function initdbParameters(directory: string): string[] {
-  // An operator may change these in postgresql.conf. What safety rests on stands on the server's command line instead.
+  // An operator may change these settings in postgresql.conf. Settings that safety depends on are
+  // on the server's command line instead.
   const defaults = [
     'max_connections=100',
     'shared_buffers=128MB',
@@ -115,13 +133,15 @@ function initdbParameters(directory: string): string[] {
     'checkpoint_timeout=15min',
     'timezone=UTC',
     'log_timezone=UTC',
-    // Above WARNING and ERROR: a refused row would leave what it held in a file.
+    // Higher than WARNING and ERROR, because messages at those levels may quote the content of a
+    // refused row.
     'log_min_messages=log',
   ];
   return [
     `--pgdata=${directory}`,
     `--username=${CARILLON}`,
-    // The socket is in a directory that nobody else can enter; on loopback, everybody on the machine can knock.
+    // No other user can enter the socket's directory; on loopback, everybody on the machine can
+    // connect.
     '--auth-local=trust',
     '--auth-host=scram-sha-256',
     '--encoding=UTF8',

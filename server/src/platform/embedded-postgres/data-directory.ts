@@ -1,5 +1,5 @@
-// The folder that DATA_DIR names: found, or made where it is not there. Rejects in words for an operator where this user
-// cannot work in it, before anything lies there.
+// The folder that DATA_DIR names: found, or created when it does not exist. Rejects with a sentence
+// for an operator when this user cannot work in it, before anything is stored there.
 import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -14,11 +14,12 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'is on a full disk',
 };
 
-/** The data directory without symbolic links, or undefined where there is none. */
+/** The data directory, without symbolic links; undefined when there is none. */
 export async function findDataDirectory(path: string): Promise<string | undefined> {
   try {
     const found = await realpath(path);
-    // A path that ends in a slash fails where there is no folder. So does one that this user cannot enter.
+    // A path that ends in a slash fails for anything but a folder, and for a folder that this user
+    // cannot enter.
     await access(`${found}/`, constants.X_OK);
     return found;
   } catch (error) {
@@ -27,7 +28,10 @@ export async function findDataDirectory(path: string): Promise<string | undefine
   }
 }
 
-/** The same, made with its parents where it is not there. This user can write in it. */
+/**
+ * Returns the same path, and creates the folder and its parents when they do not exist. This user
+ * can write in it.
+ */
 export async function makeDataDirectory(path: string): Promise<string> {
   try {
     await makeFolder(resolve(path));
@@ -38,7 +42,7 @@ export async function makeDataDirectory(path: string): Promise<string> {
   }
 }
 
-/** Says what is wrong with the folder and what to do. Returns any other error as it is. */
+/** The error that says what is wrong with the folder and what to do; any other error is unchanged. */
 export function describeDataDirectoryError(error: unknown, path: string): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   const reason = reasons[code];
@@ -50,7 +54,7 @@ export function describeDataDirectoryError(error: unknown, path: string): unknow
   );
 }
 
-/** A user id without a name stands for itself. */
+/** The name of this user; the user's id when it has no name. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -60,14 +64,14 @@ function userName(): string {
 }
 
 /**
- * Makes a folder and its parents, one at a time: `mkdir` with `recursive` never returns where the system answers ENOENT
- * below a folder that exists, as /proc does (Node 20.20).
+ * Creates a folder and its parents, one at a time. `mkdir` with `recursive` never returns when the
+ * system answers ENOENT below an existing folder, as /proc does (Node 20.20).
  */
 async function makeFolder(path: string): Promise<void> {
   if ((await stat(path).catch(() => undefined))?.isDirectory()) return;
   if (dirname(path) !== path) await makeFolder(dirname(path));
   await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
-    // Another process may have been first.
+    // Another process may have created it first.
     if (error.code !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error;
   });
 }

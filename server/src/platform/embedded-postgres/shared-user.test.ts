@@ -1,4 +1,4 @@
-// Under root the database's files belong to a user that as few other processes as possible run as.
+// Under root the database's files belong to a user as which few other processes run.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

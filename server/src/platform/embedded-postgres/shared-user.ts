@@ -1,10 +1,10 @@
-// The user `nobody` is no user of the database's own: every other process that runs as `nobody` can read the database's
-// files. Says so where there are such processes.
+// Warns when PostgreSQL runs as `nobody` together with other processes: every process of `nobody`
+// can read the database's files.
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { ProgramUser } from './programs.ts';
 
-/** The names of other processes of `user`, sorted. Empty where the system has no /proc. */
+/** Lists the names of other processes of `user`, sorted. Empty when the system has no /proc. */
 export async function findNeighbours(user: ProgramUser): Promise<string[]> {
   const names = new Set<string>();
   for (const pid of await readdir('/proc').catch(() => [])) {
@@ -13,13 +13,16 @@ export async function findNeighbours(user: ProgramUser): Promise<string[]> {
     const [, uid] = /^Uid:\t(\d+)/m.exec(status) ?? [];
     if (Number(uid) !== user.uid) continue;
     const program = basename(await readlink(`/proc/${pid}/exe`).catch(() => ''));
-    // A server that this or another Carillon runs.
+    // Such a process is a server of this or another Carillon.
     if (program !== 'postgres') names.add(program || (/^Name:\t(.*)$/m.exec(status)?.[1] ?? pid));
   }
   return [...names].sort();
 }
 
-/** A warning for the operator, or undefined where the user is the database's own or shares it with no process. */
+/**
+ * Returns a warning for the operator; undefined when the user belongs to the database alone or no
+ * other process runs as it.
+ */
 export async function warnOfNeighbours(user: ProgramUser | undefined, directory: string): Promise<string | undefined> {
   if (!user || (await nameOf(user)) !== 'nobody') return undefined;
   const neighbours = await findNeighbours(user);

@@ -1,5 +1,5 @@
-// Tar files (POSIX.1-1988 "ustar"), as much as a backup needs: directories and files of known size, which any tar can
-// list. Holds no file in memory.
+// The part of the tar format (POSIX.1-1988 "ustar") that a backup needs: directories, and files of
+// known size, which any tar can list. No file is held in memory.
 
 const blockBytes = 512;
 const zeros = Buffer.alloc(64 * 1024);
@@ -11,7 +11,9 @@ export function tarDirectory(name: string): Buffer {
   return headerOf(`${name}/`, 0, '5');
 }
 
-/** A file of `size` bytes. Content beyond `size` is left out; missing content is filled with zeros. */
+/**
+ * A file of `size` bytes. Content beyond `size` is cut off; missing content is filled with zeros.
+ */
 export async function* tarFile(
   name: string,
   size: number,
@@ -23,13 +25,13 @@ export async function* tarFile(
     if (left === 0) break;
     const taken = chunk.subarray(0, left);
     left -= taken.length;
-    // A copy: readers use their buffers again.
+    // A copy, because readers reuse their buffers.
     yield Buffer.from(taken);
   }
   for (let missing = left + paddingOf(size); missing > 0; missing -= zeros.length) yield zeros.subarray(0, missing);
 }
 
-/** The mark of the end. */
+/** The end mark of a tar file. */
 export function tarEnd(): Buffer {
   return zeros.subarray(0, 2 * blockBytes);
 }
@@ -61,11 +63,11 @@ export interface TarEntry {
   readonly name: string;
   readonly isDirectory: boolean;
   readonly size: number;
-  /** To be read before the next entry; what is not read is skipped. */
+  /** Read it before the next entry; unread content is skipped. */
   readonly content: AsyncIterable<Buffer>;
 }
 
-/** Reads the entries in turn. Rejects what is no tar, and one that ends too soon. */
+/** Yields the entries in order. Rejects a file that is no tar or that ends too early. */
 export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const bytes = new Bytes(source);
   for (;;) {
@@ -85,7 +87,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
   }
 }
 
-/** A source that is read in pieces of our own size. */
+/** A source that is read in pieces of a chosen size. */
 class Bytes {
   readonly #source: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

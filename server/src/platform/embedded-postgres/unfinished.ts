@@ -1,17 +1,20 @@
-// Directories that are either whole or not there: they are made under another name and renamed. What a killed process left
-// unfinished, the next one sweeps away.
+// Directories that exist completely or not at all: they are created under another name and then
+// renamed. Remains of a killed process are deleted by the next one.
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** When this process began: ids are used again, in a container by the very next process. */
+/**
+ * The start of this process. Process ids are reused; in a container the very next process may have
+ * the same one.
+ */
 const STARTED_AT = Math.trunc(performance.timeOrigin);
 
-/** An empty directory, entered by nobody else, that will be renamed to `path`. */
+/** Creates an empty private directory that will be renamed to `path`. */
 export async function makeUnfinished(path: string): Promise<string> {
   return mkdtemp(`${path}.new-${process.pid}-${STARTED_AT}-`);
 }
 
-/** Gives it its name; where another process was first, that one's stays. */
+/** Renames the directory. When another process was first, its directory stays. */
 export async function moveInto(unfinished: string, path: string): Promise<void> {
   await rename(unfinished, path).catch(async (error) => {
     unless('EEXIST', 'ENOTEMPTY')(error);
@@ -19,13 +22,13 @@ export async function moveInto(unfinished: string, path: string): Promise<void> 
   });
 }
 
-/** Removes what killed processes left in `home`. */
+/** Deletes the unfinished directories of dead processes in `home`. */
 export async function sweep(home: string): Promise<void> {
   for (const name of await readdir(home)) {
     const [, pid, startedAt] = /\.new-(\d+)-(\d+)-/.exec(name) ?? [];
     if (pid === undefined) continue;
     const isAtWork = Number(pid) === process.pid ? Number(startedAt) === STARTED_AT : isAlive(Number(pid));
-    // An initdb outlives its killed parent for a moment, and is still writing.
+    // An initdb outlives its killed parent for a moment and still writes.
     if (!isAtWork) await rm(join(home, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
@@ -45,7 +48,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   });
 }
 
-/** A handler that swallows these system errors and passes on all others. */
+/** A handler that ignores these system errors and throws all others. */
 export function unless(...codes: string[]): (error: NodeJS.ErrnoException) => void {
   return (error) => {
     if (!codes.includes(error.code ?? '')) throw error;

@@ -1,15 +1,16 @@
-// Bytes under construction: a buffer that grows. Whoever writes makes room first, and then writes without further checks.
+// A growing buffer for bytes under construction. A caller reserves room first and then writes
+// without checks.
 
 const bytesAtFirst = 16_384;
 
-/** A text as short as this is written faster letter by letter than by a call out of JavaScript. */
+/** Characters up to which a loop in JavaScript is faster than a call of the native write. */
 const shortLength = 48;
 
 export class ByteWriter {
   bytes: Buffer = Buffer.allocUnsafeSlow(bytesAtFirst);
   length = 0;
 
-  /** Makes room for so many bytes more. */
+  /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     const needed = this.length + count;
     if (needed <= this.bytes.length) return;
@@ -25,7 +26,7 @@ export class ByteWriter {
     this.bytes[this.length++] = value;
   }
 
-  /** One byte a character. */
+  /** Writes one byte for each character. */
   writeLatin1(text: string): void {
     if (text.length > shortLength) {
       this.length += this.bytes.write(text, this.length, 'latin1');

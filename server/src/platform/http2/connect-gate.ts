@@ -1,16 +1,19 @@
-// What all pools to one host know together of whether it is in reach. After an attempt that came to nothing there is one attempt at a
-// time, whoever makes it, and none before its time, until one succeeds: else every app would knock once a second at a door that is
-// shut. Holds nobody back from a host that is in reach, and what breaks an open connection is no business of others' (R-62).
+// The knowledge of all pools to one host about whether the host is reachable. After a failed
+// connection only one try runs at a time, in any pool, and none before `nextAt`, until one
+// succeeds. Otherwise every app would try an unreachable host once a second. A reachable host
+// delays nobody, and a broken open connection does not affect other pools (R-62).
 import type { Unreachable } from '../outbound-socket.ts';
 
-/** Called once for each time that it waits: it is worth asking again, or somebody's attempt has failed with this. */
+/**
+ * Called once for each wait: another connection may be tried, or one has failed with this error.
+ */
 export type OnDecided = (error: Unreachable | undefined) => void;
 
 export class ConnectGate {
   #isClosed = false;
-  /** Somebody tries whether it may be opened. */
+  /** A connection is being tried that may open the gate. */
   #isTried = false;
-  /** By `performance.now()`. */
+  /** The time of the next try, by `performance.now()`. */
   #nextAt = 0;
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting = new Set<OnDecided>();
@@ -19,7 +22,10 @@ export class ConnectGate {
     return this.#isClosed;
   }
 
-  /** True: an attempt may be made now, and its end is to be told. False: `onDecided` waits, once however often it asks. */
+  /**
+   * Returns true when a connection may be tried now; its result must be reported. Returns false
+   * when `onDecided` will be called instead, once even if it asks several times.
+   */
   enter(onDecided: OnDecided): boolean {
     if (!this.#isClosed) return true;
     const waitMs = this.#nextAt - performance.now();
@@ -38,7 +44,7 @@ export class ConnectGate {
     this.#decide(undefined);
   }
 
-  /** The next attempt may be made at `nextAt`, by `performance.now()`. */
+  /** Closes the gate until `nextAt`, by `performance.now()`. */
   fail(error: Unreachable, nextAt: number): void {
     this.#isClosed = true;
     this.#isTried = false;

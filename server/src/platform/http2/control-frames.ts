@@ -1,5 +1,5 @@
-// The small frames of a connection: written, and read with every rule of their form (RFC 9113 6). What they mean for requests
-// is not known here.
+// Writes and reads the small frames of a connection, with every rule of their form (RFC 9113 6).
+// Their meaning for requests is unknown here.
 import type { ByteWriter } from './byte-writer.ts';
 import {
   connectionPreface,
@@ -23,10 +23,10 @@ const settingIds = {
 } as const;
 const settingBytes = 6;
 
-/** What one block of headers may come to, in the count of RFC 9113 6.5.2. */
+/** The maximum size of one header block, counted as in RFC 9113 6.5.2. */
 export const headerListBytesMax = 65_536;
 
-/** What the peer may send on all streams before we have taken it. */
+/** Bytes that the peer may send on all streams before we have consumed them. */
 export const connectionWindowBytes = 1_048_576;
 const windowBytesDefault = 65_535;
 
@@ -63,7 +63,7 @@ export function writeReset(out: ByteWriter, streamId: number, errorCode: number)
   out.writeUint32(errorCode);
 }
 
-/** The peer opens no streams, so the last of them is 0. */
+/** The last stream is 0, because the peer opens none. */
 export function writeGoaway(out: ByteWriter, errorCode: number): void {
   out.reserve(frameHeaderBytes + 8);
   writeFrameHeader(out, 8, frameTypes.goaway, 0, 0);
@@ -71,16 +71,16 @@ export function writeGoaway(out: ByteWriter, errorCode: number): void {
   out.writeUint32(errorCode);
 }
 
-/** Of the whole connection. */
+/** Writes a WINDOW_UPDATE for the whole connection. */
 export function writeWindowUpdate(out: ByteWriter, bytes: number): void {
   out.reserve(frameHeaderBytes + 4);
   writeFrameHeader(out, 4, frameTypes.windowUpdate, 0, 0);
   out.writeUint32(bytes);
 }
 
-/** What a SETTINGS frame says of what concerns us; the last word on each counts. */
+/** The parts of a SETTINGS frame that concern us. The last value of each setting counts. */
 export interface PeerSettings {
-  /** The smallest, and the last: a table must have been as small as it was asked to be. */
+  /** The smallest and the last size, because the table must have shrunk to the smallest one. */
   readonly headerTableSizes: readonly number[];
   readonly maxConcurrentStreams: number | undefined;
   readonly initialWindowSize: number | undefined;
@@ -107,7 +107,7 @@ export function readSettings(bytes: Buffer, start: number, end: number): PeerSet
   };
 }
 
-/** RFC 9113 6.5.2. */
+/** Checks a setting's value (RFC 9113 6.5.2). */
 function checkSetting(id: number, value: number): void {
   if (id === settingIds.enablePush && value !== 0) {
     throw new ProtocolError(errorCodes.protocolError, 'The peer means to take pushes from us.');
@@ -120,7 +120,10 @@ function checkSetting(id: number, value: number): void {
   }
 }
 
-/** Throws unless the payload has this length, and the frame stands on a stream or on none as it must. */
+/**
+ * Throws unless the payload has the wanted length and the frame is on a stream, or on the
+ * connection, as required.
+ */
 export function checkShape(
   length: number,
   wanted: number,
@@ -138,7 +141,7 @@ export interface Content {
   readonly end: number;
 }
 
-/** DATA and HEADERS without their padding and their priority (RFC 9113 6.1, 6.2). */
+/** The content of DATA or HEADERS without padding and priority (RFC 9113 6.1, 6.2). */
 export function readContent(flags: number, bytes: Buffer, start: number, end: number): Content {
   const padding = (flags & frameFlags.padded) === 0 ? 0 : (bytes[start] ?? 0);
   const begin = start + ((flags & frameFlags.padded) === 0 ? 0 : 1) + ((flags & frameFlags.priority) === 0 ? 0 : 5);

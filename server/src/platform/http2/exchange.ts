@@ -1,33 +1,36 @@
-// One request on its stream, until its one result: what is left to send, the answer as far as it came, the windows and the
-// deadline. Writes nothing itself: the session does.
+// One request on its stream until its one result: the rest to send, the answer so far, the windows
+// and the deadline. Writes nothing itself; the session does.
 import { CappedBody, readText } from '../capped-body.ts';
 import { type AnswerHeaders, answerBodyLimits } from '../outbound-http.ts';
 import type { TransportError } from '../outbound-socket.ts';
 import type { Http2Result } from './session.ts';
 import { Deadline } from './timer-wheel.ts';
 
-/** What a stream may receive in all (RFC 9113 6.9.2); we cancel an answer long before, and so never give it more. */
+/**
+ * Bytes that a stream may receive in all (RFC 9113 6.9.2). The window is never raised, because an
+ * answer is cancelled long before.
+ */
 const receiveWindowBytes = 65_535;
 
 export class Exchange extends Deadline {
   readonly id: number;
   readonly body: Buffer;
-  /** By `performance.now()`. */
+  /** The start, by `performance.now()`. */
   readonly startedAt: number;
   readonly #onResult: (result: Http2Result) => void;
   readonly #onTimeout: (exchange: Exchange) => void;
-  /** Of the body. */
+  /** Bytes of the body that were sent. */
   sentBytes = 0;
   isSent = false;
   sendWindow: number;
   receiveWindow = receiveWindowBytes;
-  /** Answers that the session had seen when this began. */
+  /** Answers that the session had received when this request began. */
   readonly answersBefore: number;
   isSettled = false;
   #status = 0;
   #headers: AnswerHeaders = {};
   #answer: CappedBody | undefined;
-  /** An answer that came in one piece. */
+  /** The body of an answer that came in one piece. */
   #text: string | null = null;
   #answerBytes = 0;
 
@@ -50,7 +53,7 @@ export class Exchange extends Deadline {
     this.#onTimeout = options.onTimeout;
   }
 
-  /** The final headers are here. */
+  /** True when the final headers have arrived. */
   get hasBegun(): boolean {
     return this.#status > 0;
   }
@@ -65,8 +68,8 @@ export class Exchange extends Deadline {
   }
 
   /**
-   * Takes a part of the answer's body; false when it is more than is read. The bytes belong to the reader: what is whole is read
-   * at once, and all else copied.
+   * Takes a part of the answer's body; returns false when the body exceeds the limit. The bytes
+   * belong to the reader, so a complete body is read at once and any other part is copied.
    */
   push(bytes: Buffer, start: number, end: number, isLast: boolean): boolean {
     if (end === start) return true;
@@ -80,18 +83,24 @@ export class Exchange extends Deadline {
     return this.#answer.push(Buffer.from(bytes.subarray(start, end)));
   }
 
-  /** The peer has ended the stream: the answer is whole, unless it said that it would be longer or shorter. */
+  /**
+   * Settles when the peer has ended the stream: the answer is complete, unless its length differs
+   * from the announced one.
+   */
   complete(): void {
     this.#settleAnswer(this.#isCutAt(this.#answerBytes));
   }
 
-  /** Was another length announced? */
+  /** Returns whether another length was announced. */
   #isCutAt(bytes: number): boolean {
     const announced = this.#headers['content-length'];
     return announced !== undefined && Number(announced) !== bytes;
   }
 
-  /** It is over: with the answer as far as it came, for once the status is known it counts, or without one for this reason. */
+  /**
+   * Ends the request: with the answer so far, because a known status counts, or without an answer
+   * for this reason.
+   */
   end(reason: TransportError | 'refused'): void {
     if (this.isSettled) return;
     if (this.hasBegun) {

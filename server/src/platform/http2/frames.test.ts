@@ -20,7 +20,7 @@ function readIn(chunks: readonly Buffer[]): Frame[] {
   return frames;
 }
 
-/** Cuts into pieces of these lengths, over and over. */
+/** Cuts bytes into pieces of these lengths, repeatedly. */
 function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0, i = 0; at < bytes.length; i += 1) {

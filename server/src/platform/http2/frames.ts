@@ -1,5 +1,6 @@
-// The frames of HTTP/2 (RFC 9113 4 and 6): their numbers, their header, and a reader that cuts a stream of bytes into frames.
-// It holds no more than one frame of the size we allow, however the bytes are cut.
+// The frames of HTTP/2 (RFC 9113 4 and 6): their numbers, their header, and a reader that cuts a
+// stream of bytes into frames. The reader holds at most one frame of the allowed size, however the
+// bytes arrive.
 import type { ByteWriter } from './byte-writer.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 
@@ -16,20 +17,23 @@ export const frameTypes = {
   continuation: 9,
 } as const;
 
-/** END_STREAM and ACK share a bit: no frame knows both. */
+/** END_STREAM and ACK share a bit; no frame has both. */
 export const frameFlags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
 export const frameHeaderBytes = 9;
 
-/** What both sides may send from the start (RFC 9113 6.5.2). We ask for no more and send no more. */
+/**
+ * The payload that both sides accept from the start (RFC 9113 6.5.2). We neither allow nor send a
+ * larger one.
+ */
 export const payloadBytesMax = 16_384;
 
-/** Also the greatest window. */
+/** Also the largest window. */
 export const streamIdMax = 0x7fffffff;
 
 export const connectionPreface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
-/** Needs the room of a frame header. */
+/** Needs reserved room for a frame header. */
 export function writeFrameHeader(out: ByteWriter, length: number, type: number, flags: number, streamId: number): void {
   const { bytes } = out;
   let at = out.length;
@@ -49,13 +53,13 @@ export function readUint32(bytes: Uint8Array, at: number): number {
   return (readUint31(bytes, at) | ((bytes[at] ?? 0) & 0x80 ? 0x80000000 : 0)) >>> 0;
 }
 
-/** The reserved bit is not looked at (RFC 9113 4.1). */
+/** The reserved bit is ignored (RFC 9113 4.1). */
 export function readUint31(bytes: Uint8Array, at: number): number {
   const high = (((bytes[at] ?? 0) & 0x7f) << 24) | ((bytes[at + 1] ?? 0) << 16);
   return high | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0);
 }
 
-/** The payload lies in `bytes` from `start` to `end`, and only during the call. */
+/** The payload lies in `bytes` from `start` to `end`, and is valid only during the call. */
 export type OnFrame = (
   type: number,
   flags: number,
@@ -67,7 +71,7 @@ export type OnFrame = (
 
 export class FrameReader {
   readonly #onFrame: OnFrame;
-  /** The beginning of a frame whose rest has not come. */
+  /** The beginning of a frame whose rest has not arrived. */
   #held: Buffer | undefined;
   #heldBytes = 0;
 
@@ -75,7 +79,10 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
-  /** Throws a `ProtocolError` for a frame that is too large, and what the frame's taker throws; then it is at its end. */
+  /**
+   * Reads a chunk. Throws a `ProtocolError` for a frame that is too large, and every error of
+   * `onFrame`; then nothing more may be read.
+   */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -95,7 +102,7 @@ export class FrameReader {
     }
   }
 
-  /** Moves what the held frame lacks; returns where it ended. */
+  /** Copies the missing bytes of the held frame, and returns the position after them. */
   #complete(chunk: Buffer, at: number): number {
     const held = this.#held ?? Buffer.alloc(0);
     const wanted = this.#heldBytes < frameHeaderBytes ? frameHeaderBytes : frameBytes(held, 0);
@@ -116,7 +123,7 @@ export class FrameReader {
   }
 }
 
-/** Of header and payload together. */
+/** The length of header and payload together. */
 function frameBytes(bytes: Buffer, at: number): number {
   const length = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   if (length > payloadBytesMax) {

@@ -1,5 +1,5 @@
-// A header block on its way: HEADERS and the CONTINUATIONs that follow it, put together (RFC 9113 6.2, 6.10), within a bound
-// of bytes and of frames, so that a block without end ends the connection.
+// A header block that arrives in parts: HEADERS and the following CONTINUATIONs (RFC 9113 6.2,
+// 6.10). Bytes and frames are bounded, so that an endless block ends the connection.
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 
 const blockBytesMax = 65_536;
@@ -16,7 +16,7 @@ export class HeaderBlock {
     this.isEndOfStream = isEndOfStream;
   }
 
-  /** Copies: the bytes belong to the reader. */
+  /** Copies the bytes, because they belong to the reader. */
   push(bytes: Buffer, start: number, end: number): void {
     this.#bytes += end - start;
     if (this.#parts.length > continuationsMax || this.#bytes > blockBytesMax) {

@@ -1,11 +1,12 @@
-// The two tables of HPACK: the static one, and a dynamic one that never holds more than its size allows (RFC 7541 2.3, 4).
+// The two tables of HPACK: the static one, and a dynamic one that never exceeds its size (RFC 7541
+// 2.3, 4).
 
 export interface HeaderField {
   readonly name: string;
   readonly value: string;
 }
 
-/** RFC 7541 Appendix A, from index 1 on. */
+/** RFC 7541 Appendix A; the first field has index 1. */
 export const staticFields: readonly HeaderField[] = [
   ...fields(
     ':authority',
@@ -34,21 +35,21 @@ function fields(...lines: readonly string[]): HeaderField[] {
   });
 }
 
-/** The size both sides begin with (RFC 9113 6.5.2). */
+/** The size with which both sides begin (RFC 9113 6.5.2). */
 export const tableSizeDefault = 4_096;
 
-/** What a field counts for (RFC 7541 4.1). */
+/** The size of a field in the table (RFC 7541 4.1). */
 export const sizeOf = ({ name, value }: HeaderField): number => name.length + value.length + 32;
 
-/** First in, first out. A field has a number that stays: the count of fields added before it. */
+/** First in, first out. A field has a fixed number: the count of fields added before it. */
 export class DynamicTable<Field extends HeaderField> {
   readonly #onEvict: ((field: Field) => void) | undefined;
   #fields: (Field | undefined)[] = [];
-  /** Where in `#fields` the oldest stands: shifting an array would copy it each time. */
+  /** The index of the oldest field in `#fields`: shifting the array would copy it each time. */
   #from = 0;
   #size = 0;
   #sizeMax = tableSizeDefault;
-  /** Fields ever added. */
+  /** The number of fields ever added. */
   added = 0;
 
   constructor(onEvict?: (field: Field) => void) {
@@ -59,7 +60,7 @@ export class DynamicTable<Field extends HeaderField> {
     return this.#sizeMax;
   }
 
-  /** 0 is the newest. */
+  /** The field at an index; 0 is the newest. */
   at(index: number): Field | undefined {
     const position = this.#fields.length - 1 - index;
     return position >= this.#from ? this.#fields[position] : undefined;
@@ -70,7 +71,10 @@ export class DynamicTable<Field extends HeaderField> {
     this.#evictTo(sizeMax);
   }
 
-  /** Room is made first; a field larger than the whole table leaves it empty, and is not kept (RFC 7541 4.4). */
+  /**
+   * Makes room and adds a field. A field larger than the whole table empties it and is not stored
+   * (RFC 7541 4.4).
+   */
   add(field: Field): void {
     const size = sizeOf(field);
     this.#evictTo(this.#sizeMax - size);

@@ -220,7 +220,7 @@ test('a secret that repeats is written whole each time, never to be indexed, and
           const out = new ByteWriter();
           out.reserve(secretName.length + secret.length + fieldOverheadBytes);
           encoder.writeSecret(out, secretName, secret);
-          // 0001 in its first bits: a literal that nobody on the way may index (RFC 7541 6.2.3).
+          // The first bits 0001 mark a literal that no intermediary may index (RFC 7541 6.2.3).
           expect((out.bytes[0] ?? 0) >> 4).toBe(1);
           expect(out.length).toBeLessThanOrEqual(secretName.length + secret.length + fieldOverheadBytes);
           const decoded = decoder.decode(out.bytes, 0, out.length);

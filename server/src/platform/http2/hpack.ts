@@ -1,14 +1,18 @@
-// Header compression (RFC 7541). The encoder knows that most of our fields are the same in every request and the rest are
-// unique; the decoder takes whatever a peer may send, within bounds, and throws a `ProtocolError` for all else.
+// Header compression (RFC 7541). The encoder assumes that most fields are the same in every request
+// and the rest are unique. The decoder accepts everything a peer may send, within bounds, and
+// throws a `ProtocolError` for anything else.
 import { ByteWriter } from './byte-writer.ts';
 import { DynamicTable, type HeaderField, sizeOf, staticFields, tableSizeDefault } from './hpack-table.ts';
 import { decodeHuffman, encodeHuffman } from './huffman.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 
-/** How a field is written (RFC 7541 6.2): kept in the table; not kept; never to be kept by anyone on the way. */
+/**
+ * How a field is written (RFC 7541 6.2): added to the table, not added, or never to be added by any
+ * intermediary.
+ */
 export type Indexing = 'indexed' | 'plain' | 'never';
 
-/** The most that a field takes beyond its characters: an index and two lengths. */
+/** Bytes that a field takes in addition to its characters, at most: an index and two lengths. */
 export const fieldOverheadBytes = 12;
 
 const staticIndexes = new Map<string, Map<string, number>>();
@@ -20,20 +24,23 @@ for (const [i, { name, value }] of staticFields.entries()) {
 const staticNameIndexes = new Map(staticFields.map(({ name }, i) => [name, i + 1] as const).reverse());
 
 interface Remembered extends HeaderField {
-  /** How many were added before it. */
+  /** The number of fields that were added before it. */
   readonly number: number;
 }
 
 export class HpackEncoder {
   readonly #byName = new Map<string, Remembered[]>();
   readonly #table = new DynamicTable<Remembered>((field) => this.#forget(field));
-  /** The last one that was written, as it is written. */
+  /** The last secret that was written, with its encoded bytes. */
   #secret: (HeaderField & { readonly bytes: Uint8Array }) | undefined;
-  /** Sizes that the peer asked for and was not told of: the smallest on the way, and the last. */
+  /**
+   * Table sizes that the peer requested and that are not acknowledged yet: the smallest since then,
+   * and the last.
+   */
   #leastSize: number | undefined;
   #lastSize = tableSizeDefault;
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE. We never use more than the default. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE. More than the default is never used. */
   resize(sizeMax: number): void {
     const size = Math.min(sizeMax, tableSizeDefault);
     if (size === this.#lastSize) return;
@@ -41,7 +48,10 @@ export class HpackEncoder {
     this.#lastSize = size;
   }
 
-  /** Opens a block: tells the peer of a table that changed (RFC 7541 4.2). Needs the room of two fields. */
+  /**
+   * Begins a block: acknowledges a changed table size (RFC 7541 4.2). Needs reserved room for two
+   * fields.
+   */
   begin(out: ByteWriter): void {
     if (this.#leastSize === undefined) return;
     for (const size of new Set([this.#leastSize, this.#lastSize])) {
@@ -51,7 +61,7 @@ export class HpackEncoder {
     this.#leastSize = undefined;
   }
 
-  /** Needs room for its characters and `fieldOverheadBytes`. */
+  /** Writes a field. Needs reserved room for its characters and `fieldOverheadBytes`. */
   write(out: ByteWriter, name: string, value: string, indexing: Indexing): void {
     if (indexing !== 'indexed') {
       this.#writeLiteral(out, indexing === 'never' ? 0x10 : 0, 4, name, value);
@@ -63,7 +73,7 @@ export class HpackEncoder {
       return;
     }
     const field = { name, value, number: this.#table.added };
-    // What would push out nearly all others is not worth its place.
+    // A field that would evict nearly all others is not added.
     if (sizeOf(field) > this.#table.sizeMax / 2) {
       this.#writeLiteral(out, 0, 4, name, value);
       return;
@@ -76,8 +86,9 @@ export class HpackEncoder {
   }
 
   /**
-   * A secret that is the same in most requests, such as a provider token: never indexed (RFC 7541 7.1.3), so it is written whole each
-   * time. It is put into the Huffman code once and then copied. Needs the same room.
+   * Writes a secret that is the same in most requests, such as a provider token. It is never
+   * indexed (RFC 7541 7.1.3), so each request contains it completely. Its Huffman code is computed
+   * once and then copied. Needs the same room.
    */
   writeSecret(out: ByteWriter, name: string, value: string): void {
     if (this.#secret?.value !== value || this.#secret.name !== name)
@@ -103,7 +114,7 @@ export class HpackEncoder {
 
   #forget(field: Remembered): void {
     const known = this.#byName.get(field.name);
-    // The oldest of a name is the first that goes.
+    // The oldest field of a name is evicted first.
     known?.shift();
     if (known?.length === 0) this.#byName.delete(field.name);
   }
@@ -117,7 +128,10 @@ export class HpackEncoder {
   }
 }
 
-/** A literal that stands for itself: by a static name or none, so that it is the same on whatever connection and whenever. */
+/**
+ * A literal that refers at most to a static name, so that its bytes are the same on every
+ * connection at any time.
+ */
 function neverIndexed(name: string, value: string): Uint8Array {
   const out = new ByteWriter();
   const coded = encodeHuffman(value);
@@ -135,7 +149,7 @@ function neverIndexed(name: string, value: string): Uint8Array {
   return new Uint8Array(out.bytes.subarray(0, out.length));
 }
 
-/** RFC 7541 5.1. */
+/** Writes an integer (RFC 7541 5.1). */
 function writeInteger(out: ByteWriter, pattern: number, prefixBits: number, value: number): void {
   const most = (1 << prefixBits) - 1;
   if (value < most) {
@@ -154,7 +168,10 @@ function writeString(out: ByteWriter, text: string): void {
 }
 
 export interface DecodedField extends HeaderField {
-  /** Name and value are what RFC 9113 8.2.1 allows. Said here once, for a field that is used a thousand times. */
+  /**
+   * Whether RFC 9113 8.2.1 allows name and value. Computed once, because an indexed field is used a
+   * thousand times.
+   */
   readonly isValid: boolean;
 }
 
@@ -175,14 +192,17 @@ export class HpackDecoder {
   #at = 0;
   #end = 0;
 
-  /** `listSizeMax` bounds what one block may come to, counted as RFC 9113 6.5.2 does: small blocks can mean much. */
+  /**
+   * `listSizeMax` limits the decoded size of one block, counted as in RFC 9113 6.5.2, because a
+   * small block can decode to many fields.
+   */
   constructor({ tableSizeMax, listSizeMax }: { readonly tableSizeMax: number; readonly listSizeMax: number }) {
     this.#sizeMax = tableSizeMax;
     this.#listSizeMax = listSizeMax;
     this.#table.resize(tableSizeMax);
   }
 
-  /** The fields of one whole block. After it has thrown, the connection can no longer be read. */
+  /** Decodes one complete block. After an error the connection cannot be read any more. */
   decode(bytes: Buffer, start: number, end: number): DecodedField[] {
     this.#bytes = bytes;
     this.#at = start;
@@ -200,7 +220,7 @@ export class HpackDecoder {
     return fields;
   }
 
-  /** Undefined: not a field, but a new size of the table. */
+  /** Returns undefined for a new size of the table, which is not a field. */
   #decodeField(mayResize: boolean): DecodedField | undefined {
     const first = this.#bytes[this.#at] ?? 0;
     if (first >= 0x80) return this.#fieldAt(this.#readInteger(7));
@@ -233,7 +253,7 @@ export class HpackDecoder {
     const most = (1 << prefixBits) - 1;
     let value = (this.#bytes[this.#at++] ?? 0) & most;
     if (value < most) return value;
-    // Nothing that a block of ours may hold needs more than three further bytes.
+    // No valid number in such a block needs more than three further bytes.
     for (let shift = 0; shift <= 14 && this.#at < this.#end; shift += 7) {
       const byte = this.#bytes[this.#at++] ?? 0;
       value += (byte & 127) << shift;

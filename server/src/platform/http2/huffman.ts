@@ -1,7 +1,10 @@
-// The Huffman code of HPACK. Of what we write only secrets that repeat are in it, since a request's other fields are indexed, short or
-// unique. Reading never believes the padding or the end of a string.
+// The Huffman code of HPACK. Only secrets that repeat are written in it, because other fields of a
+// request are indexed, short or unique. The reader checks the padding and the end of a string.
 
-/** Bits of the code of each symbol, 0 to 255 and then EOS (RFC 7541 Appendix B). The code is canonical: lengths say it all. */
+/**
+ * The bits in the code of each symbol: 0 to 255, then EOS (RFC 7541 Appendix B). The code is
+ * canonical, so the lengths define it.
+ */
 export const codeLengths: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
   28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
@@ -16,7 +19,7 @@ export const codeLengths: readonly number[] = [
 
 const endOfString = 256;
 
-/** The code of each symbol, to be read with its length. */
+/** The code of each symbol; it is valid together with its length. */
 function buildCodes(): Int32Array {
   const codes = new Int32Array(endOfString + 1);
   const symbols = codeLengths.map((_, symbol) => symbol);
@@ -35,7 +38,10 @@ function buildCodes(): Int32Array {
 
 const codes = buildCodes();
 
-/** Inner nodes of the code's tree: each has two of these, and the root is 0. A symbol is written as `-1 - symbol`. */
+/**
+ * The inner nodes of the code's tree: each has two entries, and the root is 0. A symbol is stored
+ * as `-1 - symbol`.
+ */
 function buildTree(): Int32Array {
   const tree = new Int32Array(2 * endOfString);
   let nodes = 1;
@@ -52,7 +58,7 @@ function buildTree(): Int32Array {
   return tree;
 }
 
-/** A text of one character a byte in the code, padded with ones (RFC 7541 5.2). */
+/** Encodes a text with one byte in each character, padded with ones (RFC 7541 5.2). */
 export function encodeHuffman(text: string): Buffer {
   const bytes: number[] = [];
   let open = 0n;
@@ -67,10 +73,13 @@ export function encodeHuffman(text: string): Buffer {
   return Buffer.from(bytes);
 }
 
-/** What a state and four bits lead to: the next state, and the symbol that ended on the way plus one (0: none). */
+/**
+ * For a state and four bits: the next state, and the symbol that ended on the way plus one (0:
+ * none).
+ */
 const nextStates = new Uint16Array(endOfString * 16);
 const symbolsEnded = new Uint16Array(endOfString * 16);
-/** Where a string may end: nothing is left but less than a byte of ones (RFC 7541 5.2). */
+/** States in which a string may end: only a partial byte of ones is left (RFC 7541 5.2). */
 const mayEnd = new Uint8Array(endOfString);
 
 /** EOS inside a string is an error (RFC 7541 5.2). */
@@ -84,7 +93,7 @@ function fillStates(tree: Int32Array): void {
         const next = tree[2 * node + ((nibble >> bit) & 1)] ?? 0;
         if (next >= 0) node = next;
         else {
-          // The shortest code has five bits, so that no more than one ends here.
+          // The shortest code has five bits, so at most one symbol ends within four.
           symbolsEnded[state * 16 + nibble] = -next;
           node = 0;
         }
@@ -102,9 +111,9 @@ function fillStates(tree: Int32Array): void {
 
 fillStates(buildTree());
 
-/** The text, one character a byte; undefined when it is no Huffman code. */
+/** Decodes to a text with one byte in each character; undefined when the bytes are not valid. */
 export function decodeHuffman(bytes: Buffer, start: number, end: number): string | undefined {
-  // Five bits are the least that a symbol takes.
+  // A symbol takes at least five bits.
   const text = Buffer.allocUnsafe(Math.ceil(((end - start) * 8) / 5));
   let length = 0;
   let state = 0;

@@ -1,6 +1,6 @@
-// What the peer sends: cut into frames, held to the rules of the protocol, and turned into what it means for the requests
-// under way. Throws a `ProtocolError` for what no honest peer does, in the one place that catches it, and never keeps more
-// than one frame and one header block.
+// Reads the peer's frames, enforces the protocol's rules, and applies the frames to the requests
+// under way. Throws a `ProtocolError` for frames that no honest peer sends; one place catches it.
+// Holds at most one frame and one header block.
 import { readAnswerFields } from './answer-fields.ts';
 import {
   checkShape,
@@ -25,11 +25,11 @@ import type { RequestWriter } from './request-writer.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface InboxEvents {
-  /** The stream is over; where its answer is whole, it has been settled before. */
+  /** The stream is over. A complete answer was settled before. */
   end(exchange: Exchange, reason: 'reset' | 'refused'): void;
-  /** The peer is to hear no more of this stream. */
+  /** The peer must be told that this stream is cancelled. */
   cancel(streamId: number, errorCode: number): void;
-  /** SETTINGS came; undefined where they do not say how many streams there may be. */
+  /** SETTINGS arrived; undefined when they contain no limit of streams. */
   settings(maxConcurrentStreams: number | undefined): void;
   goaway(lastStreamId: number, errorCode: number): void;
 }
@@ -45,16 +45,16 @@ export class Inbox {
   );
   readonly #decoder = new HpackDecoder({ tableSizeMax: tableSizeDefault, listSizeMax: headerListBytesMax });
   readonly #noise = new NoiseBudget();
-  /** Headers whose end has not come: no other frame may stand between. */
+  /** A header block whose end has not arrived; no other frame may come in between. */
   #block: HeaderBlock | undefined;
   #lastStreamId = streamIdMax;
   #receiveWindow = connectionWindowBytes;
-  /** Frames that did so. */
+  /** WINDOW_UPDATE frames that were counted as flow control and not as noise. */
   #windowsGivenBack = 0;
   #hasSettings = false;
   #awaitsSettingsAck = true;
   #isOver = false;
-  /** How many answers have begun. */
+  /** The number of answers that have begun. */
   answers = 0;
 
   constructor(options: {
@@ -71,17 +71,17 @@ export class Inbox {
     this.#events = options.events;
   }
 
-  /** Throws a `ProtocolError`, after which nothing more may be read. */
+  /** Reads a chunk. Throws a `ProtocolError`, after which nothing more may be read. */
   read(chunk: Buffer): void {
     if (!this.#isOver) this.#reader.push(chunk);
   }
 
-  /** A peer that is asked more may say more. */
+  /** Raises the peer's budget of noise, because each request justifies more frames. */
   noteRequest(): void {
     this.#noise.noteRequest();
   }
 
-  /** Nothing that still comes is heard. */
+  /** Ignores everything that arrives from now on. */
   close(): void {
     this.#isOver = true;
   }
@@ -128,7 +128,7 @@ export class Inbox {
         this.#spend(1);
         return;
       default:
-        // Of an extension that we do not know (RFC 9113 5.5).
+        // A frame of an unknown extension (RFC 9113 5.5).
         this.#spend(1);
     }
   }
@@ -156,7 +156,7 @@ export class Inbox {
   }
 
   #onBlock(id: number, isEndOfStream: boolean, bytes: Buffer, start: number, end: number): void {
-    // Also for a stream that is gone: the table that later blocks need changes with each.
+    // Decoded even for a finished stream, because every block changes the table for later ones.
     const fields = this.#decoder.decode(bytes, start, end);
     const exchange = this.#streams.get(id);
     if (exchange === undefined) {
@@ -164,7 +164,7 @@ export class Inbox {
       return;
     }
     if (exchange.hasBegun) {
-      // Trailers: nothing in them concerns us but that the answer ends.
+      // Trailers: only the end of the answer matters.
       if (isEndOfStream) this.#onEndOfStream(exchange);
       else this.#reject(exchange);
       return;
@@ -175,7 +175,7 @@ export class Inbox {
       return;
     }
     if (answer.status < 200) {
-      // HTTP/2 has no 101, and an informational answer is not the last (RFC 9113 8.6, 8.1).
+      // HTTP/2 has no 101, and an informational answer cannot be the last (RFC 9113 8.6, 8.1).
       if (isEndOfStream || answer.status === 101) this.#reject(exchange);
       else this.#spend(1);
       return;
@@ -211,7 +211,7 @@ export class Inbox {
   #onEndOfStream(exchange: Exchange): void {
     exchange.complete();
     this.#events.end(exchange, 'reset');
-    // Answered before it had all of the request: it wants no more of it (RFC 9113 8.1).
+    // The peer answered before it had the whole request and wants no more of it (RFC 9113 8.1).
     if (!exchange.isSent) this.#events.cancel(exchange.id, errorCodes.noError);
   }
 
@@ -234,8 +234,8 @@ export class Inbox {
         ? this.#requests.openConnection(increment)
         : exchange !== undefined && this.#requests.openStream(exchange, increment);
     if (hasHelped) this.#out.schedule();
-    // A peer may give back byte by byte what it took, for the stream and for all streams: that is slow, but it is no flood,
-    // for a body has an end. It cannot give back more.
+    // A peer may return the window byte by byte, for the stream and for the connection. That is
+    // slow but no flood, because a body has an end. A peer cannot return more than was sent.
     if (this.#windowsGivenBack < 2 * this.#requests.bytesSent) this.#windowsGivenBack += 1;
     else this.#spend(1);
   }
@@ -248,10 +248,11 @@ export class Inbox {
       return;
     }
     checkShape(0, 0, id, true);
-    // Every one of them is work.
+    // Each setting costs work.
     this.#spend(1 + ((end - start) >> 6));
     const settings = readSettings(bytes, start, end);
-    // Before anything that a wider window lets out: only from here on does the peer reckon with it (RFC 9113 6.5.3).
+    // Written before anything that a larger window allows: the peer applies the settings only from
+    // here on (RFC 9113 6.5.3).
     writeSettingsAck(this.#out);
     this.#out.schedule();
     for (const size of settings.headerTableSizes) this.#requests.resizeTable(size);
@@ -280,7 +281,10 @@ export class Inbox {
     this.#events.goaway(lastStreamId, errorCode);
   }
 
-  /** A frame for a stream that we have not opened, or that the peer would have to open, is out of order (RFC 9113 5.1). */
+  /**
+   * Throws for a frame on a stream that we have not opened, or that the peer would have to open
+   * (RFC 9113 5.1).
+   */
   #checkOpened(id: number): void {
     if (!this.#streams.hasOpened(id)) throw violation('A frame stands on a stream that was not opened.');
   }
@@ -289,7 +293,7 @@ export class Inbox {
     if (!this.#noise.spend(count)) throw new ProtocolError(errorCodes.enhanceYourCalm, 'The peer only makes noise.');
   }
 
-  /** Its answer is malformed: this stream ends, and no other (RFC 9113 8.1.1). */
+  /** Ends only this stream, because its answer is malformed (RFC 9113 8.1.1). */
   #reject(exchange: Exchange): void {
     this.#events.end(exchange, 'reset');
     this.#events.cancel(exchange.id, errorCodes.protocolError);

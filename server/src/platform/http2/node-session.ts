@@ -1,5 +1,5 @@
-// The HTTP/2 session engine on `node:http2`. Errors of session and streams are always listened to, since one without a
-// listener would end the process; what they mean is read when the stream closes.
+// The HTTP/2 session engine on `node:http2`. Errors of session and streams always have a listener,
+// because an error without one would end the process. They are interpreted when the stream closes.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -17,13 +17,19 @@ import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2Session
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_FLAG_END_STREAM } = constants;
 
-/** A peer that does not close its side is given this long before the socket is ended for it. */
+/** Milliseconds after which the socket is closed for a peer that does not close its side. */
 const lingerMs = 5_000;
 
-/** Megabytes `node:http2` may hold for one session: bodies under way are counted, and with the default of 10 streams fail. */
+/**
+ * Megabytes that `node:http2` may hold for one session. Bodies under way count, and with the
+ * default of 10 streams fail.
+ */
 const sessionMemoryMb = 64;
 
-/** Promises what `Http2Session` says. After a GOAWAY with an error code all streams end at once: so `node:http2` has it. */
+/**
+ * Fulfils the promises of `Http2Session`. After a GOAWAY with an error code `node:http2` ends all
+ * streams at once.
+ */
 export const nodeEngine: Http2Engine = (socket, { streamsMax, events }) => new NodeSession(socket, streamsMax, events);
 
 class NodeSession implements Http2Session {
@@ -44,7 +50,7 @@ class NodeSession implements Http2Session {
     this.#socket = socket;
     this.#streamsCap = streamsCap;
     this.#events = events;
-    // The authority is given with each request; the address here is only what `connect` asks for.
+    // Each request names its authority; `connect` only requires some address.
     this.#session = connect('https://localhost', {
       createConnection: () => socket,
       settings: { enablePush: false },
@@ -69,7 +75,7 @@ class NodeSession implements Http2Session {
     try {
       stream = this.#session.request(headersOf(request));
     } catch {
-      // `request` throws when the session began to close in this very turn: nothing was sent.
+      // `request` throws when the session began to close in this turn: nothing was sent.
       this.#stopTaking(this.#error);
       onResult({ refused: true, latencyMs: 0 });
       return;
@@ -85,7 +91,8 @@ class NodeSession implements Http2Session {
     const timer = setTimeout(() => {
       exchange.end('timeout');
       stream.close(NGHTTP2_CANCEL);
-      // Nothing at all came back in that time: the connection may be dead without our knowing (NAT, firewall).
+      // No answer arrived in that time, so the connection may be dead without notice (NAT,
+      // firewall).
       if (this.#answers === answersBefore) this.drain();
     }, timeoutMs);
     stream.once('response', (headers, flags) => {
@@ -123,7 +130,7 @@ class NodeSession implements Http2Session {
     this.#events.onDrain(error);
   }
 
-  /** Once nothing is left to wait for, a peer that does not close its side is not waited for long. */
+  /** When no stream is left, closes the socket soon, even if the peer does not close its side. */
   #linger(): void {
     if (!this.isDraining || this.inFlight > 0 || this.#isLingering) return;
     this.#isLingering = true;
@@ -172,7 +179,7 @@ class Exchange {
     this.#onResult = onResult;
   }
 
-  /** The final headers are here; the answer is whole when no body follows. */
+  /** The final headers have arrived. The answer is complete when no body follows. */
   begin(status: number, headers: IncomingHttpHeaders, isWhole: boolean): void {
     this.#status = status;
     this.#headers = headers;
@@ -193,7 +200,10 @@ class Exchange {
     });
   }
 
-  /** It is over: with the answer as far as it came, for once the status is known it counts, or without one for this reason. */
+  /**
+   * Ends the request: with the answer so far, because a known status counts, or without an answer
+   * for this reason.
+   */
   end(reason: TransportError | 'refused'): void {
     if (this.#isSettled) return;
     if (this.#body !== undefined) {

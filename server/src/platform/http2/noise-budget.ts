@@ -1,5 +1,6 @@
-// How much a peer may send that answers nothing: SETTINGS, PINGs, resets, empty frames, frames for streams that are gone.
-// Every honest peer sends some; a flood runs out of it. Grows with time and with what we ask for, up to its first size.
+// Limits the frames of a peer that answer nothing: SETTINGS, PINGs, resets, empty frames, and
+// frames for finished streams. Every honest peer sends some; a flood uses the budget up. The budget
+// grows with time and with our requests, up to its first size.
 
 const frames = 1_000;
 const framesPerSecond = 20;
@@ -13,7 +14,7 @@ export class NoiseBudget {
     this.#left = Math.min(frames, this.#left + framesPerRequest);
   }
 
-  /** False when it is used up. */
+  /** Returns false when the budget is used up. */
   spend(count: number): boolean {
     this.#left -= count;
     if (this.#left >= 0) return true;

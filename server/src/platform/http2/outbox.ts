@@ -1,15 +1,16 @@
-// What waits to be written: everything of one turn of the event loop leaves in one write, however many requests it holds.
-// A system call and a TLS record for each request would cost more than all the rest.
+// Collects bytes to write: all bytes of one turn of the event loop are sent in one write, for any
+// number of requests. A system call and a TLS record for each request would cost more than
+// everything else.
 import type { Duplex } from 'node:stream';
 import { ByteWriter } from './byte-writer.ts';
 
-/** A buffer that one large turn has blown up is not kept. */
+/** Bytes up to which a buffer is reused; a larger one comes from an unusually large turn. */
 const keptBytesMax = 262_144;
 
 export class Outbox extends ByteWriter {
   readonly #socket: Duplex;
   readonly #onFlush: () => void;
-  /** A buffer whose bytes have left. */
+  /** A buffer whose bytes were sent. */
   #spare: Buffer | undefined;
   #isScheduled = false;
 
@@ -19,7 +20,10 @@ export class Outbox extends ByteWriter {
     this.#onFlush = onFlush;
   }
 
-  /** Has it written when the event loop has handed out what came in: after all promises that this turn resolves. */
+  /**
+   * Schedules a write after the event loop has delivered its input, and after all promises that
+   * this turn resolves.
+   */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -29,14 +33,14 @@ export class Outbox extends ByteWriter {
     });
   }
 
-  /** Forgets what has not been written. */
+  /** Drops all bytes that have not been written. */
   discard(): void {
     this.length = 0;
   }
 
   flush(): void {
     if (this.length === 0) return;
-    // The connection is gone, and with it what waited here: it counts as not sent.
+    // The connection is closed, so the bytes here count as not sent.
     if (!this.#socket.writable) {
       this.discard();
       return;

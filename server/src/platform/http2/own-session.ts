@@ -1,6 +1,6 @@
-// The HTTP/2 session engine of our own: a client for many small requests with nearly the same headers (RFC 9113). Whatever
-// the peer sends, each request ends once, memory stays bounded and nothing is thrown: what breaks the protocol ends the
-// connection with a GOAWAY that says why.
+// Our own HTTP/2 session engine: a client for many small requests with nearly the same headers (RFC
+// 9113). Whatever the peer sends, each request ends once, memory stays bounded and nothing is
+// thrown. A violation of the protocol ends the connection with a GOAWAY that says why.
 import type { TLSSocket } from 'node:tls';
 import { writeGoaway, writePreface, writeReset } from './control-frames.ts';
 import { Exchange } from './exchange.ts';
@@ -13,13 +13,16 @@ import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2Session
 import { StreamTable } from './stream-table.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
-/** How long a connection that has said goodbye may take to write that before it is cut. */
+/** Milliseconds that a connection may take to write its GOAWAY before it is cut. */
 const lingerMs = 1_000;
 
-/** One for all sessions of the process. */
+/** One timer wheel for all sessions of the process. */
 const wheel = new TimerWheel();
 
-/** Promises what `Http2Session` says. After a GOAWAY with an error code the streams it covers still end with their own answers. */
+/**
+ * Fulfils the promises of `Http2Session`. After a GOAWAY with an error code, the streams that it
+ * covers still end with their own answers.
+ */
 export const ownEngine: Http2Engine = (socket, { streamsMax, events }) => new OwnSession(socket, streamsMax, events);
 
 class OwnSession implements Http2Session {
@@ -31,11 +34,11 @@ class OwnSession implements Http2Session {
   readonly #streams: StreamTable;
   readonly #pings: Pings;
   readonly #inbox: Inbox;
-  /** The first stream of which nothing has left yet. */
+  /** The first stream of which nothing was sent yet. */
   #unsentFrom = 1;
   #isReady = false;
   #hasNewCapacity = false;
-  /** Our goodbye is written: what still comes is not read. */
+  /** True when our GOAWAY is written; anything that arrives afterwards is not read. */
   #hasHungUp = false;
   #isClosed = false;
   #error: unknown;
@@ -45,7 +48,7 @@ class OwnSession implements Http2Session {
   readonly #onTimeout = (exchange: Exchange): void => {
     this.#finish(exchange, 'timeout');
     this.#cancel(exchange.id, errorCodes.cancel);
-    // Nothing at all came back in that time: the connection may be dead without our knowing (NAT, firewall).
+    // No answer arrived in that time, so the connection may be dead without notice (NAT, firewall).
     if (this.#inbox.answers === exchange.answersBefore) this.drain();
     this.#settle();
   };
@@ -87,7 +90,7 @@ class OwnSession implements Http2Session {
   }
 
   request(request: Http2Request, onResult: (result: Http2Result) => void): void {
-    // Began to close in this very turn, or has no place: nothing was sent.
+    // The session began to close in this turn or has no free stream: nothing was sent.
     if (this.isDraining || this.inFlight >= this.#streamsCap) {
       onResult({ refused: true, latencyMs: 0 });
       return;
@@ -108,7 +111,7 @@ class OwnSession implements Http2Session {
     this.#requests.writeHeaders(id, request);
     this.#requests.writeBody(exchange);
     this.#out.schedule();
-    // There are no further numbers (RFC 9113 5.1.1).
+    // The stream numbers are used up (RFC 9113 5.1.1).
     if (this.#streams.isExhausted) this.drain();
   }
 
@@ -148,7 +151,7 @@ class OwnSession implements Http2Session {
 
   #onGoaway(lastStreamId: number, errorCode: number): void {
     const hasCause = errorCode !== errorCodes.noError;
-    // First, so that what is refused now is not handed over here again.
+    // Drains first, so that no refused request is passed to this session again.
     this.#beginDrain(hasCause ? new Error(`The peer said goodbye with code ${errorCode}.`) : undefined);
     for (const exchange of this.#streams.list()) {
       if (exchange.id > lastStreamId) this.#finish(exchange, 'refused');
@@ -174,7 +177,10 @@ class OwnSession implements Http2Session {
     if (this.#isReady) this.#events.onDrain(error);
   }
 
-  /** After anything that may have ended a stream: tells it once, and ends a connection that has nothing left to do. */
+  /**
+   * Called after anything that may have ended a stream. Reports the capacity once, and closes a
+   * connection that has nothing left to do.
+   */
   #settle(): void {
     if (this.isDraining && this.#streams.size === 0) this.#hangUp(errorCodes.noError);
     if (!this.#hasNewCapacity || !this.#isReady) return;
@@ -182,7 +188,10 @@ class OwnSession implements Http2Session {
     this.#events.onCapacity();
   }
 
-  /** The peer broke the protocol, or we made a mistake: either way this connection cannot be trusted any more. */
+  /**
+   * The peer broke the protocol, or we made a mistake. In either case this connection cannot be
+   * trusted any more.
+   */
   #fail(error: unknown): void {
     this.#error ??= error;
     this.isDraining = true;
@@ -200,11 +209,14 @@ class OwnSession implements Http2Session {
     const socket = this.#socket;
     socket.end(() => socket.destroy());
     const late = setTimeout(() => socket.destroy(), lingerMs).unref();
-    // Or it would keep hold of all this until then.
+    // Otherwise the timer would keep the session in memory until then.
     socket.once('close', () => clearTimeout(late));
   }
 
-  /** What has not left us is as good as refused: it may be sent elsewhere. */
+  /**
+   * Ends all requests. A request of which nothing was sent counts as refused and may be sent
+   * elsewhere.
+   */
   #failAll(): void {
     for (const exchange of this.#streams.list()) {
       this.#finish(exchange, exchange.id >= this.#unsentFrom ? 'refused' : 'reset');
@@ -212,11 +224,11 @@ class OwnSession implements Http2Session {
     this.#pings.close();
   }
 
-  /** The connection is gone. */
+  /** Called when the connection is closed. */
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // A peer that goes without a word leaves requests, or a pool that was waiting for it, behind.
+    // The peer closed without a GOAWAY while requests, or a pool, were waiting for it.
     if (!this.isDraining && (this.inFlight > 0 || !this.#isReady)) {
       this.#error ??= new Error('The peer closed the connection.');
     }

@@ -1,4 +1,5 @@
-// PINGs under way (RFC 9113 6.7), each with its number as the eight bytes that come back, and its deadline.
+// PINGs under way (RFC 9113 6.7). The eight bytes of each contain its number, which the answer
+// repeats. Each has a deadline.
 import { writePing } from './control-frames.ts';
 import type { Outbox } from './outbox.ts';
 import { Deadline, type TimerWheel } from './timer-wheel.ts';
@@ -27,7 +28,7 @@ export class Pings {
     this.#wheel = wheel;
   }
 
-  /** Whether the answer comes in time. */
+  /** Resolves with whether the answer arrives in time. */
   ask(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#asked += 1n;
@@ -47,7 +48,7 @@ export class Pings {
     });
   }
 
-  /** An answer to no question is not heard. */
+  /** An answer without a question is ignored. */
   answer(bytes: Buffer, start: number): void {
     this.#waiting.get(bytes.readBigUInt64BE(start))?.(true);
   }

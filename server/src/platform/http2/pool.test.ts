@@ -5,8 +5,8 @@ import { ConnectGate } from './connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions, type PoolResult } from './pool.ts';
 import type { Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
 
-// What the pool decides, with sessions that do what a test says and a clock that a test moves. Real connections: see the
-// tests of the engines.
+// Tests the pool's decisions with sessions and a clock that the test controls. The tests of the
+// engines use real connections.
 
 const request: Http2Request = {
   authority: 'push.example.org',
@@ -40,14 +40,14 @@ class ScriptedSession implements Http2Session {
     this.pending.push(onResult);
   }
 
-  /** Ends the oldest stream with this. */
+  /** Ends the oldest stream with this result. */
   end(result: Http2Result): void {
     this.pending.shift()?.(result);
     this.events.onCapacity();
     if (this.isDraining && this.inFlight === 0) this.lose(undefined);
   }
 
-  /** The connection is gone. */
+  /** Closes the connection. */
   lose(error: unknown): void {
     this.isDraining = true;
     for (const resolve of this.pending.splice(0)) resolve({ transportError: 'reset', written: true, latencyMs: 1 });
@@ -107,7 +107,7 @@ function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number 
   const ask = (count = 1) => {
     for (let i = 0; i < count; i += 1) void pool.request(request).then((result) => results.push(result));
   };
-  /** The newest connection succeeds: TLS, then the peer's SETTINGS. */
+  /** Lets the newest connection succeed: TLS, then the peer's SETTINGS. */
   const connect = () => {
     sockets.at(-1)?.emit('secureConnect');
     sessions.at(-1)?.events.onReady();
@@ -118,7 +118,7 @@ function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number 
     if (session === undefined) throw new Error(`There is no session ${index}.`);
     return session;
   };
-  /** Milliseconds between one attempt to connect and the next. */
+  /** Milliseconds between consecutive tries to connect. */
   const gaps = () => openedAtMs.slice(1).map((ms, i) => ms - (openedAtMs[i] ?? 0));
   return { pool, sockets, sessions, results, ask, connect, turn, get, gaps };
 }
@@ -291,7 +291,7 @@ describe('when no connection can be made', () => {
   ])('and so they are to a peer that %s', async (_what, end) => {
     const t = setup({ sessionsMax: 1 });
     for (let i = 0; i < 200; i += 1) {
-      // More than one session takes, so that some always wait.
+      // More than one session accepts, so that some requests always wait.
       t.ask(5);
       if (t.sockets.length > t.sessions.length) {
         t.connect();
@@ -313,7 +313,7 @@ describe('when no connection can be made', () => {
       return socket as unknown as TLSSocket;
     };
     const pools = Array.from({ length: 20 }, () => setup({ gate, open }));
-    // What nobody knows yet, each finds out.
+    // Nothing is known yet, so each pool tries on its own.
     for (const t of pools) t.ask();
     await vi.advanceTimersByTimeAsync(100);
     expect(attemptsAtMs.splice(0)).toHaveLength(20);

@@ -1,6 +1,7 @@
-// Warm HTTP/2 sessions to one place: as many streams as the peer allows, refused ones replayed, lost connections replaced
-// without a storm. Knows no protocol detail (an engine does) and never rejects. A request waits here for a free stream
-// without its deadline running; it fails here only when no connection can be made.
+// Open HTTP/2 sessions to one place: uses as many streams as the peer allows, sends refused
+// requests again, and replaces lost connections at a limited rate. Knows no protocol details (an
+// engine does) and never rejects. A request waits here for a free stream without its deadline
+// running, and fails here only when no connection can be made.
 import type { TLSSocket } from 'node:tls';
 import type { OutboundAnswer, OutboundFailure, OutboundResult } from '../outbound-http.ts';
 import { type Unreachable, unreachableOf } from '../outbound-socket.ts';
@@ -12,28 +13,36 @@ export interface Http2PoolOptions {
   readonly open: () => TLSSocket;
   readonly engine: Http2Engine;
   readonly sessionsMax: number;
-  /** Streams at once per session, where the peer allows more. */
+  /** Concurrent streams in a session at most, even when the peer allows more. */
   readonly streamsMax: number;
-  /** For name, TCP, TLS and the peer's SETTINGS together. */
+  /** Milliseconds for name, TCP, TLS and the peer's SETTINGS together. */
   readonly connectTimeoutMs: number;
-  /** A session without a request for this long is closed. */
+  /** Milliseconds without a request after which a session is closed. */
   readonly idleMs: number;
-  /** Asks a session that is idle for `afterMs` whether it still lives; without an answer in time it is closed. */
+  /**
+   * Pings a session that is idle for `afterMs`; without an answer in time the session is closed.
+   */
   readonly ping?: { readonly afterMs: number; readonly timeoutMs: number };
-  /** Of the pool's host, where others are of the same. */
+  /** The gate of the host, when several pools have the same host. */
   readonly gate?: ConnectGate;
 }
 
-/** The peer speaks no HTTP/2. The request was not sent. */
+/** The peer supports no HTTP/2. The request was not sent. */
 export interface Unsupported {
   readonly unsupported: true;
 }
 export type PoolResult = OutboundAnswer | OutboundFailure | Unsupported;
 
-/** How often a refused request is sent again, each time on another connection (contract 7.5). */
+/**
+ * Times that a refused request is sent again at most, each time on another connection (contract
+ * 7.5).
+ */
 const replaysMax = 3;
 
-/** After a failure, attempts are this far apart and up to as much again, so that many processes do not come at once. */
+/**
+ * Milliseconds between connections after a failure, plus up to as much again at random, so that
+ * many processes do not come at once.
+ */
 const reconnectMs = 1_000;
 const lostJitterMs = 100;
 
@@ -41,12 +50,12 @@ interface Slot {
   readonly session: Http2Session;
   idleSince: number;
   idleTimer: NodeJS.Timeout | undefined;
-  /** It refused a stream without closing: nothing new goes to it until it answers one. */
+  /** The session refused a stream without closing. It gets no new request until it answers one. */
   isRefusing: boolean;
   hasAnswered: boolean;
 }
 
-/** Does what is asked for in another way. */
+/** Makes the request in another way. */
 type Otherwise = () => Promise<OutboundResult>;
 
 interface Waiter {
@@ -54,7 +63,7 @@ interface Waiter {
   readonly resolve: (result: PoolResult | Promise<OutboundResult>) => void;
   readonly otherwise: Otherwise | undefined;
   replays: number;
-  /** The session that refused it last. */
+  /** The session that refused the request last. */
   avoid: Slot | undefined;
 }
 
@@ -62,7 +71,9 @@ export class Http2Pool {
   readonly #options: Http2PoolOptions;
   readonly #slots = new Set<Slot>();
   #waiting: Waiter[] = [];
-  /** Where in `#waiting` the first one stands: shifting a long array would copy it each time. */
+  /**
+   * The index of the first request in `#waiting`: shifting a long array would copy it each time.
+   */
   #waitingFrom = 0;
   #replaying: Waiter[] = [];
   #pending = 0;
@@ -70,7 +81,7 @@ export class Http2Pool {
   #connectedAt = 0;
   #nextConnectAt = 0;
   #isPumping = false;
-  /** Connections closed in a row that never brought an answer. */
+  /** Closed connections in a row that never brought an answer. */
   #fruitless = 0;
   #connectTimer: NodeJS.Timeout | undefined;
   #starvedTimer: NodeJS.Timeout | undefined;
@@ -87,7 +98,7 @@ export class Http2Pool {
     this.#gate = options.gate ?? new ConnectGate();
   }
 
-  /** Nothing is open, waiting or under way. */
+  /** True when nothing is open, waiting or under way. */
   get isEmpty(): boolean {
     return this.#pending === 0 && this.#slots.size === 0 && !this.#isConnecting;
   }
@@ -96,7 +107,7 @@ export class Http2Pool {
     return this.#request(request, undefined);
   }
 
-  /** `otherwise` is asked where the peer speaks no HTTP/2. */
+  /** Calls `otherwise` when the peer supports no HTTP/2. */
   requestOr(request: Http2Request, otherwise: Otherwise): Promise<OutboundResult> {
     return this.#request(request, otherwise) as Promise<OutboundResult>;
   }
@@ -115,7 +126,7 @@ export class Http2Pool {
     });
   }
 
-  /** Ends every session when what was asked for has its result. */
+  /** Closes every session when all requests have their results. */
   async close(): Promise<void> {
     if (!this.isEmpty) {
       await new Promise<void>((resolve) => {
@@ -160,7 +171,7 @@ export class Http2Pool {
       this.#resolve(waiter, result);
       return;
     }
-    // Not in the middle of what the session does: it may be ended for this.
+    // In a microtask and not inside the session's code, because the session may be closed here.
     queueMicrotask(() => this.#onRefused(slot, waiter, result));
   }
 
@@ -180,11 +191,14 @@ export class Http2Pool {
   #resolve(waiter: Waiter, result: PoolResult): void {
     this.#pending -= 1;
     waiter.resolve('unsupported' in result && waiter.otherwise !== undefined ? waiter.otherwise() : result);
-    // Not in the middle of what a session does, either.
+    // Also in a microtask, not inside the session's code.
     if (this.#onEmpty !== undefined) queueMicrotask(() => this.#closeIfAsked());
   }
 
-  /** Hands out every stream that is free, replays first, and sees to a further connection where some still wait. */
+  /**
+   * Assigns all free streams, refused requests first, and opens another connection when requests
+   * still wait.
+   */
   #pump(): void {
     if (this.#queued === 0) return;
     if (this.#replaying.length > 0) {
@@ -216,9 +230,13 @@ export class Http2Pool {
     return count;
   }
 
-  /** Opens one more connection where there is room: one at a time, and after a failure not before its time. */
+  /**
+   * Opens another connection when there is room: one at a time, and after a failure not before its
+   * time.
+   */
   #grow(): void {
-    // A replay must not go back to where it was refused, so it may need one more than usual.
+    // A refused request must not go back to the session that refused it, so it may need one more
+    // than usual.
     const sessionsMax = this.#options.sessionsMax + (this.#replaying.length > 0 ? 1 : 0);
     if (this.#isConnecting || this.#connectTimer !== undefined) return;
     if (this.#usable() >= sessionsMax) {
@@ -236,7 +254,10 @@ export class Http2Pool {
     }, waitMs);
   }
 
-  /** Every session there may be allows no stream at all: nothing that waits would ever begin, or end by its deadline. */
+  /**
+   * Returns whether all possible sessions allow no stream. A waiting request would then neither
+   * begin nor reach its deadline.
+   */
   #isStarved(): boolean {
     if (this.#queued === 0 || this.#usable() === 0) return false;
     for (const { session, isRefusing } of this.#slots)
@@ -244,7 +265,10 @@ export class Http2Pool {
     return true;
   }
 
-  /** A peer may allow none for a moment; for longer than a connection may take, it is as good as out of reach. */
+  /**
+   * Fails the waiting requests when the peer allows no stream for longer than a connection may
+   * take. For a moment a peer may do so.
+   */
   #awaitStreams(): void {
     this.#starvedTimer ??= setTimeout(() => {
       this.#starvedTimer = undefined;
@@ -259,7 +283,8 @@ export class Http2Pool {
     const socket = open();
     let slot: Slot | undefined;
     let isOver = false;
-    // An attempt ends once, with a session or without; what its socket says later is no news.
+    // A try to connect ends once, with a session or without; later events of its socket are
+    // ignored.
     const finish = (then: () => void) => {
       if (isOver) return;
       isOver = true;
@@ -312,7 +337,8 @@ export class Http2Pool {
   }
 
   #onCapacity(slot: Slot): void {
-    // Not at once: the result of the stream that ended is on its way, and it may say that this session refuses.
+    // In a microtask, because the result of the ended stream is on its way and may say that this
+    // session refuses.
     if (!this.#isPumping) {
       this.#isPumping = true;
       queueMicrotask(() => {
@@ -326,8 +352,9 @@ export class Http2Pool {
   #onClosed(slot: Slot, error: unknown): void {
     clearTimeout(slot.idleTimer);
     this.#slots.delete(slot);
-    // A connection that broke counts as a failed one, and so do several in a row that were of no use, or a sick peer
-    // would be stormed. A few are free: a refused request is to be sent again at once.
+    // A broken connection counts as a failed one, and so do several useless ones in a row;
+    // otherwise a sick peer would be flooded. A few are free, because a refused request should be
+    // sent again at once.
     this.#fruitless = slot.hasAnswered ? 0 : this.#fruitless + 1;
     if (error !== undefined || this.#fruitless > replaysMax) this.#postponeConnecting();
     this.#pump();
@@ -341,12 +368,15 @@ export class Http2Pool {
   }
 
   #onUnreachable(error: Unreachable, latencyMs: number): void {
-    // Where other sessions still serve, those who wait get their turn there.
+    // While other sessions still work, the waiting requests get their turn there.
     if (this.#usable() > 0) this.#pump();
     else this.#failQueued({ ...error, written: false, latencyMs });
   }
 
-  /** Counted from the last attempt: who lost a session that served for long may come back at once, or nearly so. */
+  /**
+   * Counted from the last connection: after the loss of a session that worked for long, the next
+   * try follows almost at once.
+   */
   #postponeConnecting(): void {
     const paced = this.#connectedAt + reconnectMs * (1 + Math.random());
     this.#nextConnectAt = Math.max(paced, performance.now() + lostJitterMs * Math.random());

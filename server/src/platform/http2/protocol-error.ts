@@ -1,5 +1,5 @@
-// What ends a connection: the error codes of HTTP/2, and the exception by which the parts below a session say that the peer
-// broke the protocol. It never leaves the session.
+// The error codes of HTTP/2, and the exception that the parts of a session throw when the peer
+// breaks the protocol. It ends the connection and never leaves the session.
 
 /** RFC 9113 7. */
 export const errorCodes = {
@@ -16,7 +16,7 @@ export const errorCodes = {
 
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
-  /** Of RFC 9113 7: what the peer is told in the GOAWAY. */
+  /** The code of RFC 9113 7 that the GOAWAY tells the peer. */
   readonly errorCode: number;
 
   constructor(errorCode: number, message: string) {

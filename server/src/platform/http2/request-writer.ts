@@ -1,7 +1,8 @@
-// Requests as frames: HEADERS, with CONTINUATIONs where a block is too large for one frame, and DATA as far as both windows
-// allow. What the windows hold back waits here until the peer opens them. The one who knows what is indexed: fields that
-// repeat are; a path is a secret (the device's token, the capability of a subscription) and unique, so it never is; and neither is
-// the authorization, which is a secret and repeats.
+// Writes requests as frames: HEADERS, with CONTINUATIONs when a block is too large for one frame,
+// and DATA as far as both windows allow. The rest of a body waits here until the peer opens the
+// windows. This file alone decides which fields are indexed: fields that repeat are. A path is
+// never indexed, because it is a secret (the device's token, the capability of a subscription) and
+// unique. Neither is the authorization, a secret that repeats.
 import type { Exchange } from './exchange.ts';
 import { frameFlags, frameHeaderBytes, frameTypes, payloadBytesMax, streamIdMax, writeFrameHeader } from './frames.ts';
 import { fieldOverheadBytes, HpackEncoder } from './hpack.ts';
@@ -11,7 +12,10 @@ import type { Http2Request } from './session.ts';
 
 const windowBytesDefault = 65_535;
 
-/** Of the five pseudo-headers and the length, without path and authority, and of a table that changed size. */
+/**
+ * Bytes of the five pseudo-headers and the length, without path and authority, and of a changed
+ * table size.
+ */
 const fixedBytes = 128;
 
 const noNames: readonly string[] = [];
@@ -21,9 +25,9 @@ export class RequestWriter {
   readonly #encoder = new HpackEncoder();
   readonly #blocked = new Set<Exchange>();
   #window = windowBytesDefault;
-  /** Of bodies, in all. */
+  /** Bytes of all bodies that were sent. */
   bytesSent = 0;
-  /** What a new stream may send. */
+  /** The initial send window of a new stream. */
   streamWindow = windowBytesDefault;
 
   constructor(out: Outbox) {
@@ -66,7 +70,7 @@ export class RequestWriter {
     out.length = end;
   }
 
-  /** The block that stands behind `start` again, in as many frames as it needs. */
+  /** Writes the block behind `start` again, in as many frames as it needs. */
   #writeInParts(start: number, streamId: number, flags: number): void {
     const out = this.#out;
     const block = Buffer.from(out.bytes.subarray(start + frameHeaderBytes, out.length));
@@ -81,7 +85,7 @@ export class RequestWriter {
     }
   }
 
-  /** Writes as much of the body as may leave now; the rest follows when the windows open. */
+  /** Writes as much of the body as the windows allow; the rest follows when they open. */
   writeBody(exchange: Exchange): void {
     const { body, id } = exchange;
     const out = this.#out;
@@ -104,12 +108,12 @@ export class RequestWriter {
     this.#blocked.delete(exchange);
   }
 
-  /** Nothing more of it is sent. */
+  /** Stops sending the rest of a request. */
   forget(exchange: Exchange): void {
     if (!exchange.isSent) this.#blocked.delete(exchange);
   }
 
-  /** The peer takes so much more of one stream. Whether something waited for that and went on. */
+  /** Widens the send window of one stream. Returns whether a waiting body could continue. */
   openStream(exchange: Exchange, bytes: number): boolean {
     exchange.sendWindow = widened(exchange.sendWindow, bytes);
     if (!this.#blocked.has(exchange)) return false;
@@ -118,7 +122,7 @@ export class RequestWriter {
     return exchange.sentBytes > before;
   }
 
-  /** The peer takes so much more in all. Whether something waited for that and went on. */
+  /** Widens the send window of the connection. Returns whether a waiting body could continue. */
   openConnection(bytes: number): boolean {
     this.#window = widened(this.#window, bytes);
     const before = this.#window;
@@ -126,7 +130,10 @@ export class RequestWriter {
     return this.#window < before;
   }
 
-  /** SETTINGS_INITIAL_WINDOW_SIZE changed: for streams under way as well, whose window may fall below 0 (RFC 9113 6.9.2). */
+  /**
+   * Applies a changed SETTINGS_INITIAL_WINDOW_SIZE. It also changes the windows of streams under
+   * way, which may fall below 0 (RFC 9113 6.9.2).
+   */
   resizeStreams(bytes: number, exchanges: Iterable<Exchange>): void {
     const change = bytes - this.streamWindow;
     this.streamWindow = bytes;

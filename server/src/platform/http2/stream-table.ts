@@ -1,5 +1,6 @@
-// The streams under way, by their number. A ring of fixed size and not a Map: a Map that is filled and emptied a hundred
-// thousand times a second leaves tables behind that keep what they held alive, and most of the time goes into collecting it.
+// The open streams, by their numbers, in a ring of fixed size. A Map that is filled and emptied a
+// hundred thousand times a second leaves tables behind that keep its former values alive. Most of
+// the time would go into garbage collection.
 import type { Exchange } from './exchange.ts';
 import { streamIdMax } from './frames.ts';
 
@@ -9,25 +10,28 @@ export class StreamTable {
   #nextId = 1;
   size = 0;
 
-  /** For at most so many at once. */
+  /** `streamsMax`: the number of streams that are open at once, at most. */
   constructor(streamsMax: number) {
     const slots = 2 ** Math.ceil(Math.log2(2 * Math.max(1, streamsMax)));
     this.#ring = new Array(slots).fill(undefined);
     this.#mask = slots - 1;
   }
 
-  /** The number of the next stream. Numbers whose place is still taken are passed over, which closes them (RFC 9113 5.1.1). */
+  /**
+   * The number of the next stream. A number whose place is still taken is skipped, which closes it
+   * (RFC 9113 5.1.1).
+   */
   get nextId(): number {
     while (this.#ring[(this.#nextId >> 1) & this.#mask] !== undefined) this.#nextId += 2;
     return this.#nextId;
   }
 
-  /** No number is left: they are never used twice. */
+  /** True when no number is left, because numbers are never reused. */
   get isExhausted(): boolean {
     return this.#nextId > streamIdMax - 2 * this.#ring.length;
   }
 
-  /** Whether a stream of this number was ever opened, or passed over. */
+  /** Returns whether a stream of this number was ever opened or skipped. */
   hasOpened(id: number): boolean {
     return id % 2 === 1 && id < this.#nextId;
   }
@@ -37,7 +41,7 @@ export class StreamTable {
     return exchange?.id === id ? exchange : undefined;
   }
 
-  /** With the number that `nextId` gave. */
+  /** Adds a request with the number that `nextId` returned. */
   add(exchange: Exchange): void {
     this.#ring[(exchange.id >> 1) & this.#mask] = exchange;
     this.#nextId = exchange.id + 2;
@@ -49,7 +53,7 @@ export class StreamTable {
     this.size -= 1;
   }
 
-  /** All that are open now: a copy, which may be walked while they end. */
+  /** A copy of all open streams, which may be iterated while they end. */
   list(): Exchange[] {
     return this.#ring.filter((each) => each !== undefined);
   }

@@ -73,7 +73,7 @@ test('after a long pause of the process all that is due comes at once, and only 
   wheel.add(answered, 0, jumped - 50_000);
   vi.advanceTimersByTime(16);
   expect(deadlines.filter(({ dueAtMs }) => dueAtMs !== undefined)).toEqual([]);
-  // As an answer does that is read meanwhile.
+  // An answer that is read meanwhile removes its deadline in this way.
   wheel.remove(answered);
   await new Promise((resolve) => setImmediate(resolve));
   expect(answered.dueAtMs).toBeUndefined();

@@ -1,10 +1,14 @@
-// Deadlines by the thousand: setting and clearing one moves a few pointers, and one timer serves them all. A deadline is
-// never early, and late by a tick or two. Never does one come before an answer that is there already: after a pause of the process its
-// timers are due first, and what waited in its sockets is read after them.
+// A timer wheel for thousands of deadlines: setting or clearing one moves a few pointers, and one
+// timer serves them all. A deadline is never early, and late by a tick or two. No deadline runs
+// before an answer that has arrived already: when the process was stopped for a while, timers run
+// first, and the sockets are read after them.
 
 const tickMs = 16;
 const slotsCount = 1_024;
-/** So late, the process has stood still: what came meanwhile waits in its sockets. */
+/**
+ * Milliseconds of delay from which on the process was stopped, so that its sockets hold unread
+ * input.
+ */
 const stoodStillMs = 100;
 
 /** A link in the list of its slot. Only the wheel writes its fields. */
@@ -16,7 +20,7 @@ export abstract class Deadline {
   abstract onDue(): void;
 }
 
-/** Where the list of a slot begins. */
+/** The beginning of a slot's list. */
 class Head extends Deadline {
   override onDue(): void {}
 }
@@ -24,12 +28,12 @@ class Head extends Deadline {
 export class TimerWheel {
   readonly #slots: readonly Head[] = Array.from({ length: slotsCount }, () => new Head());
   readonly #startedAt = performance.now();
-  /** All ticks up to here are done. */
+  /** All ticks up to this one are done. */
   #tick = 0;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** To be called once for a deadline that is not set. `now` is the present by `performance.now()`. */
+  /** Sets a deadline that is not set. `now` is the present by `performance.now()`. */
   add(deadline: Deadline, timeoutMs: number, now = performance.now()): void {
     const elapsedMs = now - this.#startedAt;
     if (this.#timer === undefined) {
@@ -46,7 +50,7 @@ export class TimerWheel {
     this.#count += 1;
   }
 
-  /** Does nothing when it is over or was never set. */
+  /** Clears a deadline; does nothing when it is over or was never set. */
   remove(deadline: Deadline): void {
     const { previous, next } = deadline;
     if (previous === undefined) return;
@@ -60,7 +64,7 @@ export class TimerWheel {
   #sleep(): void {
     const sleptAt = performance.now();
     this.#timer = setTimeout(() => {
-      // One turn of the loop first, which reads the sockets.
+      // After one turn of the event loop, which reads the sockets.
       if (performance.now() - sleptAt > tickMs + stoodStillMs) setImmediate(() => this.#advance());
       else this.#advance();
     }, tickMs);
@@ -68,16 +72,19 @@ export class TimerWheel {
 
   #advance(): void {
     const now = Math.floor((performance.now() - this.#startedAt) / tickMs);
-    // After a long pause every slot is looked at once.
+    // After a long stop of the process every slot is visited once.
     const from = Math.max(this.#tick + 1, now - slotsCount + 1);
     this.#tick = now;
     for (let tick = from; tick <= now; tick += 1) this.#endDue(tick, now);
-    // Nothing to wait for: nothing keeps the process.
+    // Without deadlines there is no timer, so that nothing keeps the process alive.
     this.#timer = undefined;
     if (this.#count > 0) this.#sleep();
   }
 
-  /** Ends what a slot holds, but for the deadlines of later rounds. What one does may end others, so they are found first. */
+  /**
+   * Ends a slot's deadlines, except those of later rounds. They are collected first, because one
+   * may clear others.
+   */
   #endDue(tick: number, now: number): void {
     const due: Deadline[] = [];
     for (let each = this.#slots[tick % slotsCount]?.next; each !== undefined; each = each.next) {
