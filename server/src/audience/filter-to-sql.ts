@@ -81,7 +81,7 @@ function operandColumn(tx: Tx, operand: Operand): Fragment {
 }
 
 function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
-  if (field === 'device.identified') throw new Error('device.identified is no column');
+  if (field === 'device.identified') throw new Error('device.identified has no column');
   // A part of a platform's name is compared with the name itself.
   return field === 'device.platform' ? tx`a.platform` : tx`a.${tx(builtinColumns[field])}`;
 }

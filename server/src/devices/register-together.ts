@@ -86,7 +86,7 @@ async function registerAll(
   return requests.map((request) => outcomes.get(request) ?? settled[left.indexOf(request)] ?? leftOut);
 }
 
-const leftOut: PromiseRejectedResult = { status: 'rejected', reason: new Error('left out') };
+const leftOut: PromiseRejectedResult = { status: 'rejected', reason: new Error('a registration has no outcome') };
 
 function isMade(outcome: PromiseSettledResult<RegisteredDevice> | undefined): boolean {
   return outcome?.status === 'fulfilled' && outcome.value.created;

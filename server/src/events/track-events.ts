@@ -153,7 +153,9 @@ async function trackTogether(
   };
   await store(together);
   for (const request of alone) await store([request]);
-  return requests.map((request) => outcomes.get(request) ?? { status: 'rejected', reason: new Error('left out') });
+  return requests.map(
+    (request) => outcomes.get(request) ?? { status: 'rejected', reason: new Error('a request has no outcome') },
+  );
 }
 
 /** Forgets the app's names and properties after a name of the app was deleted. */

@@ -35,7 +35,7 @@ export function nowOf(tx: Tx, clock: Clock): Fragment {
  */
 export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
   const [row] = await tx<{ nowMs: number }[]>`SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms`;
-  if (!row) throw new Error('the database did not say what time it is');
+  if (!row) throw new Error('the database returned no time');
   return row.nowMs;
 }
 

@@ -231,7 +231,7 @@ export async function transaction<Result>(
  * and the transaction continues.
  */
 export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  if (!('savepoint' in tx)) throw new Error('a savepoint stands in a transaction');
+  if (!('savepoint' in tx)) throw new Error('a savepoint needs a transaction');
   // The same rule as for a transaction: otherwise the driver would send the rollback to a dead
   // connection.
   return savepointHeld(tx, async (inner, connection) => {

@@ -209,7 +209,7 @@ export async function savepointHeld<Result>(
   work: (inner: TransactionSql, holder: Holder) => Promise<Result>,
 ): Promise<Result> {
   const holder = heldBy.get(tx);
-  if (!holder) throw new Error('a savepoint stands in a transaction');
+  if (!holder) throw new Error('a savepoint needs a transaction');
   if (holder.isLost) throw lostError();
   return (await tx.savepoint((inner) => {
     heldBy.set(inner, holder);

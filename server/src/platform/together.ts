@@ -88,7 +88,7 @@ class Line<Item, Result> {
       for (const [i, { resolve, reject }] of group.entries()) {
         const outcome = outcomes[i];
         if (outcome?.status === 'fulfilled') resolve(outcome.value);
-        else reject(outcome?.reason ?? new Error('nothing came of it'));
+        else reject(outcome?.reason ?? new Error('the work returned no outcome for this item'));
       }
     } catch (error) {
       for (const { reject } of group) reject(error);

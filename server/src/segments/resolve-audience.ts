@@ -61,7 +61,7 @@ export async function resolveAudience(
   if (excluded === 'missing') throw noSuch('segment', excludeSegmentId ?? '');
   const exclude = excluded ?? null;
   if ('filter' in audience || 'segment_id' in audience) {
-    if (selected === undefined) throw new Error('an audience by filter has none');
+    if (selected === undefined) throw new Error('an audience by filter has no filter');
     return { filter: selected, exclude };
   }
   return { ...audience, exclude };

@@ -49,5 +49,5 @@ function reasonOf(code: IssueCode | undefined): InvalidReason {
 export function readStoredFilter(json: unknown): Filter {
   const parsed = parseFilter(json);
   if ('filter' in parsed) return parsed.filter;
-  throw new Error(`a stored filter is none: ${parsed.issues[0]?.message}`);
+  throw new Error(`a stored filter is invalid: ${parsed.issues[0]?.message}`);
 }

@@ -83,13 +83,14 @@ async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promi
   await transaction(sql, async (tx) => {
     const taking = { userIds, formerTurnId: oldest.turnId, turnId, leaseSeconds };
     if ((await takeErasures(tx, clock, appId, taking)) < userIds.length)
-      throw new TurnTaken('another process has them');
+      throw new TurnTaken('another process has taken these erasures');
   });
   const run: ErasureTurn['run'] = (work, done) =>
     repeatOnDeadlock(() =>
       transaction(sql, async (tx) => {
         const holding = { userId: oldest.userId, turnId, leaseSeconds, done: done ?? null };
-        if (!(await holdTurn(tx, clock, appId, holding))) throw new TurnTaken('another process has them');
+        if (!(await holdTurn(tx, clock, appId, holding)))
+          throw new TurnTaken('another process has taken these erasures');
         await work(tx);
       }),
     );
