@@ -1,5 +1,5 @@
-// Reads the query of a URL into its parameters, or throws the 400 that names the issues (contract
-// 1).
+// Reads the query of a URL into its parameters, or throws the 400 that names the issues
+// (contract 1).
 import { type Issue, invalid } from './api-error.ts';
 import { isStorable } from './json.ts';
 

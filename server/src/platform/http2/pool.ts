@@ -34,8 +34,8 @@ export interface Unsupported {
 export type PoolResult = OutboundAnswer | OutboundFailure | Unsupported;
 
 /**
- * Times that a refused request is sent again at most, each time on another connection (contract
- * 7.5).
+ * Times that a refused request is sent again at most, each time on another connection
+ * (contract 7.5).
  */
 const replaysMax = 3;
 
