@@ -1,5 +1,5 @@
-// What a command answers: one JSON document on standard output with `--json`, else text for a person. Everything else that a
-// command has to say, progress and errors, goes to standard error, so that the output can be piped.
+// Prints the answer of a command: one JSON document on standard output with `--json`, else text for
+// a person. Progress and errors go to standard error, so that the output can be piped.
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
 
@@ -8,7 +8,10 @@ export interface Answer {
   readonly document: object;
   /** What a person reads, without its last line break. */
   readonly text: string;
-  /** The command did its work and the result is bad: one line for standard error, and exit status 1. */
+  /**
+   * Set where the command did its work but the result is bad: one line for standard error. The exit
+   * status is then 1.
+   */
   readonly problem?: string;
 }
 
@@ -16,24 +19,29 @@ export interface AnswerOptions {
   readonly json?: boolean;
 }
 
-/** Gives a command its `--json`. */
+/** Adds the option `--json` to a command. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print one JSON document');
 }
 
-/** Prints what `work` answers. Throws its problem, after the answer was printed. */
+/**
+ * Prints the answer of `work`. Where the answer has a problem, throws it as a `CommandError` after
+ * the printing.
+ */
 export async function answer(options: AnswerOptions, work: () => Promise<Answer>): Promise<void> {
   const { document, text, problem } = await work();
   process.stdout.write(options.json ? `${JSON.stringify(document, null, 2)}\n` : `${text}\n`);
   if (problem !== undefined) throw new CommandError(problem);
 }
 
-/** A line for a person who waits. */
+/** Writes a line to standard error, for a person who waits. */
 export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Columns under their headings, two spaces apart; the last one is not padded. */
+/**
+ * Formats rows as columns under their headings, two spaces apart. The last column is not padded.
+ */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map(printable));
   const widths = headings.map((_heading, i) => Math.max(...lines.map((line) => line[i]?.length ?? 0)));
@@ -47,7 +55,10 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join('\n');
 }
 
-/** Text from the database on a terminal: nothing in it may move the cursor, break a line or colour the rest (R-81). */
+/**
+ * Makes text from the database safe for a terminal. Control characters become U+FFFD, so that the
+ * text cannot move the cursor, break a line or colour the rest (R-81).
+ */
 export function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '\uFFFD');
 }

@@ -74,7 +74,7 @@ function describeLimits(config: Config, app: App): string[] {
     : [`Its plan is ${limits}; lift it: ${programName} app plan ${encodeId('app', app.id)} unlimited`];
 }
 
-/** The keys of a new app, for a person: nobody ever sees them again. */
+/** Describes the keys of a new app for a person. The keys cannot be shown again. */
 export function describeKeys({ serverKey, clientKey }: { serverKey: string; clientKey: string }): string {
   return [
     `  server key  ${serverKey}  for your servers: it may do everything`,
@@ -125,7 +125,10 @@ interface EventsOptions extends AnswerOptions {
   readonly purchases?: boolean;
 }
 
-/** For an option's argument parser. */
+/**
+ * Returns an argument parser for an option. The parser throws a `CommandError` for any text but
+ * `on` and `off`.
+ */
 function onOrOff(option: string): (text: string) => boolean {
   return (text) => {
     if (text === 'on' || text === 'off') return text === 'on';
@@ -162,7 +165,8 @@ async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
   });
 }
 
-// A plan that the service does not know would be found out at its next start, which it would stop.
+// The plan is checked here, because a service does not start while an app has a plan that the
+// service does not know.
 function checkPlan(config: Config, name: string): string {
   const plans = loadPlans(config.plansFile, []);
   if (plans.has(name)) return name;

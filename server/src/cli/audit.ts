@@ -1,4 +1,4 @@
-// `audit`: who changed what, newest first.
+// `audit`: lists who changed what, newest first.
 import type { Command } from 'commander';
 import { listApps } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
@@ -61,12 +61,15 @@ async function list(appName: string | undefined, { from, to, limit }: AuditOptio
   });
 }
 
-/** An app that was deleted has no name any more. */
+/**
+ * Returns the app's name, its id where the app was deleted, or `-` for a change of the service
+ * itself.
+ */
 function nameOfApp(id: Uuid, names: ReadonlyMap<Uuid, string>): string {
   return id === nilUuid ? '-' : (names.get(id) ?? encodeId('app', id));
 }
 
-/** `plan free → pro`: each field that is named before or after. */
+/** Describes each field that is named before or after a change, such as `plan free → pro`. */
 function describeChange({ before, after }: AuditEntry): string {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
   return [...fields]

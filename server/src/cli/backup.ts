@@ -1,5 +1,6 @@
-// `backup` and `restore`: the embedded database in one file, without the master key. A restored database is paused until
-// somebody has looked at it: what it holds unsent may have been sent since the backup was made.
+// `backup` and `restore`: copy the embedded database into one file, without the master key, and
+// make a database from such a file. A restored database is paused until an operator resumes it,
+// because its unsent deliveries may have been sent since the backup was made.
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
@@ -119,7 +120,8 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   };
 }
 
-// The server starts once, so that an operator hears now that a file does not recover, and not at the next start.
+// Starts the server once, so that the operator hears now, and not at the next start, that a file
+// does not recover. Resolves with the pause, or with null for a database without a schema.
 async function pauseRestored(dataDir: string, file: string, madeAt: string): Promise<Pause | null> {
   const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
   const forget = onStop(() => embedded.stop());
@@ -141,7 +143,8 @@ async function pauseRestored(dataDir: string, file: string, madeAt: string): Pro
   }
 }
 
-// A log is to have one line of a command: how it ended.
+// Prints progress on a terminal only: a log gets one line of a command, which says how the command
+// ended.
 function say(line: string): void {
   if (process.stderr.isTTY) note(line);
 }

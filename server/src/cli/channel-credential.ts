@@ -1,5 +1,6 @@
-// The credentials that `channel set` is given, of each channel: read from their files, and judged as their channel will judge
-// them, so that what cannot work is refused before it is stored. Shows nothing of a private key.
+// Reads the credentials that `channel set` is given from their files. Judges them as their channel
+// will, so that a credential that cannot work is refused before it is stored. Shows nothing of a
+// private key.
 import { readFileSync } from 'node:fs';
 import { parseApnsCredential } from '../channels/apns/credential.ts';
 import type { ChannelId } from '../channels/channel.ts';
@@ -23,7 +24,7 @@ export interface CredentialOptions {
 type OptionName = keyof CredentialOptions;
 type Public = Readonly<Record<string, unknown>>;
 
-/** A credential as it is stored: what may be shown, and what is sealed. */
+/** A credential as it is stored: `public` may be shown, `secret` is sealed. */
 export interface StorableCredential {
   readonly public: Record<string, string>;
   readonly secret: string;
@@ -36,8 +37,9 @@ const optionsOfChannel: Readonly<Record<ChannelId, readonly OptionName[]>> = {
 };
 
 /**
- * Reads and judges what was given, before any database is opened. What comes back takes the current credential's public part,
- * from which some channels keep what was not given anew.
+ * Reads and judges the given options before any database is opened. Returns a function from the
+ * public part of the current credential to the new credential: web push keeps the current subject
+ * where no new subject is given. Both throw a `CommandError`.
  */
 export function readCredential(
   channel: ChannelId,
@@ -55,7 +57,10 @@ export function readCredential(
   return () => credential;
 }
 
-/** What may be shown of a stored credential, in the names of the command line's documents. */
+/**
+ * Lists the fields of a stored credential that may be shown, under their names in the command
+ * line's documents.
+ */
 export function describeCredential(channel: ChannelId, known: Public): readonly (readonly [string, string])[] {
   return publicFields[channel].map(([name, field]) => [name, String(known[field] ?? '')]);
 }

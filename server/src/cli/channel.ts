@@ -1,4 +1,4 @@
-// `channel …`: the provider credentials of an app. A private key goes in and never comes out again.
+// `channel …`: the provider credentials of an app. A private key is stored and never shown again.
 import type { Command } from 'commander';
 import { saveCredential } from '../apps/credentials.ts';
 import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
@@ -34,7 +34,7 @@ export function addChannelCommands(program: Command): void {
     .action((app: string, name: string, options: AnswerOptions & { device: string }) =>
       answer(options, async () => {
         const channel = checkChannel(name);
-        // All of the service stands behind it: loaded for this command alone.
+        // Imported for this command only, because it loads the whole service.
         const { testChannel } = await import('./test-channel.ts');
         return testChannel(app, channel, options.device);
       }),
@@ -88,14 +88,18 @@ async function list(appName: string): Promise<Answer> {
     ]);
     const headings = ['CHANNEL', 'STATE', 'FORMER', 'LAST SUCCESS', 'CREDENTIAL'];
     const text = [current.length === 0 ? 'No channel is set.' : table(headings, rows)];
-    // Former ones, too: browsers go on with the keys they subscribed with.
+    // Former credentials are included, because browsers go on with the keys that they subscribed
+    // with.
     const complaints = credentials.flatMap(complainOf);
     if (complaints.length > 0) text.push('', ...complaints);
     return { document: { channels: credentials.map(presentCredential) }, text: text.join('\n') };
   });
 }
 
-/** What is wrong with a credential and what follows from it, for a person; nothing where it is well. */
+/**
+ * Says what is wrong with a credential and what follows, for a person. Returns no line for a
+ * credential that is in order.
+ */
 function complainOf({ channel, state, suspectSince, lastError, replacedAt }: CredentialRecord): string[] {
   if (state === 'ok') return [];
   const which = `${replacedAt === null ? '' : 'a former credential of '}${channel}`;

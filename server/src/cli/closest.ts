@@ -1,6 +1,9 @@
-// The word that somebody probably meant. Pure.
+// Finds the word that a person probably meant. Pure.
 
-/** The nearest of the words by single letters left out, put in, changed or swapped; undefined where none is near. */
+/**
+ * Returns the word nearest to `given`, counted in letters that are left out, put in, changed or
+ * swapped. Returns undefined where that count is above 1 and above a third of the word's length.
+ */
 export function closest(given: string, words: readonly string[]): string | undefined {
   const ranked = words
     .map((word) => ({ word, distance: distanceOf(given.toLowerCase(), word) }))
@@ -9,7 +12,7 @@ export function closest(given: string, words: readonly string[]): string | undef
   return best && best.distance <= Math.max(1, Math.floor(best.word.length / 3)) ? best.word : undefined;
 }
 
-/** Damerau and Levenshtein's distance, with adjacent swaps. */
+/** The Damerau-Levenshtein distance, with swaps of adjacent letters. */
 function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, i) => i);

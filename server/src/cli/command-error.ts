@@ -1,4 +1,4 @@
-// What stops a command in one clear line for the operator, with exit status 1.
+// The error that ends a command with one clear line for the operator and exit status 1.
 
 export class CommandError extends Error {
   override readonly name = 'CommandError';

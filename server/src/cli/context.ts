@@ -1,5 +1,6 @@
-// What a command works with: the database that the service uses, found as the service finds it, and its clock. Never changes
-// the schema of a database that somebody else operates, and never leaves a server running that it started.
+// Gives a command the database that the service uses, found as the service finds it, and its clock.
+// Only `migrate` changes the schema of a database behind DATABASE_URL. No command leaves a server
+// running that it started.
 import { userInfo } from 'node:os';
 import type { Actor } from '../audit/actor.ts';
 import type { Config } from '../config.ts';
@@ -24,13 +25,19 @@ export interface CommandContext {
   readonly databaseUrl: string;
   readonly sql: Sql;
   readonly clock: Clock;
-  /** Who runs this command. */
+  /** The actor that the audit log names for this command. */
   readonly by: Actor;
-  /** Opens and seals stored secrets. Throws, in words, where the master key is not at hand. */
+  /**
+   * Loads the seal, which opens and seals stored secrets. Throws, in words for an operator, where
+   * the master key is missing.
+   */
   loadSeal(): Promise<Seal>;
 }
 
-/** Who runs this command, by the system's word. A user id that has no name on this machine stands for itself. */
+/**
+ * Returns the user that runs this command, as the operating system names it. A user id without a
+ * name on this machine is shown as its number.
+ */
 export function commandActor(): Actor {
   return { kind: 'cli', id: null, name: systemUser(), address: null };
 }
@@ -46,7 +53,10 @@ function systemUser(): string {
 const connectionsMax = 4;
 const statementTimeoutMs = 60_000;
 
-/** Runs `work` on a database whose schema is up to date, and gives it back. */
+/**
+ * Runs `work` on a database whose schema is up to date, and closes the database afterwards. Throws
+ * a `CommandError` where there is no database or where its schema lacks migrations.
+ */
 export async function withDatabase<Result>(
   config: Config,
   work: (context: CommandContext) => Promise<Result>,
@@ -63,7 +73,10 @@ export async function withDatabase<Result>(
   });
 }
 
-/** The same, for a command that may be the first: where there is no database it makes the embedded one, and says which. */
+/**
+ * Does the same for a command that may be the first: where there is no database, makes the embedded
+ * database and says where.
+ */
 export function withDatabaseOrNew<Result>(
   config: Config,
   work: (context: CommandContext) => Promise<Result>,
@@ -72,11 +85,17 @@ export function withDatabaseOrNew<Result>(
 }
 
 interface DatabaseOptions {
-  /** Makes the embedded database where there is none, and says which. Any other command would make a second one by mistake. */
+  /**
+   * True: makes the embedded database where there is none, and says where. Any other command fails,
+   * because it would make a second database by mistake.
+   */
   readonly mayMake?: boolean;
 }
 
-/** The same whatever the schema, for `migrate`. `limitMs` 0: a statement may take as long as it takes. */
+/**
+ * Runs `work` on a database with any schema, for `migrate` and `doctor`. `limitMs` 0: statements
+ * have no time limit.
+ */
 export async function withAnySchema<Result>(
   config: Config,
   { mayMake = false, limitMs }: DatabaseOptions & { readonly limitMs: number },
@@ -85,12 +104,13 @@ export async function withAnySchema<Result>(
   if (config.databaseUrl === null && !mayMake && !(await findCluster(config.dataDir))) {
     throw new CommandError(describeNoDatabase(config));
   }
-  // A running server is joined and outlives the command; one that the command had to start ends with it.
+  // A server that runs already is joined and outlives the command. A server that the command had to
+  // start ends with the command.
   const embedded =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({
           dataDir: config.dataDir,
-          // Enough for a service that starts meanwhile and joins it.
+          // Enough connections for a service that starts meanwhile and joins this server.
           connections: embeddedConnections(planProcesses(config)),
           log: () => undefined,
           purpose: 'command',
@@ -112,7 +132,8 @@ export async function withAnySchema<Result>(
   }
 }
 
-// An empty embedded database is ours to fill. Any other may belong to a service that runs, whose operator decides when.
+// Fills an empty embedded database. Any other database may belong to a service that runs, and its
+// operator decides when to migrate it.
 async function checkSchema(config: Config, sql: Sql): Promise<void> {
   const missing = await missingMigrations(sql);
   if (missing.length === 0) return;

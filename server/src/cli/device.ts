@@ -1,4 +1,4 @@
-// `device …`: undoing what strangers did with a client key.
+// `device …`: deletes devices that strangers registered with a client key.
 import type { Command } from 'commander';
 import { purgeDevices } from '../devices/purge-devices.ts';
 import { loadCommandConfig } from '../service-place.ts';

@@ -1,4 +1,5 @@
-// What the doctor says: for each check a verdict from what was found, and one sentence that says what to do. Pure.
+// Judges what the doctor found: each check gets a verdict and one sentence that says what to do.
+// Pure.
 import { openIdentityRisk } from '../apps/open-identity.ts';
 import type { OpenFile } from '../platform/file-modes.ts';
 import { programName } from '../platform/program-name.ts';
@@ -11,11 +12,11 @@ export interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
   readonly message: string;
-  /** What it was judged by, for `--json`. */
+  /** The facts behind the verdict, for `--json`. */
   readonly details?: object;
 }
 
-/** Settings of the server that decide whether it keeps what it acknowledged. */
+/** Judges the settings that decide whether the server keeps what it acknowledged. */
 export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe: boolean): Finding {
   const check = 'database';
   const version = Number(settings.get('server_version_num'));
@@ -40,14 +41,17 @@ export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe
   };
 }
 
-/** `fault`: what is wrong with the way to the database; undefined: nothing is. */
+/**
+ * Judges the connection's way to the database. `fault` says what is wrong with it; undefined:
+ * nothing is.
+ */
 export function judgeWay(fault: string | undefined): Finding {
   const check = 'way to the database';
   if (fault !== undefined) return { check, verdict: 'warn', message: fault };
   return { check, verdict: 'ok', message: 'Nobody between here and the database can read or change what is said.' };
 }
 
-/** Files with secrets that others on this machine can read or write. */
+/** Judges files with secrets that other users of this machine can read or write. */
 export function judgeFiles(open: readonly OpenFile[]): Finding {
   const check = 'files';
   if (open.length === 0)
@@ -55,7 +59,10 @@ export function judgeFiles(open: readonly OpenFile[]): Finding {
   return { check, verdict: 'warn', details: { open }, message: `${open.map(describeOpenFile).join('; ')}.` };
 }
 
-/** Connections in use, of those that the server gives to ordinary users. */
+/**
+ * Judges the number of connections in use against the number that the server gives to ordinary
+ * users.
+ */
 export function judgeConnections({ used, most }: { readonly used: number; readonly most: number }): Finding {
   const check = 'connections';
   const details = { used, most };
@@ -69,7 +76,10 @@ export function judgeConnections({ used, most }: { readonly used: number; readon
   return { check, verdict: 'ok', details, message: `${inUse}.` };
 }
 
-/** How far this machine's clock is ahead of the database's. Push services refuse signatures from the wrong time. */
+/**
+ * Judges how far this machine's clock is ahead of the database's. Push services refuse signatures
+ * from the wrong time.
+ */
 export function judgeClock(aheadMs: number): Finding {
   const check = 'clock';
   const seconds = Math.abs(aheadMs) / 1000;
@@ -93,11 +103,17 @@ export function judgeSchema(missing: readonly string[]): Finding {
   return { check, verdict: 'fail', details: { missing }, message };
 }
 
-/** What there is and what there should be; both in order of time. */
+/** The partitions that should exist, in order of time, and the partitions that do exist. */
 export interface PartitionFacts {
-  /** Of deliveries, by week: the last one, this one, and those ahead. Without this week's every flush fails. */
+  /**
+   * Partitions of deliveries by week: last week, this week and the weeks ahead. Without this week's
+   * partition every flush fails.
+   */
   readonly weeks: readonly string[];
-  /** Of events, by month: this one and those ahead. Without one they stand in the default partition, where they stay. */
+  /**
+   * Partitions of events by month: this month and the months ahead. Events of a month without a
+   * partition go into the default partition and stay there.
+   */
   readonly months: readonly string[];
   readonly existing: ReadonlySet<string>;
 }
@@ -116,18 +132,21 @@ export function judgePartitions({ weeks, months, existing }: PartitionFacts): Fi
 }
 
 export interface SlotFacts {
-  /** How many keys of each kind stand in a slot, beyond the slots, and on their way. */
+  /**
+   * The numbers of keys in a slot, of keys beyond the slots, and of keys on their way to or from a
+   * slot.
+   */
   readonly inSlots: number;
   readonly beyond: number;
   readonly moving: number;
-  /** Of a key that has been in one phase for over an hour. */
+  /** Keys that have been in one phase of their way for over an hour: `KEY of app_…`. */
   readonly stuck: readonly string[];
   /** Keys that filters use and that have no slot: `KEY of app_…`. */
   readonly wanting: readonly string[];
   readonly indexes: readonly { readonly name: string; readonly isValid: boolean }[];
   readonly isBuilding: boolean;
   readonly indexesMax: number;
-  /** What filters compare and no index is made for, and why. */
+  /** Fields that filters compare and that get no index, each with the reason. */
   readonly without: readonly {
     readonly app_id: string;
     readonly field: string;
@@ -167,17 +186,23 @@ export function judgeSlots(facts: SlotFacts): Finding {
   return { check, verdict: 'ok', details, message };
 }
 
-/** Users' numbers, which previews count users by. `isSample`: not every device was looked at. */
+/**
+ * Judges the numbers of users, by which previews count users. `isSample`: not every device was
+ * looked at.
+ */
 export function judgeUserNumbers({
   isSample,
   apps,
 }: {
   readonly isSample: boolean;
   readonly apps: readonly {
-    /** As callers name it. */
+    /** The app's id as callers write it: `app_…`. */
     readonly app_id: string;
     readonly devices: number;
-    /** Users whose devices carry different numbers, numbers that two users have, users with one that will be given again. */
+    /**
+     * `split`: users whose devices carry different numbers. `shared`: numbers that two users have.
+     * `early`: users with a number that will be given again.
+     */
     readonly split: number;
     readonly shared: number;
     readonly early: number;
@@ -211,7 +236,7 @@ export interface ClusterFacts {
   readonly connectionsMax: number;
   /** Transactions that were prepared and not ended. */
   readonly prepared: readonly { readonly gid: string; readonly ageSeconds: number }[];
-  /** How long the oldest transaction of this database has been open; null: there is none. */
+  /** Seconds since the oldest open transaction of this database began; null: there is none. */
   readonly oldestSeconds: number | null;
 }
 
@@ -249,7 +274,7 @@ export function judgeCluster(facts: ClusterFacts): Finding {
 
 const gibibyte = 1024 ** 3;
 
-/** `free` and `size` in bytes, of the disk that the embedded database lies on. */
+/** Judges the disk that holds the embedded database. `free` and `size` are in bytes. */
 export function judgeDisk({ free, size, directory }: { free: number; size: number; directory: string }): Finding {
   const check = 'disk';
   const details = { free_bytes: free, size_bytes: size, directory };
@@ -262,7 +287,10 @@ export function judgeDisk({ free, size, directory }: { free: number; size: numbe
   return { check, verdict: 'ok', details, message: `${left}.` };
 }
 
-/** `ignored`: who last sent X-Forwarded-For without being trusted; null: nobody did. */
+/**
+ * Judges ignored X-Forwarded-For headers. `ignored`: the last peer that sent one without being
+ * trusted; null: there was none.
+ */
 export function judgeForwarding(
   ignored: { readonly peer: string; readonly at: Date } | null,
   isTrustedNow: boolean,
@@ -286,20 +314,26 @@ export function judgePublicUrl(publicUrl: string | null): Finding {
 }
 
 export interface StrangerFacts {
-  /** As callers name it. */
+  /** The app's id as callers write it: `app_…`. */
   readonly app_id: string;
-  /** Registered by client key and never reached by a push or a receipt; and those of them that are older than a week. */
+  /**
+   * `unreached`: devices that were registered by client key and never reached by a push or a
+   * receipt. `old`: those of them that are older than a week.
+   */
   readonly unreached: number;
   readonly old: number;
   /** All devices of the app. */
   readonly devices: number;
 }
 
-/** So many may be browsers that nobody has sent anything to yet. */
+/**
+ * An app gets no warning below this number: such devices may be browsers that nobody has sent
+ * anything to yet.
+ */
 const strangersFew = 100;
 const strangersShareMost = 0.1;
 
-/** Devices that may be made up: a client key is public, and anybody can register with it. */
+/** Judges devices that may be made up: a client key is public, and anybody can register with it. */
 export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
   const check = 'devices';
   const details = { apps };
@@ -320,7 +354,7 @@ export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
   return { check, verdict: 'ok', details, message };
 }
 
-/** Apps whose users anybody can claim to be: those without an identify secret that have users. */
+/** Judges apps without an identify secret. Anybody can claim to be a user of such an app. */
 export function judgeIdentity(apps: readonly { readonly name: string; readonly users: boolean }[]): Finding {
   const check = 'identity';
   const open = apps.filter(({ users }) => users).map(({ name }) => name);
@@ -337,7 +371,7 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
 }
 
 export interface CredentialFacts {
-  /** `webpush of Shop`. */
+  /** The channel and its app: `webpush of Shop`. */
   readonly name: string;
   readonly canBeOpened: boolean;
   readonly state: string;
@@ -361,7 +395,10 @@ export function judgeCredentials(credentials: readonly CredentialFacts[]): Findi
   return { check, verdict: 'ok', details, message };
 }
 
-/** Hosts that a channel in use must reach, and why one was not reached; null: it was. */
+/**
+ * Judges the hosts that the channels in use must reach. `error`: why a host was not reached; null:
+ * it was.
+ */
 export function judgeReach(hosts: readonly { readonly host: string; readonly error: string | null }[]): Finding {
   const check = 'outbound';
   const details = { hosts };

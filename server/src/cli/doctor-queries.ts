@@ -1,9 +1,9 @@
-// SQL: what the doctor looks at and nobody else does.
+// SQL for the doctor alone.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { PropertyType } from '../properties/property.ts';
 
-/** Settings that decide whether the server keeps what it acknowledged. */
+/** Reads the settings that decide whether the server keeps what it acknowledged. */
 export async function readSettings(sql: Sql): Promise<ReadonlyMap<string, string>> {
   const rows = await sql<{ name: string; setting: string }[]>`
     SELECT name, setting FROM pg_settings
@@ -11,7 +11,7 @@ export async function readSettings(sql: Sql): Promise<ReadonlyMap<string, string
   return new Map(rows.map(({ name, setting }) => [name, setting]));
 }
 
-/** How many connections are there, and how many may there be of ordinary users? */
+/** Counts the connections of clients, and the connections that ordinary users may have. */
 export async function countConnections(sql: Sql): Promise<{ used: number; most: number }> {
   const [row] = await sql<{ used: number; most: number }[]>`
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
@@ -19,13 +19,13 @@ export async function countConnections(sql: Sql): Promise<{ used: number; most: 
   return row ?? { used: 0, most: 1 };
 }
 
-/** What time is it there, in milliseconds since the epoch? */
+/** Reads the server's clock, in milliseconds since the epoch. */
 export async function readServerMs(sql: Sql): Promise<number> {
   const [row] = await sql<{ ms: number }[]>`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`;
   return row?.ms ?? 0;
 }
 
-/** Where does the server keep its files? */
+/** Reads the directory in which the server keeps its files. */
 export async function readDataDirectory(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
   return row?.directory;
@@ -38,18 +38,18 @@ export interface AssignedKey {
   readonly slot: number | null;
   readonly moveSlot: number | null;
   readonly movePhase: string | null;
-  /** It has been in its phase for over an hour. */
+  /** True: the key has been in its phase for over an hour. */
   readonly isStuck: boolean | null;
 }
 
-/** Where every key of every app stands. */
+/** Lists every key of every app with its slot and its move to another slot. */
 export async function listAssignedKeys(sql: Sql): Promise<AssignedKey[]> {
   return sql<AssignedKey[]>`
     SELECT app_id, key, type, slot, move_slot, move_phase, moved_at < now() - interval '1 hour' AS is_stuck
     FROM properties ORDER BY app_id, key`;
 }
 
-/** Is an index of this database being built? */
+/** Tells whether an index of this database is being built. */
 export async function isIndexBeingBuilt(sql: Sql): Promise<boolean> {
   const rows = await sql`
     SELECT 1 FROM pg_stat_progress_create_index WHERE datname = current_database() LIMIT 1`;
@@ -63,7 +63,10 @@ export interface TransactionFacts {
   readonly oldestSeconds: number | null;
 }
 
-/** What a cluster needs, and how long the oldest transaction of this database is open. */
+/**
+ * Reads the settings that a cluster needs, and how long the oldest transaction of this database has
+ * been open.
+ */
 export async function readTransactionFacts(sql: Sql): Promise<TransactionFacts> {
   const [row] = await sql<TransactionFacts[]>`
     SELECT (SELECT extversion FROM pg_extension WHERE extname = 'citus') AS citus,
@@ -74,16 +77,16 @@ export async function readTransactionFacts(sql: Sql): Promise<TransactionFacts> 
   return row ?? { citus: null, preparedMax: 0, connectionsMax: 0, oldestSeconds: null };
 }
 
-/** Transactions that were prepared and not ended, oldest first. */
+/** Lists transactions that were prepared and not ended, oldest first. */
 export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds: number }[]> {
   return sql<{ gid: string; ageSeconds: number }[]>`
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
 
-/** What is wrong with the numbers of an app's users, among the rows that were looked at. */
+/** The faults of the user numbers of one app, among the rows that were looked at. */
 export interface NumberFaults {
   readonly appId: Uuid;
-  /** Rows of users. */
+  /** Rows of devices that belong to a user. */
   readonly devices: number;
   /** Users whose devices do not all carry the same number. */
   readonly split: number;
@@ -94,7 +97,8 @@ export interface NumberFaults {
 }
 
 /**
- * Looks at the numbers of users on the rows of their devices, of all or of a share of the table that the server picks page by page.
+ * Checks the numbers of users on the rows of their devices. `percent` is the share of the table's
+ * pages that is read; the server picks the pages.
  */
 export async function checkUserNumbers(sql: Sql, percent: number): Promise<NumberFaults[]> {
   return sql<NumberFaults[]>`
@@ -120,14 +124,14 @@ export async function checkUserNumbers(sql: Sql, percent: number): Promise<Numbe
     FROM faults GROUP BY app_id ORDER BY app_id`;
 }
 
-/** Apps without an identify secret, and whether each has users. */
+/** Lists apps without an identify secret, and tells whether each has users. */
 export async function listAppsWithoutSecret(sql: Sql): Promise<{ name: string; users: boolean }[]> {
   return sql<{ name: string; users: boolean }[]>`
     SELECT a.name, EXISTS (SELECT 1 FROM users u WHERE u.app_id = a.id) AS users FROM apps a
     WHERE a.identify_secret IS NULL ORDER BY a.created_at, a.id`;
 }
 
-/** How many devices has an app? */
+/** Counts the devices of an app. */
 export async function countDevicesOfApp(sql: Sql, appId: Uuid): Promise<number> {
   const [row] = await sql<{ count: number }[]>`SELECT count(*) FROM audience WHERE app_id = ${appId}`;
   return row?.count ?? 0;

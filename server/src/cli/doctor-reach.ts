@@ -1,5 +1,5 @@
-// Which push services this machine must reach, and whether it does: a verified TLS connection past the address guard, as a send
-// opens it. Sends nothing.
+// Finds the push services that this machine must reach, and tries each of them: a verified TLS
+// connection through the address guard, opened as a send opens it. Sends nothing.
 import { listApps, listCurrentCredentials } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { createAddressGuard } from '../platform/address-guard.ts';
@@ -15,15 +15,15 @@ import { endpointRulesOf } from './endpoint-rules.ts';
 
 export interface Reached {
   readonly host: string;
-  /** Null: it was reached. */
+  /** Null: the host was reached. */
   readonly error: string | null;
 }
 
-/** Of the browsers' services those that nearly every audience needs. */
+/** The web push services that nearly every audience needs. */
 const browserHosts = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com'];
 const withinMs = 5_000;
 
-/** Tries those of the channels that some app has set. */
+/** Tries the hosts of the channels that at least one app has set. */
 export async function reachHosts(config: Config, sql: Sql): Promise<Reached[]> {
   const channels = new Set<string>();
   for (const { id } of await listApps(sql)) {

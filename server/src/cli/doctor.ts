@@ -1,5 +1,5 @@
-// `doctor`: looks at everything that an operator has to keep in order, and says what to do. Changes nothing. Each check stands
-// alone: one that cannot be made is a finding of its own and hides none of the others.
+// `doctor`: looks at everything that an operator must keep in order, and says what to do. Changes
+// nothing. A check that cannot be made is a finding of its own and hides no other check.
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { createCredentials } from '../apps/credentials.ts';
@@ -72,7 +72,7 @@ export function addDoctorCommand(program: Command): void {
     .action((options: AnswerOptions) => answer(options, () => examine(loadCommandConfig())));
 }
 
-/** A statement of the doctor's ends by then: somebody waits. */
+/** Milliseconds that one statement of the doctor may take, because a person waits. */
 const statementMsMax = 20_000;
 
 async function examine(config: Config): Promise<Answer> {
@@ -112,7 +112,7 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
     judgeCluster({ ...(await readTransactionFacts(sql)), prepared: await listPrepared(sql) }),
   );
   const schema = await look('schema', async () => judgeSchema(await missingMigrations(sql)));
-  // The others read tables that may not be there.
+  // The checks below read tables that may be missing from an old schema.
   if (schema.verdict === 'fail') return findings;
   await look('partitions', () => checkPartitions(sql));
   await look('pause', async () => judgePause(await findPause(sql)));
@@ -132,7 +132,8 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
 async function checkClock(sql: Sql): Promise<Finding> {
   const askedAt = Date.now();
   const serverMs = await readServerMs(sql);
-  // The server read its clock somewhere on the way.
+  // The server read its clock at some moment between both readings of ours; the middle is the best
+  // estimate.
   return judgeClock((askedAt + Date.now()) / 2 - serverMs);
 }
 
@@ -195,7 +196,10 @@ async function checkSlots(sql: Sql): Promise<Finding> {
   });
 }
 
-/** So many take a few seconds. Of more it is a sample, another one each time. */
+/**
+ * Looking at this many devices takes a few seconds. Of more devices a random sample is read, a new
+ * one each time.
+ */
 const devicesLookedAtMost = 500_000;
 
 async function checkNumbers(sql: Sql): Promise<Finding> {

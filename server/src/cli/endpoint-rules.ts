@@ -1,5 +1,6 @@
-// Which push endpoints the service accepts and may reach, by the operator's settings and, for a sandbox that is not part of
-// them yet, by the variables it asks to be started with.
+// Builds the rules of which push endpoints the service accepts and may reach. They come from the
+// operator's settings and, for a sandbox that the settings do not name yet, from the variables that
+// the sandbox asks for.
 import { readFileSync } from 'node:fs';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-// `event …`: the names that an app's events are tracked under.
+// `event …`: the names under which an app's events are tracked.
 import type { Command } from 'commander';
 import { deleteEventName } from '../events/delete-event-name.ts';
 import { deleteCreditsOfName } from '../reports/forget-queries.ts';

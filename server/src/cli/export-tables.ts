@@ -1,5 +1,5 @@
-// What `export` writes of an app, row by row in the order of a key: so a walk that ended can be taken up behind its last row. The
-// names are those that `import` reads.
+// The rows that `export` writes of an app, in the order of a key, so that an interrupted export can
+// go on after its last row. The column names are those that `import` reads.
 import { listCredentials } from '../apps/queries.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
@@ -21,11 +21,20 @@ export type TableName = (typeof tableNames)[number];
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Table {
-  /** The columns that name a row, in the order in which rows are written. They come first. */
+  /**
+   * The columns that identify a row. Rows are written in their order, and they come first in each
+   * row.
+   */
   readonly key: readonly string[];
-  /** Of a CSV; what a row has beyond them, it has in NDJSON alone. `properties.KEY:TYPE` is a value of `properties`. */
+  /**
+   * The columns of a CSV. NDJSON has all fields of a row. `properties.KEY:TYPE` is a value of
+   * `properties`.
+   */
   readonly columns: readonly string[];
-  /** All rows, or those behind the row of this key. Throws a `CommandError` for a key that cannot be one. */
+  /**
+   * Reads all rows, or the rows after the row with the key `after`. Throws a `CommandError` for a
+   * key that cannot be a key of this table.
+   */
   pages(after: readonly string[] | null): AsyncGenerator<Row[]>;
 }
 
@@ -33,7 +42,7 @@ interface TableDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly appId: Uuid;
-  /** Of deliveries: those of this message alone. */
+  /** For deliveries: reads those of this message only. Null: reads those of all messages. */
   readonly messageId: Uuid | null;
 }
 

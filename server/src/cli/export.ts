@@ -1,5 +1,6 @@
-// `export`: what an app holds, written while it is read. Of one person all of it, as one JSON document; of everybody row by row,
-// into a pipe or into a file that is taken up again where it was interrupted.
+// `export`: writes what an app holds, while it is read. The data of one user is one JSON document.
+// The data of all is written as rows, to a pipe or into a file; the same command goes on with an
+// interrupted file.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
@@ -85,7 +86,8 @@ async function exportUser(name: string, externalId: string): Promise<void> {
     await document.member('profile', await profileOf(context, app.id, externalId));
     const deviceIds: Uuid[] = [];
     await document.list('devices', devicesOf(context, app.id, externalId, deviceIds));
-    // What names the user comes first, then what a device did and was sent while it was nobody's.
+    // Rows of the user come first, then rows of the user's devices from the time when they had no
+    // user.
     const subjects = [userId, ...deviceIds];
     await document.list('events', eventsOf(context, app.id, subjects));
     await document.list('deliveries', deliveriesOf(context, app.id, subjects));
@@ -94,7 +96,7 @@ async function exportUser(name: string, externalId: string): Promise<void> {
   });
 }
 
-/** Null: only events have named them. */
+/** Returns null for a user whom only events have named. */
 async function profileOf({ sql }: CommandContext, appId: Uuid, externalId: string): Promise<object | null> {
   const found = await findUserWithDevices(sql, appId, externalId);
   if (!found) return null;

@@ -1,4 +1,5 @@
-// The APP of a command: an app's id, or its name where only one app has it.
+// Finds the app that a command calls APP: by its id, or by its name where only one app has that
+// name.
 
 import { type App, findApp, findAppsByName } from '../apps/queries.ts';
 import type { Sql } from '../platform/db.ts';

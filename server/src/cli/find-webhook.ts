@@ -1,4 +1,4 @@
-// A webhook as a command names it: by its id alone, whatever app it belongs to.
+// Finds the webhook that a command names, by its id alone, whatever app it belongs to.
 
 import { decodeId } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
@@ -8,7 +8,10 @@ import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
 
-/** Runs `work` on the webhook that `text` names, or says that there is none. */
+/**
+ * Runs `work` on the webhook that `text` names. Throws a `CommandError` where there is no such
+ * webhook.
+ */
 export async function withWebhook(
   text: string,
   work: (context: CommandContext, webhook: StoredWebhook) => Promise<Answer>,

@@ -1,5 +1,5 @@
-// `identify-secret …`: by what an app's own server proves whose a device is. A secret is printed once, by the command that makes
-// it.
+// `identify-secret …`: the secrets with which an app's own server proves whose a device is. A
+// secret is printed once, by the command that makes it.
 
 import type { Command } from 'commander';
 import { getIdentifyRecord } from '../apps/identify-queries.ts';
@@ -95,7 +95,10 @@ async function withApp(name: string, work: (app: App, context: CommandContext) =
   return withDatabase(loadCommandConfig(), async (context) => work(await getApp(context.sql, name), context));
 }
 
-/** As `GET /v1/config` says it, and how many secrets are valid. */
+/**
+ * Presents the identify settings under the names of `GET /v1/config`, and the number of valid
+ * secrets.
+ */
 async function present(sql: Sql, app: App): Promise<Record<string, unknown>> {
   const { secret, nextSecret, isBoundRequired } = await getIdentifyRecord(sql, app.id);
   return {

@@ -1,5 +1,6 @@
-// `import`: users and devices from a file, ours or another service's. Says at the end what became of every line; those that were
-// rejected are listed in a file beside it, each with the reason.
+// `import`: stores users and devices from a file, in our format or in another service's. At the end
+// it says what became of every line. Rejected lines are listed in a file beside the input, each
+// with the reason.
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
@@ -54,7 +55,8 @@ async function importInto(appName: string, file: string, options: ImportOptions)
   const pairs = options.vapidFile.flatMap(readVapidPairs);
   const input = await openInput(file);
   try {
-    // Before the database is asked: what is of no known format needs none.
+    // The format is detected before the database is opened, because a file of an unknown format
+    // needs no database.
     const pieces = input.bytes[Symbol.asyncIterator]();
     const head = await readHead(pieces, headBytes);
     const format = detectFormat(head);
@@ -93,7 +95,8 @@ async function run(
   const rejects = new RejectFile(`${file === '-' ? 'stdin' : file}.rejected.${format.kind}`, format);
   if (format.ignored.length > 0) note(`Columns that mean nothing here: ${format.ignored.map(printable).join(', ')}`);
   const audited = { tx: sql, clock, by };
-  // The lines are stored in many transactions: the log says that they began, whatever becomes of the command, and how they ended.
+  // The lines are stored in many transactions. The audit log therefore has one entry for the
+  // beginning, whatever becomes of the command, and one for the end.
   const about = { appId: app.id, target: file === '-' ? 'standard input' : basename(file) };
   await recordAudit(audited, { ...about, action: 'import.begin', after: { format: format.name } });
   const startedAt = performance.now();
@@ -125,7 +128,10 @@ async function run(
   return present(app, format, rejects.path, done, seconds);
 }
 
-/** Adds the pairs as former credentials, and returns their numbers. Nothing is added where one of them is no pair. */
+/**
+ * Adds the pairs as former credentials, and returns their numbers. Adds nothing where one of the
+ * pairs is invalid.
+ */
 async function addVapidKeys(
   { sql, clock, by, loadSeal }: CommandContext,
   appId: Uuid,
@@ -167,7 +173,8 @@ function credentialsToBind(credentials: readonly CredentialRecord[], given: read
   };
 }
 
-// Rows that were rejected for want of a key are tried again when it is there.
+// The credentials are part of the fingerprint, so that rows that were rejected because a key was
+// missing are tried again when the key is there.
 function fingerprintWith(fingerprint: Buffer, credentials: readonly CredentialRecord[]): Buffer {
   const keys = credentials.map(({ id, channel }) => `${channel} ${id}`);
   return createHash('sha256').update(fingerprint).update(keys.join()).digest();
