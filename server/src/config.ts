@@ -1,4 +1,5 @@
-// Environment → one frozen Config; the only reader of process.env. A wrong value stops the start and names its variable.
+// Reads the environment into one frozen Config. Only this file reads process.env. A wrong value
+// stops the start and names its variable.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -8,16 +9,19 @@ export type Role = 'all' | 'api' | 'worker';
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** The address that browsers and devices reach the service at, without a trailing slash; null while it is not known. */
+  /**
+   * The address at which browsers and devices reach the service, without a trailing slash; null: it
+   * is not known.
+   */
   readonly publicUrl: string | null;
   /** Null: the embedded database. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
-  /** Where `.env` gives a secret: its path. */
+  /** The path of `.env` where that file itself holds a secret; null: it holds none. */
   readonly secretEnvFile: string | null;
-  /** False: it is the default, which depends on the working directory. */
+  /** False: the data directory is the default, which depends on the working directory. */
   readonly isDataDirGiven: boolean;
-  /** Base64 as given; null: generated into the data directory. */
+  /** Base64 as given; null: the key is generated into the data directory. */
   readonly masterKey: string | null;
   readonly masterKeyPrevious: string | null;
   readonly role: Role;
@@ -36,34 +40,40 @@ export interface Config {
   readonly http2Client: 'own' | 'node';
   readonly plansFile: string | null;
   readonly defaultPlan: string;
-  /** Waits after an event's attempts, in seconds. */
+  /** Waits after the attempts at a webhook event, in seconds. */
   readonly webhookRetrySeconds: readonly number[];
   readonly webhookFailurePauseMsMax: number;
   readonly retentionDays: number;
-  /** Null: events are kept. */
+  /** Null: events are kept for ever. */
   readonly eventRetentionDays: number | null;
-  /** New devices by client key, per client address; null: no limit. */
+  /** New devices that client keys may register a minute, per client address; null: no limit. */
   readonly newDevicesPerMinute: number | null;
   /** Addresses and ranges in CIDR notation. */
   readonly trustedProxies: readonly string[];
   /** A port of its own for /metrics; null: none. */
   readonly metricsPort: number | null;
-  /** Who has it may read /metrics on the main port, too; null: nobody. */
+  /** Callers with this token may read /metrics on the main port too; null: no caller may. */
   readonly metricsToken: string | null;
   readonly logLevel: string;
-  /** The start pauses sends, for all processes. */
+  /** True: the start pauses sends, for all processes. */
   readonly startPaused: boolean;
   readonly allowUnsafePostgres: boolean;
 }
 
-/** Each may be given as a path to a file, in the variable of this name with `_FILE` behind it. */
+/**
+ * Each of these variables may be given as a path to a file, in a variable with `_FILE` at the end
+ * of its name.
+ */
 export const secretVariables = ['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'METRICS_TOKEN'] as const;
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Every variable with its default as text; `.env.example` and docs/configuration.md list the same ones. */
+/**
+ * Every variable with its default as text. `.env.example` and docs/configuration.md list the same
+ * variables.
+ */
 export const variables = {
   HOST: '127.0.0.1',
   PORT: '8080',
@@ -103,17 +113,18 @@ export const variables = {
 type Variable = keyof typeof variables;
 
 /**
- * What a process of the service is started with. libuv answers lookups of names on half of its threads, two by default: two names that
- * are never resolved would keep all others from being asked for. And glibc waits for a name server that says nothing for five seconds
- * before it asks the next one, which is all the time that an endpoint has, and twice.
+ * Returns the environment that a process of the service is started with. libuv looks up names on
+ * half of its threads, two by default, so two names that are never resolved would block all other
+ * lookups. glibc waits five seconds for a silent name server before it asks the next one, and does
+ * so twice; five seconds are all the time that an endpoint has.
  */
 export function processEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2', ...environment };
 }
 
 /**
- * Reads the environment, and a `.env` file in the working directory beneath it; `defaults` stand in for those of the variables
- * they name. Throws `ConfigError`.
+ * Reads the environment and, beneath it, a `.env` file in the working directory. `defaults` replace
+ * the defaults of the variables that they name. Throws `ConfigError`.
  */
 export function loadConfig(
   environment: NodeJS.ProcessEnv = process.env,
@@ -124,7 +135,7 @@ export function loadConfig(
   const file = readDotEnv(envFile);
   const secrets = new Map<string, string>();
   for (const name of secretVariables) {
-    // The environment stands above `.env`, whichever of the two ways it uses.
+    // The environment wins over `.env`, whether it gives the secret or a path to the secret.
     const isIn = (given: Given): boolean => [name, `${name}_FILE`].some((each) => (given[each] ?? '').trim() !== '');
     const text = readSecretFile([environment, file].find(isIn) ?? {}, name, workingDir);
     if (text !== undefined) secrets.set(name, text);
@@ -169,12 +180,14 @@ export function loadConfig(
       3_600_000,
     ),
     retentionDays: integer(read('RETENTION_DAYS'), 'RETENTION_DAYS', 30, 36_500),
-    // No less: a purchase is credited up to 30 days after it, to what is on record then.
+    // At least 31 days, because a purchase is credited up to 30 days after it, from the records of
+    // that time.
     eventRetentionDays:
       read('EVENT_RETENTION_DAYS') === ''
         ? null
         : integer(read('EVENT_RETENTION_DAYS'), 'EVENT_RETENTION_DAYS', 31, 36_500),
-    // Set to nothing it is the default, as it was in files that were written when there was none.
+    // An empty value means the default, because files from before there was a default have an empty
+    // value.
     newDevicesPerMinute:
       integer(
         read('NEW_DEVICES_PER_MINUTE') || variables.NEW_DEVICES_PER_MINUTE,
@@ -202,7 +215,10 @@ function readDotEnv(path: string): Record<string, string | undefined> {
 
 type Given = Readonly<Record<string, string | undefined>>;
 
-/** What stands in the file that `NAME_FILE` names; undefined: it names none. */
+/**
+ * Reads the file that `NAME_FILE` names; undefined: that variable is not set. Throws `ConfigError`
+ * for a file that cannot be read or is empty.
+ */
 function readSecretFile(given: Given, name: (typeof secretVariables)[number], workingDir: string): string | undefined {
   const path = (given[`${name}_FILE`] ?? '').trim();
   if (path === '') return undefined;
@@ -244,8 +260,8 @@ function list(text: string): readonly string[] {
   );
 }
 
-// A host that means "every interface", or a port that the system chooses, is no address a browser can be sent to: then there is
-// no default.
+// Null is the default for a host that means "every interface", and for a port that the system
+// chooses: a browser cannot be sent to such an address.
 function publicUrl(text: string, host: string, port: number): string | null {
   if (text === '') {
     if (host === '0.0.0.0' || host === '::' || port === 0) return null;
@@ -258,7 +274,8 @@ function publicUrl(text: string, host: string, port: number): string | null {
   return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
-// Empty means the real one: a variable that is set to nothing must not leave phones without a provider.
+// An empty value means the real provider: a variable that is set to nothing must not leave phones
+// without a provider.
 function providerUrl(text: string, name: Variable, kind: 'origin' | 'path'): string {
   const given = text || variables[name];
   const url = URL.canParse(given) ? new URL(given) : undefined;
@@ -270,7 +287,8 @@ function providerUrl(text: string, name: Variable, kind: 'origin' | 'path'): str
   return kind === 'origin' ? url.origin : url.href;
 }
 
-// Whoever reaches the service may try tokens: a short one would be found.
+// A short token is refused, because anybody who reaches the service may try tokens and would find
+// it.
 function metricsToken(text: string | null): string | null {
   if (text !== null && !/^[!-~]{16,512}$/.test(text)) {
     throw new ConfigError('METRICS_TOKEN must have 16 to 512 characters, none of them a space.');

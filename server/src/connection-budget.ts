@@ -1,5 +1,5 @@
-// How many connections a service may hold, and whether its database has so many (R-98). Reads settings and judges them; connects
-// nothing itself.
+// Computes how many connections a service may hold, and judges whether its database allows so many
+// (R-98). Reads settings only; opens no connection.
 
 import { availableParallelism } from 'node:os';
 import { type Config, ConfigError, type Role } from './config.ts';
@@ -18,20 +18,20 @@ export function planProcesses(config: Config, options: { role?: Role; workers?: 
   return { apis: role === 'worker' ? 0 : 1, workers: role === 'api' ? 0 : workers };
 }
 
-/** What the processes may hold together, under any load. */
+/** Returns the number of connections that the processes may hold together, under any load. */
 export function connectionsOf({ apis, workers }: ProcessPlan): number {
   return (apis + workers) * connectionsMaxOfProcess;
 }
 
 /**
- * Beside the processes the embedded server has room for the supervisor, four commands of five connections each, a backup, and the
- * three that PostgreSQL keeps for superusers.
+ * Connections of the embedded server beside those of the processes: one for the supervisor, five
+ * for each of four commands, two for a backup, and three that PostgreSQL keeps for superusers.
  */
 const embeddedRoom = 1 + 4 * 5 + 2 + 3;
-/** PostgreSQL's own default: an operator's tools find no less than before. */
+/** PostgreSQL's own default, so that an operator's tools find no fewer connections than usual. */
 const embeddedLeast = 100;
 
-/** The `max_connections` of the embedded server. */
+/** Returns the `max_connections` of the embedded server. */
 export function embeddedConnections(plan: ProcessPlan): number {
   return Math.max(embeddedLeast, connectionsOf(plan) + embeddedRoom);
 }
@@ -39,16 +39,22 @@ export function embeddedConnections(plan: ProcessPlan): number {
 export interface ConnectionLimits {
   /** `max_connections`. */
   readonly most: number;
-  /** Kept for superusers and, from PostgreSQL 16 on, for members of `pg_use_reserved_connections`; 0 for one of these. */
+  /**
+   * Connections kept for superusers and, from PostgreSQL 16 on, for members of
+   * `pg_use_reserved_connections`. 0 where our own role is one of these.
+   */
   readonly reserved: number;
-  /** Of the role and of the database; null: none. */
+  /** The limits of the role and of the database; null: there is no limit. */
   readonly roleMax: number | null;
   readonly databaseMax: number | null;
   /** Connections to all databases of the server at this moment. */
   readonly used: number;
 }
 
-/** A service that may come to need more than it can have is told so. Throws where not even one process can have its connections. */
+/**
+ * Returns a warning where the service may need more connections than it can have. Throws
+ * `ConfigError` where not even one process can have its connections.
+ */
 export function judgeConnections(plan: ProcessPlan, limits: ConnectionLimits): string | undefined {
   const { most, reserved, roleMax, databaseMax, used } = limits;
   const room = Math.min(most - reserved, roleMax ?? most, databaseMax ?? most);
@@ -71,7 +77,7 @@ export function judgeConnections(plan: ProcessPlan, limits: ConnectionLimits): s
   return `${allowed} and ${used} are in use, but ${processes} processes may need ${needed} (${perProcess}): under load some work waits for a connection. Raise max_connections to at least ${used + reserved + needed}, or start fewer workers.`;
 }
 
-/** What the server says of the limits of this role and database. */
+/** Reads the limits that the server sets for this role and this database. */
 export async function readConnectionLimits(sql: Sql): Promise<ConnectionLimits> {
   const [row] = await sql<ConnectionLimits[]>`
     SELECT current_setting('max_connections')::int AS most,

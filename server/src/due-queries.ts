@@ -1,20 +1,25 @@
-// SQL: what falls due, over all apps and rooms: one statement a second, whatever many apps and webhooks there are.
+// SQL: finds what falls due, over all apps and rooms. It is one statement a second, however many
+// apps and webhooks there are.
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 
-/** What there is to do, now or before the next look. */
+/** The kinds of work that are due now or before the next look. */
 export interface Due {
   readonly batches: boolean;
   readonly schedules: boolean;
   readonly webhooks: boolean;
   readonly isPaused: boolean;
-  /** Which keys of receipt tokens there are: `ReceiptKeys.version`. Absent in the word of a former version. */
+  /**
+   * The receipt keys that exist, as `ReceiptKeys.version` names them. Absent in the word of a
+   * process of an earlier version.
+   */
   readonly receiptKeys?: string | null;
 }
 
 /**
- * What is due now, and of scheduled messages and webhooks what will be within `aheadMs`: their loops wait for the moment themselves.
- * Steps from app to app among those that have open batches.
+ * Finds what is due now. Scheduled messages and webhooks are also found when they are due within
+ * `aheadMs`, because their loops wait for the moment themselves. The statement steps from app to
+ * app among the apps that have open batches.
  */
 export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<Due> {
   const soon = sql`${clock.now} + ${aheadMs}::float8 * interval '1 millisecond'`;

@@ -1,6 +1,7 @@
-// What a start prints: where things are and, with an empty database of its own, the first app and its keys, once. The banner
-// is for a person and goes to standard output; it is not a log line, and no key in it stands anywhere else but in
-// DATA_DIR/first-run.txt (0600). A start that ends before it listens has told nobody: the next one says it instead.
+// Prints where things are and, with an empty database of its own, the first app and its keys, once.
+// The banner is for a person and goes to standard output; it is no log line. Its keys are stored in
+// DATA_DIR/first-run.txt (0600) only. A start that ends before it listens has shown nothing, so the
+// next start shows the keys.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createApp, type NewApp } from './apps/create-app.ts';
@@ -21,7 +22,10 @@ import type { Seal } from './platform/seal.ts';
 import { describePlan } from './quotas/describe-plan.ts';
 import { type Plans, planNamed } from './quotas/plan.ts';
 
-/** Push services ask for somebody to write to. An operator's own address is set with `carillon channel set`. */
+/**
+ * Push services ask for an address to write to. An operator sets another one with `carillon channel
+ * set`.
+ */
 export const defaultVapidSubject = 'mailto:push@carillon.example';
 
 export const demoAppName = 'Demo';
@@ -33,19 +37,28 @@ export interface FirstStartDeps {
   readonly config: Config;
   readonly plans: Plans;
   readonly embedded: EmbeddedDatabase | undefined;
-  /** The pause that the service starts in. */
+  /** The pause in which the service starts; null: there is none. */
   readonly paused: Pause | null;
 }
 
-/** What a start says, given the address it listens on; null where it runs no API. */
+/**
+ * The text of a start, given the address on which it listens. A null address means that the start
+ * runs no API.
+ */
 export interface StartNotice {
   text(address: string | null): string;
   document(address: string | null): object;
-  /** Called when it was printed: the keys in it are kept in first-run.txt from then on, and no later start prints them. */
+  /**
+   * Called after the notice was printed. From then on the keys are in first-run.txt, and no later
+   * start prints them.
+   */
   wasShown(address: string | null): Promise<void>;
 }
 
-/** Makes the first app where there is none, and returns what to print once the service answers. */
+/**
+ * Makes the first app in an embedded database without apps. Returns what to print once the service
+ * answers.
+ */
 export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
   const { config, embedded, paused } = deps;
   const untold = embedded && (await makeDemoApp(deps));
@@ -129,7 +142,10 @@ function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
   ];
 }
 
-/** Who else may have read the keys, and what to do then. Stands wherever the keys stand. */
+/**
+ * A warning about other readers of the keys, and what to do then. It stands wherever the keys
+ * stand.
+ */
 const secrecy = [
   'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',
   'container keeps this text. Where others can read that log, replace the key and then delete the file:',
@@ -162,12 +178,16 @@ interface DemoKeys {
 }
 
 export const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
-/** Keys that no start has shown yet: it becomes first-run.txt when one does. */
+/**
+ * The file of keys that no start has shown yet. The start that shows them writes first-run.txt and
+ * deletes this file.
+ */
 export const untoldFile = (config: Config): string => join(config.dataDir, 'first-run.untold.json');
 
 /**
- * Makes the app Demo in a database without apps, and returns its keys until they were shown. The VAPID key is made last and says
- * that all is done: a start that died before then is finished by the next one, with keys of its own.
+ * Makes the app Demo in a database without apps, and returns its keys until they were shown. The
+ * VAPID key is made last and marks the end: a start that died before it is finished by the next
+ * start, with new keys.
  */
 async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys | undefined> {
   const clock = await createClock(sql);

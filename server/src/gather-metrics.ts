@@ -1,29 +1,38 @@
-// How the metrics of several processes become one text: whoever is asked asks the supervisor, which asks all of its processes and
-// adds up what they say. What a process that died had counted stays in the sums, so that no counter goes back.
+// Makes one text of the metrics of several processes. The process that serves /metrics asks the
+// supervisor, which asks all of its processes and adds up their answers. The counts of a process
+// that died stay in the sums, so that no counter goes back.
 import { countersOf, type FamilySnapshot, mergeSnapshots } from './platform/metrics.ts';
 
-/** From a process to the supervisor: it wants the sums. */
+/** From a process to the supervisor: the process wants the sums. */
 export type MetricsAsked = { readonly type: 'metrics-asked'; readonly question: number };
-/** From the supervisor to a process. */
+/** From the supervisor to a process: the supervisor wants the process's metrics. */
 export type MetricsWanted = { readonly type: 'metrics-wanted'; readonly question: number };
-/** The answer, either way. */
+/** The answer to either question. */
 export type MetricsTold = {
   readonly type: 'metrics-told';
   readonly question: number;
   readonly families: readonly FamilySnapshot[];
 };
 
-/** A process that is too busy to answer is left out of this one text. */
+/**
+ * A process that does not answer in this time is left out of this text, but for its last known
+ * counters.
+ */
 const answerWithinMs = 4_000;
-/** Whoever asks the supervisor waits a little longer than the supervisor does. */
+/**
+ * A process waits for the supervisor a little longer than the supervisor waits for its processes.
+ */
 const sumsWithinMs = 5_000;
 
-/** One side of a conversation in questions: an answer that comes too late is not waited for. */
+/** The open questions of one side. An answer that comes too late is ignored. */
 export class MetricsQuestions {
   readonly #open = new Map<number, (families: readonly FamilySnapshot[]) => void>();
   #asked = 0;
 
-  /** Asks the supervisor. Resolves with undefined when there is no answer in time; `send` carries the number. */
+  /**
+   * Asks the supervisor; `send` carries the number of the question. Resolves with undefined where
+   * no answer comes in time.
+   */
   askForSums(send: (question: number) => void): Promise<readonly FamilySnapshot[] | undefined> {
     return this.ask(send, sumsWithinMs);
   }
@@ -48,7 +57,10 @@ export class MetricsQuestions {
   }
 }
 
-/** The supervisor's side: what its processes said last, and the sums of those that are gone. */
+/**
+ * The supervisor's side: the last answers of its processes, and the sums of the processes that have
+ * ended.
+ */
 export class GatheredMetrics<Process> {
   readonly #questions = new MetricsQuestions();
   readonly #last = new Map<Process, readonly FamilySnapshot[]>();
@@ -58,7 +70,7 @@ export class GatheredMetrics<Process> {
     this.#questions.hear(told);
   }
 
-  /** Asks all of them, and adds up what they say in time. */
+  /** Asks all processes, and adds up the answers that come in time. */
   async gather(
     processes: Iterable<Process>,
     ask: (process: Process, wanted: MetricsWanted) => void,
@@ -67,14 +79,15 @@ export class GatheredMetrics<Process> {
       [...processes].map(async (process) => {
         const families = await this.#questions.ask((question) => ask(process, { type: 'metrics-wanted', question }));
         if (families) this.#last.set(process, families);
-        // Its counters as they were: a sum that went back would look like a start.
+        // The process's last counters are added instead, because sums that go back would look like
+        // a restart.
         return families ?? countersOf(this.#last.get(process) ?? []);
       }),
     );
     return mergeSnapshots([this.#gone, ...told]);
   }
 
-  /** A process has ended. */
+  /** Notes that a process has ended: its last counters stay in the sums. */
   forget(process: Process): void {
     this.#gone = mergeSnapshots([this.#gone, countersOf(this.#last.get(process) ?? [])]);
     this.#last.delete(process);

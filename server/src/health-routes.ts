@@ -1,5 +1,6 @@
-// GET /healthz looks at the process only; GET /readyz at the database, the schema, the last poll and draining (R-86). Neither
-// names versions, hosts or secrets. Anybody may ask, however often: the database is asked at most once a second.
+// GET /healthz looks at the process only. GET /readyz looks at the database, the schema, the last
+// poll and draining (R-86). Neither names versions, hosts or secrets. Anybody may ask, however
+// often, so the database is asked at most once a second.
 import { z } from 'zod';
 import { askRarely } from './platform/ask-rarely.ts';
 import type { Clock } from './platform/clock.ts';
@@ -11,25 +12,31 @@ import { component } from './platform/schemas.ts';
 
 export interface HealthDeps {
   readonly sql: Sql;
-  /** Callers need both: where one of the two cannot be had, they are told 503. */
+  /** Callers need this pool and `sql`: where one of them has no connection, callers get 503. */
   readonly txSql: Sql;
   readonly clock: Clock;
-  /** The process is going away: it still serves, and wants no new callers. */
+  /** True: the process is about to stop. It still serves, but wants no new callers. */
   readonly isLeaving: () => boolean;
-  /** How long ago this process's send loop looked for work; 0 where it has none. */
+  /**
+   * Milliseconds since the slowest loop looked for work, in this process or in the workers beside
+   * it. Negative where there is no such loop.
+   */
   readonly lastPollAgeMs: () => number;
 }
 
 const pollAgeMsMax = 10_000;
 const databaseAskedEveryMs = 1000;
-/** With the second for which an answer holds: less than the two after which a probe must have noticed (R-86). */
+/**
+ * Together with the second for which an answer holds, this is less than the two seconds after which
+ * a probe must have noticed (R-86).
+ */
 const databaseAnswersWithinMs = 900;
 
 const health = component('Health', z.strictObject({ status: z.literal('ok') }));
 const readiness = component('Readiness', z.strictObject({ status: z.enum(['ready', 'not ready']) }));
 
 export interface HealthRouteDeps {
-  /** Never rejects, and answers within a time that a probe has. */
+  /** Never rejects, and answers within a probe's time. */
   readonly isReady: () => Promise<boolean>;
 }
 
@@ -69,9 +76,9 @@ export const healthRoutes = [
   }),
 ];
 
-/** Builds what GET /readyz asks. */
+/** Builds the check behind GET /readyz. */
 export function createReadiness(deps: HealthDeps): HealthRouteDeps['isReady'] {
-  // The schema only moves forward: once complete, it need not be asked again.
+  // The schema only moves forward, so a complete schema is not asked for again.
   let isSchemaComplete = false;
   const askDatabase = async (): Promise<boolean> => {
     await Promise.all([deps.sql`SELECT 1`, deps.txSql`SELECT 1`]);

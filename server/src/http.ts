@@ -1,4 +1,5 @@
-// Every route, in the order of the specification, and the description that is written from the routes.
+// Every route, in the order of the specification, and the API's description, which is written from
+// the routes.
 import type { Caller } from './apps/caller.ts';
 import { configRoutes } from './apps/routes.ts';
 import { channelRoutes } from './channels/routes.ts';
@@ -47,21 +48,25 @@ export interface HttpDeps
     HealthDeps,
     MetricsRouteDeps {
   readonly metrics: Pick<ServiceMetrics, 'countAccepted'>;
-  /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
+  /**
+   * The pool of short transactions. It is separate, so that a transaction that waits for a lock
+   * delays no reader.
+   */
   readonly txSql: Sql;
-  /** Long statements over an audience, for what is sent. */
+  /** The pool for long statements over an audience, for sends. */
   readonly workSql: Sql;
   /** Turns at the pool for long statements, shared fairly between apps. */
   readonly audienceSlots: FairSlots;
   /** Turns at the pool for reads, shared fairly between apps. */
   readonly readTurns: Turns;
-  /** Nothing is sent for the moment (R-92). */
+  /** True: nothing is sent for now (R-92). */
   readonly isPaused: () => boolean;
 }
 
 /**
- * One app's reads keep no other app's waiting, however long they take (R-62). `GET /v1/config` has no turn, since every page of a
- * shop asks for it and it is one look-up; reports have turns of their own.
+ * Gives reads a turn, so that one app's reads delay no other app's reads, however long they take
+ * (R-62). `GET /v1/config` needs no turn, because it is one look-up and every page of a shop asks
+ * for it. Reports have turns of their own.
  */
 function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): BoundRoute<Caller>[] {
   return routes.map((route) => {
@@ -70,7 +75,7 @@ function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): Bound
   });
 }
 
-/** Their GETs wait for a turn. */
+/** The GET requests of these routes wait for a turn. */
 const inTurn = [...messageRoutes, ...userRoutes, ...propertyRoutes, ...segmentRoutes, ...deviceRoutes];
 const others = [
   ...eventRoutes,

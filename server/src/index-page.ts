@@ -1,9 +1,9 @@
-// The text of the page at `/`: commands with the address of this very service, which ring a browser or simulated devices, with
-// the app Demo and without it.
+// Makes the text of the page at `/`: commands with the address of this service, which ring a
+// browser or simulated devices. There is a text with the app Demo and a text without it.
 import { programName, startCommand } from './platform/program-name.ts';
 
 export interface IndexFacts {
-  /** The service's own, without a trailing slash. */
+  /** The service's own address, without a trailing slash. */
   readonly address: string;
   readonly hasDemo: boolean;
 }
@@ -23,7 +23,7 @@ export function fillIndex(template: string, { address, hasDemo }: IndexFacts): s
   );
 }
 
-/** Takes out the lines between `<!-- NAME -->` and `<!-- /NAME -->`, and every such mark. */
+/** Deletes the lines between `<!-- NAME -->` and `<!-- /NAME -->`, and every such mark. */
 function leaveOut(template: string, name: string): string {
   let isLeftOut = false;
   const kept = template.split('\n').filter((line) => {

@@ -1,4 +1,5 @@
-// The command line's door: reads what is asked, runs one command, and says in one line why it could not.
+// The entry of the command line: reads the arguments, runs one command, and says in one line why it
+// failed.
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printable } from './cli/answer.ts';
@@ -35,10 +36,10 @@ function buildProgram(): Command {
   const program = new Command('carillon')
     .description('One API that rings every device: a self-hosted push notification service.')
     .exitOverride()
-    // Errors are printed in `main`, all alike and on one line.
+    // `main` prints all errors alike, each on one line.
     .configureOutput({ outputError: () => undefined })
     .version(readVersion(), '-V, --version', 'print the version');
-  // The service is loaded only where it runs: a command that lists apps is quick.
+  // The service is loaded by `start` only, so that a command that lists apps is quick.
   addStartCommand(program, async (config, options) => (await import('./processes.ts')).runStart(config, options));
   addMigrateCommand(program);
   addPauseCommands(program);
@@ -60,7 +61,8 @@ function buildProgram(): Command {
   addSealCommands(program);
   addReceiptKeyCommands(program);
   addAuditCommand(program);
-  // A noun alone is half a command: say what it lacks instead of printing a page.
+  // A group such as `app` alone is no command: say which word is missing instead of printing a
+  // page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;
     command.helpCommand('help [COMMAND]', 'print this, or the help of a command');
@@ -91,7 +93,7 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander ends `--help` this way.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    // The signal ends the process itself, when all is in order.
+    // The signal's handler ends the process when all clean-ups are done.
     if (isBeingStopped()) return new Promise(() => undefined);
     process.stderr.write(`carillon: ${inOneLine(explain(error))}\n`);
     return 1;
@@ -117,6 +119,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 const status = await main(process.argv.slice(2));
-// What failed may have left something open that would keep this process: nothing waits for it. What succeeded has closed all.
+// A failed command may have left something open that would keep this process running. A successful
+// command has closed everything.
 if (status !== 0) process.exit(status);
 process.exitCode = status;

@@ -1,5 +1,5 @@
-// SQL that metrics are read with: counts over the tables of several rooms, none of which is written here. Each statement costs
-// little however much there is to count.
+// SQL for metrics: counts over the tables of several rooms, none of which is written here. Each
+// statement costs little, however much there is to count.
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Uuid } from './platform/ids.ts';
@@ -9,14 +9,20 @@ interface OutboxState {
   readonly isEnabled: boolean;
   readonly failures: number;
   readonly inFlightMax: number;
-  /** At most `countMax`. */
+  /** The number of events in the outbox, counted up to `countMax`. */
   readonly events: number;
   readonly inFlight: number;
-  /** How long the event that is due longest has been; null: none is due. Replays have time and do not count. */
+  /**
+   * Seconds since the oldest due event became due; null: no event is due. Replays do not count,
+   * because they have time.
+   */
   readonly oldestDueSeconds: number | null;
 }
 
-/** Every webhook with its outbox; of the newest `webhooksMax` where there are more. Counts no further than `countMax` events. */
+/**
+ * Lists every webhook with the state of its outbox, or the newest `webhooksMax` where there are
+ * more. Counts up to `countMax` events of each.
+ */
 export async function listOutboxStates(
   sql: Sql,
   clock: Clock,
@@ -41,7 +47,9 @@ interface QueueState {
   readonly oldestDueSeconds: number;
 }
 
-/** Batches that are not done: due and held by nobody, held, or waiting for their time. */
+/**
+ * Counts batches that are not done: due and held by no process, claimed, or waiting for their time.
+ */
 export async function readQueueState(sql: Sql, clock: Clock): Promise<QueueState> {
   const [row] = await sql<QueueState[]>`
     SELECT count(*) FILTER (WHERE b.available_at <= ${clock.now}) AS due,
@@ -53,20 +61,20 @@ export async function readQueueState(sql: Sql, clock: Clock): Promise<QueueState
   return row ?? { waiting: 0, due: 0, claimed: 0, oldestDueSeconds: 0 };
 }
 
-/** Messages whose time is still to come. */
+/** Counts messages whose time is still to come. */
 export async function countScheduled(sql: Sql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`SELECT count(*) FROM messages WHERE status = 'scheduled'`;
   return row?.count ?? 0;
 }
 
 interface PoolState {
-  /** As the pool calls itself. */
+  /** The pool's own name. */
   readonly pool: string;
   readonly state: string;
   readonly connections: number;
 }
 
-/** The connections of all processes, on all nodes, by pool and by what they are doing. */
+/** Counts the connections of all processes, on all nodes, by pool and by what they are doing. */
 export async function listConnections(sql: Sql): Promise<PoolState[]> {
   return sql<PoolState[]>`
     SELECT substr(application_name, 10) AS pool,
@@ -76,7 +84,7 @@ export async function listConnections(sql: Sql): Promise<PoolState[]> {
     GROUP BY 1, 2 ORDER BY 1, 2`;
 }
 
-/** About how many devices are there? As the planner knows; null: it does not yet. */
+/** Reads the planner's estimate of the number of devices; null: the planner has none yet. */
 export async function estimateDevices(sql: Sql): Promise<number | null> {
   const [row] = await sql<{ devices: number }[]>`
     SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`;

@@ -1,13 +1,14 @@
-// GET /metrics on the main port: there only while METRICS_TOKEN is set, and only for who has it.
+// GET /metrics on the main port. It exists only while METRICS_TOKEN is set, and only for callers
+// with this token.
 import { ApiError } from './platform/api-error.ts';
 import { hasBearer } from './platform/bearer.ts';
 import { Answer, type BoundRoute } from './platform/http-server.ts';
 import { metricsContentType } from './platform/metrics.ts';
 
 export interface MetricsRouteDeps {
-  /** Null: there is no such route. */
+  /** Null: the route does not exist. */
   readonly metricsToken: string | null;
-  /** The text of the moment, of all processes beside this one. */
+  /** Resolves with the current metrics of this process and of all processes beside it. */
   readonly readMetrics: () => Promise<string>;
 }
 

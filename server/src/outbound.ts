@@ -1,4 +1,5 @@
-// What one process sends with: the rules of whom it may reach, as configured, and the channels that reach them.
+// Everything that one process sends with: the configured rules of which addresses it may reach, and
+// the channels that reach them.
 import { readFileSync } from 'node:fs';
 import { transportSettings as apnsSettings, createApns } from './channels/apns/send.ts';
 import { googlePace } from './channels/fcm/pace.ts';
@@ -21,13 +22,16 @@ import { createOutboundTransport, type TransportOptions } from './platform/outbo
 import { originOfUrl } from './platform/outbound-url.ts';
 
 export interface Outbound {
-  /** Which addresses of browsers and webhooks may be called. */
+  /** The rules of which addresses of browsers and webhooks may be called. */
   readonly endpointRules: EndpointRules;
   readonly http1: OutboundHttp;
   readonly senders: Senders;
 }
 
-/** Reads the certificates that the configuration names, and says in the log what it allows beyond the usual. Connects to nobody yet. */
+/**
+ * Reads the certificates that the configuration names, and logs what the configuration allows
+ * beyond the usual. Opens no connection yet.
+ */
 export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Outbound {
   const exceptions = parseOutboundExceptions({
     allowCidrs: config.outboundAllowCidrs,
@@ -41,7 +45,8 @@ export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; cl
   const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
   const http1 = createOutboundHttp(sockets);
   const engine = config.http2Client === 'own' ? ownEngine : nodeEngine;
-  // A transport for each channel: providers want their connections treated differently.
+  // Each channel has a transport of its own, because providers want their connections treated
+  // differently.
   const transportOf = (settings: Partial<TransportOptions>) =>
     createOutboundTransport({ sockets, http1, engine, ...settings });
   const senders = createSenders({
@@ -63,7 +68,7 @@ export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; cl
       origin: originOfUrl(config.fcmUrl),
       tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
       clock,
-      // The quota is Google's: nobody else asks for it.
+      // The pace follows Google's quota, so another FCM_URL has no pace.
       pace:
         config.fcmUrl === variables.FCM_URL
           ? { ...googlePace, takeSlice: (name, pace) => takeProviderSlice(sql, name, pace) }
@@ -74,7 +79,7 @@ export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; cl
   return { endpointRules, http1, senders };
 }
 
-// Widened outbound rules are an operator's deliberate act: each start says so.
+// Logs widened outbound rules at each start, because they are an operator's deliberate act.
 function logExceptions(config: Config, log: Log): void {
   const { outboundAllowCidrs, outboundAllowPorts, outboundResolve, outboundCaFile, pushHosts } = config;
   if (outboundAllowCidrs.length > 0)

@@ -1,6 +1,6 @@
-// The pages: `/` says that the service runs and what to ring first; at /demo a browser subscribes and receives a real push, as
-// long as the app Demo exists. Their files are few and small: read once, served from memory, under a policy that lets in no foreign
-// script.
+// The pages. `/` says that the service runs and what to ring first. At /demo a browser subscribes
+// and receives a real push, as long as the app Demo exists. The files are few and small: they are
+// read once and served from memory, under a policy that allows no foreign script.
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,7 +35,10 @@ const securityHeaders = {
   'cache-control': 'no-cache',
 };
 
-/** Anybody may load the demo, however often. */
+/**
+ * Milliseconds between two questions to the database, because anybody may load the demo, however
+ * often.
+ */
 const appAskedEveryMs = 1000;
 
 export interface PageDeps {
@@ -45,7 +48,8 @@ export interface PageDeps {
 }
 
 export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Caller>[] {
-  // Whoever came by https once comes by nothing else (R-54). A browser heeds it over https only.
+  // A browser that came by https once uses nothing else from then on (R-54). Browsers heed this
+  // header over https only.
   const headers: Record<string, string> = run.publicUrl?.startsWith('https:')
     ? { ...securityHeaders, 'strict-transport-security': 'max-age=31536000' }
     : securityHeaders;
@@ -61,7 +65,7 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Ca
   });
   const serveIndex = async (host: string | undefined): Promise<Answer> => {
     const { headers: given, body } = await servePage('index.html');
-    // The page says that the service runs, also while its database does not.
+    // The page says that the service runs, so it must also answer while the database does not.
     const hasDemo = await hasDemoApp().catch(() => false);
     return new Answer(200, given, fillIndex(String(body), { address: run.publicUrl ?? addressOf(host), hasDemo }));
   };
@@ -86,7 +90,7 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Ca
   ];
 }
 
-/** Where no PUBLIC_URL is set, the page was reached by this very address. */
+/** Returns the address by which the page was reached, for a service without PUBLIC_URL. */
 function addressOf(host: string | undefined): string {
   return host !== undefined && /^[a-z0-9.:[\]-]{1,255}$/i.test(host) ? `http://${host}` : 'http://127.0.0.1:8080';
 }
@@ -103,7 +107,7 @@ function readFiles(dir: string, common: Readonly<Record<string, string>>, names 
       const type = contentTypes[extname(name)];
       if (!type) return [];
       const headers: Record<string, string> = { ...common, 'content-type': type };
-      // The worker lies in /demo/ and must also govern /demo itself.
+      // The service worker lies in /demo/ and must also control /demo itself.
       if (name === 'carillon-sw.js') headers['service-worker-allowed'] = '/demo';
       return [[name, new Answer(200, headers, readFileSync(dir + name))] as const];
     }),

@@ -1,4 +1,5 @@
-// Makes a database ready for the service: migrations, the partitions of the weeks and months ahead, and the checks of its settings.
+// Makes a database ready for the service: migrations, and the partitions of the weeks and months
+// ahead.
 import { ensureDeliveryPartitions } from './delivery/partitions.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
 import type { Sql } from './platform/db.ts';
@@ -7,7 +8,7 @@ import { listMigrations, migrate } from './platform/migrate.ts';
 export interface Prepared {
   /** The names of the migrations that were applied. */
   readonly applied: readonly string[];
-  /** None had been applied before. */
+  /** True: no migration had been applied before. */
   readonly wasEmpty: boolean;
 }
 

@@ -1,5 +1,5 @@
-// One process of the service, started by the supervisor (processes.ts), which tells it what to be. It serves the API or works
-// batches until it is told to drain, or until the supervisor is gone.
+// One process of the service. The supervisor (processes.ts) starts it and tells it its role. It
+// serves the API or works batches until it is told to drain, or until the supervisor is gone.
 import { loadConfig } from './config.ts';
 import { MetricsQuestions } from './gather-metrics.ts';
 import { explainListenError } from './platform/listen-port.ts';
@@ -9,9 +9,16 @@ import type { FromProcess, ToProcess } from './processes.ts';
 import { createService, type Service } from './service.ts';
 
 const config = loadConfig();
-/** After /readyz fails, load balancers need a moment to look elsewhere (R-87). */
+/**
+ * Milliseconds from the failure of /readyz to the drain, because load balancers need a moment to
+ * look elsewhere (R-87).
+ */
 const lameDuckMs = 5000;
-/** A supervisor ends a process that takes so long (R-87); without one, outcomes would wait here for a database that is gone for good. */
+/**
+ * Milliseconds after which a draining process ends itself. The supervisor kills it sooner (R-87).
+ * Without a supervisor the process would wait for ever to write outcomes to a database that is
+ * gone.
+ */
 const drainMsMax = 23_500;
 const pollToldEveryMs = 2000;
 /** A loop that has not looked for work for this long never will. */
@@ -20,7 +27,7 @@ const stuckMs = 60_000;
 let service: Service | undefined;
 let isApi = false;
 let isDraining = false;
-/** What this process has asked the supervisor. */
+/** This process's questions to the supervisor. */
 const metricsQuestions = new MetricsQuestions();
 
 function tell(message: FromProcess): void {
@@ -52,13 +59,14 @@ async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'st
   tell({ type: 'ready', address });
 }
 
-// The database is asked by one process: the API.
+// Only the API's process asks the database for metrics.
 async function tellMetrics(question: number): Promise<void> {
   const families = (await service?.snapshotMetrics({ includesDatabase: isApi })) ?? [];
   tell({ type: 'metrics-told', question, families });
 }
 
-// The API answers /readyz for its workers, which listen on no port; a loop that is stuck is replaced by the supervisor.
+// The API answers /readyz for the workers, which listen on no port. A worker whose loop is stuck
+// exits, and the supervisor starts another one.
 function watchPoll(pollAgeMs: number, log: Log): void {
   tell({ type: 'polled', pollAgeMs });
   if (pollAgeMs < stuckMs || isDraining) return;
@@ -82,7 +90,8 @@ async function drain(isHurried: boolean): Promise<void> {
   process.exit(0);
 }
 
-// Ctrl-C and `kill -TERM` of the group reach every process: only the supervisor's word counts, so that the order is kept.
+// Ctrl-C and `kill -TERM` of the group reach every process. A process obeys only its supervisor, so
+// that all stop in order.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => void drain(true));
@@ -92,7 +101,7 @@ process.on('message', (message: ToProcess) => {
   if (message.type === 'metrics-wanted') return void tellMetrics(message.question);
   if (message.type === 'metrics-told') return metricsQuestions.hear(message);
   start(message).catch((error: unknown) => {
-    // The word must have left before the process does.
+    // The message must have left before the process exits.
     const failed: FromProcess = { type: 'failed', reason: error instanceof Error ? error.message : String(error) };
     process.send?.(failed, () => process.exit(1));
   });

@@ -1,5 +1,6 @@
-// The supervisor: its own database where none is given, migrations, the first start, then one API and its workers as
-// processes. It restarts one that dies, drains them in order on a stop, and does no work itself.
+// The supervisor. It starts the embedded database where no other is given, migrates, makes the
+// first app, and then runs one API and its workers as processes. It replaces a process that dies,
+// drains all of them in order on a stop, and does no work itself.
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { listPlansInUse } from './apps/queries.ts';
@@ -33,7 +34,7 @@ import { describeOpenFile, listOpenSecretFiles } from './secret-files.ts';
 import { noteServicePlace } from './service-place.ts';
 
 export type ToProcess =
-  /** `name` tells it from its siblings in metrics: `api`, `worker-1`. */
+  /** `name` tells the process from its siblings in metrics: `api`, `worker-1`. */
   | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly name: string; readonly databaseUrl: string }
   | { readonly type: 'drain'; readonly isHurried: boolean }
   /** For an API: how long ago the slowest worker beside it looked for work. */
@@ -48,13 +49,19 @@ export type FromProcess =
   | MetricsTold;
 
 const drainMsMax = 23_000;
-/** Whatever is left by then ends by itself: the database, which has been told to, or a migration, which is undone. */
+/**
+ * Milliseconds after a stop's signal at which the supervisor exits. The database, which was told to
+ * stop, and a migration, which is rolled back, may still run then and end by themselves.
+ */
 const exitMsMax = 24_500;
 const restartMsLeast = 200;
 const restartMsMost = 5000;
 /** A process that lived this long did not die of its start. */
 const settledMs = 10_000;
-/** A terminal and npm both deliver one Ctrl-C: only a later signal is a second one. */
+/**
+ * A terminal and npm both deliver one Ctrl-C. Only a signal that comes later than this counts as a
+ * second one.
+ */
 const secondSignalMs = 1000;
 
 export interface StartOptions {
@@ -64,15 +71,20 @@ export interface StartOptions {
   readonly json?: boolean;
 }
 
-/** Runs the service until it is told to stop. Rejects, in words for an operator, when it cannot start. */
+/**
+ * Runs the service until it is told to stop. Rejects, in words for an operator, where the service
+ * cannot start.
+ */
 export async function runStart(config: Config, options: StartOptions): Promise<void> {
   const plan = planProcesses(config, options);
   const log = createLog(config.logLevel, 'supervisor');
   dieOfTheUnforeseen(log);
   const children = new Children(log);
-  // From the first moment on: a signal during the start must not leave a database running.
+  // Signals are handled from the first moment on, because a signal during the start must not leave
+  // a database running.
   const stopped = untilStopped(children, log);
-  // Before anything is made: a first start that is refused leaves nothing, and one without its port would tell nobody its keys.
+  // These checks come before anything is made: a refused first start leaves nothing behind, and a
+  // first start without its port could not show its keys.
   checkMasterKeySettings(config);
   loadPlans(config.plansFile, [config.defaultPlan]);
   if (plan.apis > 0) await checkListenAddress(config);
@@ -110,7 +122,10 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
   }
 }
 
-/** The port for metrics, where one is set: here, beside all processes, so that it answers for those of any role. */
+/**
+ * Opens the port for metrics where one is set. The supervisor listens on it, because it runs beside
+ * processes of any role.
+ */
 async function openMetrics(config: Config, children: Children): Promise<MetricsServer | undefined> {
   const { host, metricsPort: port, metricsToken: token } = config;
   if (port === null) return undefined;
@@ -121,7 +136,10 @@ async function openMetrics(config: Config, children: Children): Promise<MetricsS
   }
 }
 
-/** Schema, master key, pause, and with an empty embedded database the first app. Returns what to print once the service answers. */
+/**
+ * Prepares schema, master key and pause and, in an empty embedded database, the first app. Returns
+ * what to print once the service answers.
+ */
 async function prepare(
   config: Config,
   plan: ProcessPlan,
@@ -138,16 +156,19 @@ async function prepare(
     if (pooling !== undefined) log.warn(pooling);
     const tooFew = judgeConnections(plan, await readConnectionLimits(sql));
     if (tooFew !== undefined) log.warn(tooFew);
-    // Before the schema is touched: a key that opens nothing here belongs to another service.
+    // The key is checked before the schema is touched: a key that opens nothing here belongs to
+    // another service.
     const isMade = await isInstanceMade(sql);
     const { key, previous } = await loadMasterKey(config, isMade);
     const seal = createSeal(key, previous);
     if (isMade) await checkMasterKey(sql, seal);
     await bringUpToDate(databaseUrl, log);
-    // Before the first app is made: it would be on a plan that stops every later start.
+    // The plans are checked before the first app is made, because an app on an unknown plan would
+    // stop every later start.
     const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
     await loadInstance(sql, seal);
-    // Once, here: a process that is started anew must not undo what an operator has resumed.
+    // The pause is set once, here: a process that is started again must not undo an operator's
+    // resume.
     const paused = config.startPaused
       ? await pauseService({ sql, clock: await createClock(sql), by: serviceActor('START_PAUSED=1') }, 'start')
       : await pauseWhereMoved(sql);
@@ -157,7 +178,10 @@ async function prepare(
   }
 }
 
-/** Takes as long as it takes: an index over all devices, or another start that is at it, is no fault that a new start would mend. */
+/**
+ * Migrates without a time limit. A new start would not help: the time goes into an index over all
+ * devices, or into waiting for another start that migrates.
+ */
 async function bringUpToDate(databaseUrl: string, log: Log): Promise<void> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 0 });
   try {
@@ -185,7 +209,7 @@ function untilStopped(children: Children, log: Log): Promise<void> {
         children.kill();
         process.exit(0);
       }, exitMsMax).unref();
-      // Somebody at a terminal does not wait for load balancers.
+      // SIGINT comes from a person at a terminal, who does not wait for load balancers.
       void children.drain(signal === 'SIGINT').then(resolve);
     };
     process.on('SIGTERM', onSignal);
@@ -194,13 +218,17 @@ function untilStopped(children: Children, log: Log): Promise<void> {
 }
 
 /**
- * A worker's young objects have twice their usual room, in megabytes: they are collected half as often, and fewer of those that
- * belong to pushes under way are kept as old ones. Measured: a seventh of a push's CPU time. The old ones are collected when they
- * have come to 2.2 times of what the last collection left, and not to nearly four times: 70 MB less, for 1 to 3 % of the CPU time.
+ * Arguments of a worker's Node.js. A semi-space of 32 MB gives young objects twice their usual
+ * room: they are collected half as often, and fewer objects of pushes under way become old.
+ * Measured: a seventh of a push's CPU time is saved. Old objects are collected at 2.2 times the
+ * size that the last collection left, instead of nearly 4 times. Measured: 70 MB less memory for 1
+ * to 3 % more CPU time.
  */
 const workerArguments = ['--max-semi-space-size=32', '--heap-growing-percent=120'];
 
-/** The processes, each in its place; a place whose process died gets a new one. */
+/**
+ * The processes of the service, each in its place. A place whose process died gets a new process.
+ */
 class Children {
   readonly #log: Log;
   readonly #alive = new Set<ChildProcess>();
@@ -212,7 +240,10 @@ class Children {
     this.#log = log;
   }
 
-  /** Starts a process and keeps its place filled; resolves with its address when it is ready for the first time. */
+  /**
+   * Starts a process, and another one whenever it dies. Resolves with the process's address when it
+   * is ready for the first time. Rejects where it ends before that.
+   */
   keep(role: 'api' | 'worker', name: string, databaseUrl: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       let waitMs = restartMsLeast;
@@ -239,7 +270,8 @@ class Children {
           } else if (!wasReady) reject(new ConfigError(message.reason));
           else this.#log.error({ process_role: role, reason: message.reason }, 'process could not start');
         });
-        // A process that cannot be made, or is gone when it is spoken to, ends in `exit` or never was: neither ends the others.
+        // A process cannot be made, or is gone when a message is sent to it. The log notes that,
+        // and `exit` handles the end of a process, so the other processes go on.
         child.on('error', (error) => this.#log.error({ err: error, process_role: role }, 'process cannot be reached'));
         child.on('exit', (code, signal) => {
           this.#alive.delete(child);
@@ -259,7 +291,7 @@ class Children {
     });
   }
 
-  /** What all processes count, as one. */
+  /** Resolves with the metrics of all processes, added up. */
   gather(): Promise<FamilySnapshot[]> {
     const connected = [...this.#alive].filter((child) => child.connected);
     return this.#metrics.gather(connected, (child, wanted) => void child.send(wanted satisfies ToProcess));

@@ -1,5 +1,6 @@
-// What a process counts of its work, under the names that docs/metrics.md lists, and what an API reads from the database beside
-// it. No label has values that grow without bound, but for the webhook's id; none tells a secret, an address or a person.
+// Counts the work of a process, under the names that docs/metrics.md lists. For the API it also
+// reads figures from the database. No label has unbounded values, except the webhook's id, and no
+// label contains a secret, an address or a person.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { OutcomeCounts } from './delivery/message-ledger.ts';
 import { countUnreachedUpTo } from './devices/reach-queries.ts';
@@ -19,17 +20,17 @@ import { createMetrics, type FamilySnapshot } from './platform/metrics.ts';
 export interface ServiceMetrics {
   /** A request was answered. `route`: its pattern; empty where no route fits. */
   noteRequest(request: { method: string; route: string; status: number; seconds: number }): void;
-  /** An attempt at a webhook came to its end. */
+  /** An attempt at a webhook has ended. */
   noteAttempt(webhookId: Uuid, result: { error: string | null; durationMs: number }): void;
-  /** Outcomes were committed so long after they were due to be. */
+  /** Outcomes were committed `ms` milliseconds after they were due to be. */
   noteFlush(ms: number): void;
-  /** These outcomes were committed; `hasEnded`: with them the last of a message. */
+  /** These outcomes were committed. `hasEnded`: the last outcome of a message was among them. */
   noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
-  /** A client key named a device to be refreshed and could not prove that it may. */
+  /** A client key asked to refresh a device and could not prove that it may. */
   noteUnprovenRefresh(): void;
-  /** A client key was refused a new device: its address had made as many as it may. */
+  /** A client key was refused a new device, because its address had made as many as it may. */
   noteNewDeviceRefused(): void;
-  /** The same operation, and what it accepts is counted. */
+  /** Returns the same operation with a count of what it accepts. */
   countAccepted(accept: AcceptMessage): AcceptMessage;
   snapshot(): FamilySnapshot[];
 }
@@ -37,9 +38,9 @@ export interface ServiceMetrics {
 const requestBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 const flushBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 20];
 const attemptBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** Webhooks that a process keeps series of: those that it called last. */
+/** A process keeps series of this many webhooks: those that it called last. */
 const webhookSeriesMax = 1_000;
-/** A webhook has one series for each result. */
+/** The number of results; a webhook has one series for each. */
 const resultsMost = 9;
 
 /** `name` tells this process from the others: `api`, `worker-1`. */
@@ -100,7 +101,8 @@ export function createServiceMetrics(name: string): ServiceMetrics {
     name: 'carillon_new_devices_refused_total',
     help: 'Registrations by client key beyond NEW_DEVICES_PER_MINUTE of their address.',
   });
-  // Known from the first scrape on: a rate over what is missing is no rate of zero.
+  // These counters exist from the first scrape on, because a rate over a missing series is not a
+  // rate of zero.
   accepted([], 0);
   finished([], 0);
   unproven([], 0);
@@ -138,7 +140,7 @@ export function createServiceMetrics(name: string): ServiceMetrics {
   };
 }
 
-/** Of the process itself, as it is when it is asked. */
+/** Metrics of the process itself, read at the moment of the scrape. */
 function processMetrics(name: string): () => FamilySnapshot[] {
   const metrics = createMetrics();
   const labels = ['process'];
@@ -173,11 +175,11 @@ function processMetrics(name: string): () => FamilySnapshot[] {
   };
 }
 
-/** Beyond these a scrape would be a load of its own. */
+/** Counts end here, because a larger count would make a scrape a load of its own. */
 const unreachedCountMax = 100_000;
 const outboxLimits = { webhooksMax: 1_000, countMax: 100_000 };
 const databaseWithinMs = 3_000;
-/** Who asks more often is told what was read last. */
+/** Scrapes that come more often get the figures that were read last. */
 const databaseEveryMs = 5_000;
 
 export interface DatabaseMetricsDeps {
@@ -186,7 +188,10 @@ export interface DatabaseMetricsDeps {
   readonly isPaused: () => boolean;
 }
 
-/** What the database says of all processes: asked at most every few seconds, and never waited for long. */
+/**
+ * Reads the figures that the database has of all processes, at most once in `databaseEveryMs`.
+ * Waits at most `databaseWithinMs` for them.
+ */
 export function createDatabaseMetrics(deps: DatabaseMetricsDeps): () => Promise<FamilySnapshot[]> {
   let reading: { readonly atMs: number; readonly families: Promise<FamilySnapshot[]> } | undefined;
   const unknown = readAvailability(false);
@@ -216,7 +221,8 @@ function readPause({ isPaused }: DatabaseMetricsDeps): FamilySnapshot[] {
 
 async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]> {
   const { sql, clock } = deps;
-  // One after the other: a scrape takes one connection from those who call.
+  // The statements run one after the other, so that a scrape takes only one connection from the
+  // callers.
   const outboxes = await listOutboxStates(sql, clock, outboxLimits);
   const queue = await readQueueState(sql, clock);
   const scheduledCount = await countScheduled(sql);

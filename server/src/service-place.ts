@@ -1,20 +1,27 @@
-// Where the service of a checkout keeps its database: noted by each start, so that a command finds it from any folder of the
-// checkout and never takes an empty folder for an empty service. Holds no secret.
+// Notes where the service of a checkout keeps its database. Each start writes the note, so that a
+// command finds the database from any folder of the checkout and never takes an empty folder for an
+// empty service. The note holds no secret.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Config, loadConfig } from './config.ts';
 import { checkoutDir } from './platform/program-name.ts';
 
 interface ServicePlace {
-  /** Where the service was started: its `.env` is read there, and relative paths begin there. */
+  /**
+   * The folder in which the service was started: its `.env` is read there, and relative paths begin
+   * there.
+   */
   readonly working_dir: string;
-  /** Null: it was started with DATABASE_URL. */
+  /** Null: the service was started with DATABASE_URL. */
   readonly data_dir: string | null;
 }
 
 const placeFile = (checkout: string): string => join(checkout, '.carillon-service.json');
 
-/** Notes where a service that is started inside its checkout keeps its database. Nothing depends on it: a read-only checkout has no note. */
+/**
+ * Notes where a service that is started inside its checkout keeps its database. Nothing depends on
+ * the note: a read-only checkout has none.
+ */
 export function noteServicePlace(config: Config, workingDir = process.cwd(), checkout = checkoutDir): void {
   if (checkout === null || !isInside(checkout, workingDir)) return;
   const place: ServicePlace = {
@@ -27,8 +34,9 @@ export function noteServicePlace(config: Config, workingDir = process.cwd(), che
 }
 
 /**
- * The configuration of a command: that of its own folder where it names a database or has one, else inside a checkout that of the
- * service that was started there last. Throws `ConfigError`.
+ * Loads the configuration of a command. The command's own folder decides where it names a database
+ * or has one. Otherwise, inside a checkout, the service decides that was last started there. Throws
+ * `ConfigError`.
  */
 export function loadCommandConfig(
   environment?: NodeJS.ProcessEnv,
@@ -42,7 +50,9 @@ export function loadCommandConfig(
   return loadConfig(environment, place.working_dir, place.data_dir === null ? {} : { DATA_DIR: place.data_dir });
 }
 
-/** What to tell somebody whose command found no database: where it looked, and how to name the right place. */
+/**
+ * Tells a person whose command found no database where it looked, and how to name the right place.
+ */
 export function describeNoDatabase({ dataDir }: Config, checkout = checkoutDir): string {
   const place = checkout === null ? undefined : readPlace(checkout);
   const known =

@@ -1,5 +1,5 @@
-// Everything one process is made of, built once from the configuration: pools, clock, keys, channels, operations. What it
-// starts it can stop, in the order that loses nothing.
+// Builds everything that one process consists of, once, from the configuration: pools, clock, keys,
+// channels, operations. A service stops what it has started, in the order that loses nothing.
 import type { FastifyInstance } from 'fastify';
 import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
@@ -72,13 +72,16 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly masterKeys: MasterKeys;
   readonly log: Log;
-  /** For those who cannot wait as long or load as much as the defaults: tests. */
+  /** Limits for tests, which cannot wait as long or load as much as the defaults. */
   readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'doorLimits' | 'connectionLimits'>;
-  /** The name of this process in metrics, and how the sums of all processes are asked for; without it there is this one alone. */
+  /**
+   * The name of this process in metrics, and how the sums of all processes are asked for. Absent:
+   * metrics are those of this process alone.
+   */
   readonly metrics?: { readonly name: string; gather(): Promise<readonly FamilySnapshot[] | undefined> };
-  /** Which pools it needs; without it, as in tests, those of both. */
+  /** The role decides the pools. Absent, as in tests: the process has the pools of both roles. */
   readonly role?: ProcessRole;
-  /** The same of the database. */
+  /** Limits of the database, likewise for tests. */
   readonly databaseLimits?: Partial<DatabaseLimits>;
 }
 
@@ -86,46 +89,55 @@ export interface Service {
   readonly sql: Sql;
   readonly clock: SettableClock;
   readonly server: FastifyInstance;
-  /** What the server answers, and to whom. */
+  /** The routes of the server, and who may call them. */
   readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
-  /** What batches are worked with. */
+  /** The parts with which a batch is run. */
   readonly run: RunDeps;
   readonly pause: PauseWatch;
-  /** Says what falls due. */
+  /** Tells what falls due. */
   readonly lookout: Lookout<Due>;
-  /** What a time on the wall comes to in every time zone. */
+  /** Finds the instant of a local time in every time zone. */
   readonly localInstants: LocalInstants;
-  /** What webhooks are called with. */
+  /** The parts with which webhooks are called. */
   readonly webhooks: WebhookDeps;
-  /** What this process has counted, and on demand what the database says of all of them. */
+  /**
+   * Resolves with the counts of this process and, on demand, the figures that the database has of
+   * all processes.
+   */
   snapshotMetrics(wanted: { includesDatabase: boolean }): Promise<FamilySnapshot[]>;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
-  /** How long ago the slowest worker beside this process looked for work. */
+  /** Notes how long ago the slowest worker beside this process looked for work. */
   noteWorkers(pollAgeMs: number): void;
-  /** From now on /readyz fails, so that load balancers look elsewhere; everything else goes on. */
+  /**
+   * Makes /readyz fail from now on, so that load balancers look elsewhere. Everything else goes on.
+   */
   leave(): void;
-  /** From now on no new work is begun; what is under way ends. */
+  /** Begins no new work from now on. Resolves when the work that is under way has ended. */
   drain(): Promise<void>;
   /** Closes pools and connections. */
   close(): Promise<void>;
 }
 
-/** What falls due before the next look is told with this one. */
+/** Work that falls due this soon, before the next look, is already told with the present look. */
 const dueAheadMs = 1_500;
 const lookoutTopic = 'lookout';
 
-/** A count that somebody only asks for may wait this long for its turn. */
+/** Milliseconds that a preview, a dry run or a report may wait for its turn. */
 const countWaitMsMax = 2_000;
 
-/** Nothing moves on a connection whose caller waits for a send or for a report, which has a minute in the database. */
+/**
+ * Milliseconds that a connection may be silent beyond `SEND_WAIT_MS`. Nothing moves on it while its
+ * caller waits for a send, or for a report, which has a minute in the database.
+ */
 const silenceBeyondSendMs = 100_000;
 
 /**
- * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency they
- * keep the process busy, although they come and are answered in waves. It begins with as many as an unanswered or refused push may
- * cost before it is known to be one (R-62, contract 7.5). Few enough to bound memory; what a crash can repeat is bounded by time,
- * not by them (R-02).
+ * Pushes under way at once in one process. An app that is alone can get half of them. With 50 ms of
+ * provider latency this keeps the process busy, although pushes go out and are answered in waves.
+ * An app begins with 200: as many unanswered or refused pushes as may be lost before they are known
+ * as such (R-62, contract 7.5). The maximum is low enough to bound memory. Time, and not this
+ * number, bounds what a crash can repeat (R-02).
  */
 const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
 
@@ -224,7 +236,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   };
   const lookout: Lookout<Due> = startLookout({
     ...{ sql: promptSql, log },
-    // At rest no claim finds out that the database is away: this look does (R-97).
+    // At rest no claim notices that the database is away, so this look does (R-97).
     async look() {
       try {
         const due = await findDue(promptSql, clock, dueAheadMs);
@@ -268,7 +280,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   let isStopping = false;
   let isLeaving = false;
-  // What the supervisor said of the workers beside this process; until it says something there are none to ask about.
+  // The supervisor's last word on the workers beside this process. Before the first word there are
+  // no workers to ask about.
   let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
   let limitedNetwork = '';
@@ -401,7 +414,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     async drain() {
       isStopping = true;
       finishes.notify('');
-      // Others look from now on.
+      // Another process becomes the lookout from now on.
       await lookout.stop();
       await workers?.stop();
       await Promise.allSettled(underWay);

@@ -1,5 +1,5 @@
-// What a service does to itself once an hour, in one process at a time: partitions made ahead, what is old removed. A step that
-// fails is logged and keeps none of the others.
+// The hourly upkeep of a service, in one process at a time: makes partitions ahead and deletes old
+// rows. A step that fails is logged and stops no other step.
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from './apps/queries.ts';
 import { deletePastPaces } from './delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from './delivery/partitions.ts';
@@ -19,30 +19,33 @@ import { settleDue } from './reports/settle.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
   readonly retentionDays: number;
-  /** Null: events are kept. */
+  /** Null: events are kept for ever. */
   readonly eventRetentionDays: number | null;
-  /** Paused, nothing is removed: somebody may have restored a backup to look for what it holds. */
+  /**
+   * While the service is paused nothing is deleted, because an operator may have restored a backup
+   * to look for what it holds.
+   */
   readonly isPaused: () => boolean;
 }
 
 export interface Upkeep {
-  /** Does everything that is due. False: another process does. */
+  /** Does everything that is due. Resolves with false where another process does it. */
   runOnce(): Promise<boolean>;
-  /** The same, once an hour. */
+  /** Runs `runOnce` once an hour. */
   readonly task: PeriodicTask;
 }
 
-/** Any number that nothing else in this database locks. */
+/** The advisory lock of the upkeep: any number that nothing else in this database locks. */
 const upkeepLock = 4_271_960_132;
 
 const everyMs = 3_600_000;
-/** A start has other things to do. */
+/** The first upkeep waits a minute, because a start has other things to do. */
 const firstAfterMs = 60_000;
 
 export function createUpkeep(deps: UpkeepDeps): Upkeep {
   const { sql, clock, log } = deps;
 
-  /** False: it failed. */
+  /** Runs one step. Resolves with false where the step failed. */
   const step = async (name: string, work: () => Promise<unknown>): Promise<boolean> => {
     try {
       await work();
@@ -54,7 +57,8 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   };
   const remove = async (areSumsFolded: boolean): Promise<void> => {
     const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
-    // First whom purchases are owed to: what that rests on is about to go. Where it cannot be stored, nothing goes.
+    // Purchases are settled first, because the deliveries that they are credited to are about to be
+    // deleted. Where settling fails, no delivery is deleted.
     if (areSumsFolded) {
       await step('drop deliveries', async () => {
         await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
@@ -66,7 +70,8 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     await step('remove messages', () => removeOldMessages(deps, keepDays));
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
   };
-  // What has a lock of its own stands before and after the rest: taken inside, a lock holds one more connection (R-98).
+  // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would
+  // hold one more connection (R-98).
   const runOnce = async (): Promise<boolean> => {
     const areSumsFolded = await step('fold sums', () => foldTotals(deps));
     const isDone = await runAlone(sql, upkeepLock, async () => {
@@ -88,7 +93,10 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
 const linksAtOnce = 5_000;
 const dayMs = 86_400_000;
 
-/** Whose a device was is asked for as long as a delivery of that time may be there; a day makes up for clocks and slow commits. */
+/**
+ * Deletes former links of devices to users. A former link is needed as long as deliveries of its
+ * time may exist. One day more makes up for clocks and slow commits.
+ */
 async function forgetFormerLinks({ sql }: UpkeepDeps): Promise<void> {
   const [oldest] = await listPartitions(sql);
   if (!oldest) return;

@@ -28,25 +28,28 @@ import { bringForgottenForward } from './webhooks/work-queries.ts';
 import { startWebhookWorker, type WebhookDeps } from './webhooks/worker.ts';
 
 export interface Workers {
-  /** When the slower of the loops that send last looked for work, by `performance.now()`. */
+  /** When the slowest of the loops last looked for work, by `performance.now()`. */
   readonly lastLookedAt: number;
   readonly upkeep: Pick<Upkeep, 'runOnce'>;
-  /** There may be batches: look now. */
+  /** Makes the loops look now, because there may be batches. */
   wake(): void;
-  /** There may be events to tell. */
+  /** Makes the webhook loop look now, because there may be events. */
   wakeWebhooks(): void;
-  /** Resolves when no message, no batch and no event is due and none is under way, and devices and credentials are judged. */
+  /**
+   * Resolves when no message, batch or event is due or under way, and all verdicts on devices and
+   * credentials are written.
+   */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
   readonly run: RunDeps;
-  /** Says what falls due. Small tasks are run by the process that is elected. */
+  /** Tells what falls due. The elected process runs the periodic tasks. */
   readonly lookout: Pick<Lookout<Due>, 'isElected' | 'lastLookedAt' | 'onDue'>;
   /** The pool for long statements. */
   readonly sql: Sql;
-  /** The connection that builds indexes, without deadlines. */
+  /** The connection that builds indexes, without a time limit. */
   readonly indexSql: Sql;
   readonly retentionDays: number;
   readonly eventRetentionDays: number | null;
@@ -64,15 +67,16 @@ export function startWorkers(deps: WorkersDeps): Workers {
     if (due.webhooks) webhooks.wake();
   });
   const upkeep = createUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
-  // By the elected process alone, so that others cost nothing at rest; most say all the same first that no other runs them.
+  // Only the elected process runs these tasks, so that they cost other processes nothing at rest.
+  // Most tasks take a lock as well, which ensures that no other process runs them.
   const ifElected = (task: PeriodicTask): PeriodicTask => ({
     ...task,
     run: async () => (lookout.isElected ? task.run() : undefined),
   });
   const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
   const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
-  // For what is long cannot stand before it: it gives back what a process that is stopped holds (R-04), and tells what a killed one
-  // had no time to tell (R-26).
+  // These tasks must not wait behind long ones. The first ends what a stopped process holds (R-04).
+  // The second tells what a killed process had no time to tell (R-26).
   const stalls = createStallWatch({ sql: deps.txSql });
   const prompt = [
     { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
@@ -104,7 +108,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   };
 }
 
-/** What is cleared of erased users, the shortest first. */
+/** The steps that clear the traces of erased users, the shortest first. */
 export function stepsToForget(sql: Sql): Forget[] {
   return [
     (turn) => forgetUrls(turn),
@@ -117,7 +121,7 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-/** All that a worker does now and then beside its loops, but for the hourly upkeep. */
+/** The periodic tasks of a worker, except for the hourly upkeep. */
 export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
@@ -141,7 +145,9 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
   ];
 }
 
-/** One after the other: each holds a connection for its lock while it works. */
+/**
+ * Runs both steps one after the other, because each holds a connection for its lock while it works.
+ */
 async function followFilters(deps: FollowUseDeps): Promise<void> {
   await moveSlots(deps);
   await followUse(deps);

@@ -4,9 +4,9 @@ import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
 
 export interface Answer {
-  /** What `--json` prints. */
+  /** The document that `--json` prints. */
   readonly document: object;
-  /** What a person reads, without its last line break. */
+  /** The text for a person, without its last line break. */
   readonly text: string;
   /**
    * Set where the command did its work but the result is bad: one line for standard error. The exit

@@ -1,4 +1,5 @@
-// `key …`: API keys. The text of a new key is printed once, by the command that makes it, and stored nowhere.
+// `key …`: API keys. The text of a new key is printed once, by the command that makes it, and
+// stored nowhere.
 
 import { type Command, Option } from 'commander';
 import type { KeyScope } from '../apps/caller.ts';
@@ -140,7 +141,8 @@ function stateOf(key: KeyRecord, clock: Clock): string {
   return `${isEnded(key, clock) ? 'ended' : 'ends'} ${key.expiresAt.toISOString()}`;
 }
 
-// A command line stays in the shell's history and is seen by `ps`: a key is named by its id, never by itself.
+// Accepts a key's id only, never the key itself, because a command line stays in the shell's
+// history and is seen by `ps`.
 function readKeyId(text: string): Uuid {
   const id = decodeId('key', text);
   if (id) return id;

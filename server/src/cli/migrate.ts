@@ -1,4 +1,4 @@
-// `migrate`: brings the schema up to date, or says whether it is.
+// `migrate`: brings the schema up to date, or says whether it is up to date.
 
 import type { Command } from 'commander';
 import { missingMigrations } from '../platform/migrate.ts';

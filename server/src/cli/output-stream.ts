@@ -1,8 +1,9 @@
-// Standard output for what is too large to be held: written as it is read, no faster than its reader takes it.
+// Writes to standard output what is too large for memory: while it is read, and no faster than the
+// reader of the output takes it.
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** The reader has gone, as `head` does: there is nobody left to write for. */
+/** Thrown where the reader of the output has gone, as `head` does. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
@@ -23,7 +24,7 @@ export async function writeText(output: Writable, text: string): Promise<void> {
   }
 }
 
-/** Runs what writes; a reader who has seen enough is no error. */
+/** Runs `work`, which writes. A reader that goes early is no error. */
 export async function untilReaderIsGone(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -32,7 +33,10 @@ export async function untilReaderIsGone(work: () => Promise<void>): Promise<void
   }
 }
 
-/** One JSON object whose lists may be of any length: a member at a time, a line for each item. */
+/**
+ * One JSON object, written member by member. A list may have any length; each of its items stands
+ * on its own line.
+ */
 export interface JsonObjectStream {
   member(name: string, value: unknown): Promise<void>;
   list(name: string, pages: AsyncIterable<readonly object[]>): Promise<void>;

@@ -1,5 +1,5 @@
-// A file that is being written stands beside its name, as NAME.part, until it is whole: so a file under its own name is never half of
-// one, and what was interrupted is taken up behind its last whole record. Readable for its owner alone.
+// Writes a file as NAME.part until it is whole, so that a file under its own name is never half of
+// one. An interrupted file is continued after its last whole record. Only its owner can read it.
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { open, rename, truncate } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
@@ -10,15 +10,15 @@ import type { RowFormat } from './row-format.ts';
 
 export interface WrittenFile {
   readonly file: string;
-  /** Those that were written now. */
+  /** The number of rows that this run wrote. */
   readonly rows: number;
-  /** True: behind others that were there. */
+  /** True: the rows stand behind rows of an earlier run. */
   readonly resumed: boolean;
 }
 
 /**
- * Writes a table into a file, or the rest of it where it was interrupted. Throws a `CommandError` where the name is taken, or where
- * what was begun is something else.
+ * Writes a table into a file, or the rest of the table where an earlier run was interrupted. Throws
+ * a `CommandError` where the file exists already, or where NAME.part holds something else.
  */
 export async function writeTable(file: string, table: Table, format: RowFormat): Promise<WrittenFile> {
   const part = await openPartFile(file, format);
@@ -32,10 +32,10 @@ export async function writeTable(file: string, table: Table, format: RowFormat):
 }
 
 interface PartFile {
-  /** The key of the last row that stands in it. */
+  /** The key of the last row in the file; null: the file has no row. */
   readonly after: readonly string[] | null;
   write(text: string): Promise<void>;
-  /** It is whole: from now on it has its name. */
+  /** Ends the file and gives it its own name. */
   finish(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ async function openPartFile(file: string, format: RowFormat): Promise<PartFile> 
   const found = existsSync(part) ? await readEnd(part, format) : { bytes: 0, after: null };
   if (found.bytes > 0) await truncate(part, found.bytes);
   const output = createWriteStream(part, { flags: found.bytes > 0 ? 'a' : 'w', mode: 0o600 });
-  // Told by the write or the end that it befalls.
+  // The error is reported by the write or the end that fails because of it.
   output.on('error', () => undefined);
   if (found.bytes === 0 && format.head !== '') await writeText(output, format.head);
   return {
@@ -66,14 +66,18 @@ async function openPartFile(file: string, format: RowFormat): Promise<PartFile> 
   };
 }
 
-/** Where its last whole record ends, and which that is. */
+/**
+ * Finds where the last whole record ends, and the key of that record. Throws a `CommandError` where
+ * the file holds something else.
+ */
 async function readEnd(part: string, format: RowFormat): Promise<{ bytes: number; after: readonly string[] | null }> {
   const scan = { at: 0, inQuotes: false, ends: [0, 0] as [number, number], records: 0 };
   const quote = format.head === '' ? -1 : 0x22;
   for await (const chunk of createReadStream(part) as AsyncIterable<Buffer>) {
     for (const byte of chunk) {
       scan.at++;
-      // A quote within quotes is doubled: it closes and opens again.
+      // A quote within quotes is doubled: the first one closes the quotes, the second one opens
+      // them again.
       if (byte === quote) scan.inQuotes = !scan.inQuotes;
       if (byte !== 0x0a || scan.inQuotes) continue;
       scan.ends = [scan.ends[1], scan.at];

@@ -1,5 +1,6 @@
-// `pause` and `resume`: sends and webhooks stop or go on, on every process of the service, while the API goes on accepting.
-// `resume` also ends the pause after a restore: it is the operator's word that this database may send.
+// `pause` and `resume`: stop and continue sends and webhooks in every process of the service, while
+// the API goes on accepting. `resume` also ends the pause after a restore: with it the operator
+// says that this database may send.
 
 import type { Command } from 'commander';
 import { pauseService, resumeService } from '../audit/pause-service.ts';

@@ -1,5 +1,6 @@
-// All that is held of one person, page by page: what they told, their devices with the history of each, what they did, and what
-// they were sent. What a device of theirs did and was sent while it was nobody's counts for them, and is theirs to read.
+// Reads all that is held of one person, page by page: devices with their history, events,
+// deliveries and attributions. Events and deliveries of a device from the time when it had no user
+// count as the person's own, so the person may read them.
 import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatches, listDeliveriesOfPerson } from '../delivery/timeline-queries.ts';
@@ -21,7 +22,10 @@ const rowsAtOnce = 500;
 
 type Pages = AsyncGenerator<object[]>;
 
-/** Their devices, with every change of state; the ids are added to `deviceIds` as they come. */
+/**
+ * The person's devices, each with every change of its state. Adds their ids to `deviceIds` while it
+ * reads.
+ */
 export async function* devicesOf({ sql }: RecordDeps, appId: Uuid, externalId: string, deviceIds: Uuid[]): Pages {
   const filters = { platform: null, status: null, externalId };
   let after: { createdAt: Date; id: Uuid } | null = null;
@@ -44,10 +48,10 @@ export async function* devicesOf({ sql }: RecordDeps, appId: Uuid, externalId: s
   }
 }
 
-/** A statement looks up each of them for each subject and month. */
+/** Names for one statement, which looks up every name for every subject and month. */
 const namesAtOnce = 20;
 
-/** What these subjects did, day by day. */
+/** The events of these subjects, day by day. */
 export async function* eventsOf({ sql }: RecordDeps, appId: Uuid, subjectIds: readonly Uuid[]): Pages {
   const days: SubjectDay[] = [];
   for (let after = ''; ; ) {
@@ -76,7 +80,10 @@ export async function* eventsOf({ sql }: RecordDeps, appId: Uuid, subjectIds: re
   }
 }
 
-/** What was sent to these people (users, and devices while they were nobody's), each with its timeline. */
+/**
+ * The deliveries to these people (users, and devices while they had no user), each with its
+ * timeline.
+ */
 export async function* deliveriesOf({ sql, clock }: RecordDeps, appId: Uuid, personIds: readonly Uuid[]): Pages {
   const deps = { sql, clock, forms: createAnswerForms({ sql }) };
   for (const personId of personIds) {
@@ -100,7 +107,7 @@ export async function* deliveriesOf({ sql, clock }: RecordDeps, appId: Uuid, per
   }
 }
 
-/** What their purchases are owed to, as far as that is settled. */
+/** The attributions of the user's purchases, as far as they are settled. */
 export async function* attributionsOf({ sql }: RecordDeps, appId: Uuid, userId: Uuid): Pages {
   let afterId: Uuid | null = null;
   for (;;) {

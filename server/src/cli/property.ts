@@ -1,5 +1,5 @@
-// `property …`: the catalog of an app. Deleting a key or changing its type removes what it held, so both say how much that is
-// and which segments no longer fit.
+// `property …`: the catalog of an app. Deleting a key or changing its type removes the key's
+// values, so both commands say how many values that are and which segments use the key.
 import type { Command } from 'commander';
 import { transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -111,7 +111,10 @@ async function edit(name: string, work: (deps: Deps) => Promise<EditedProperty>)
   });
 }
 
-/** An app may have a thousand; all of them stand in the JSON. */
+/**
+ * The number of segments shown to a person. An app may have a thousand segments; the JSON lists
+ * them all.
+ */
 const segmentsShown = 20;
 
 function someOf(segments: readonly string[]): string {

@@ -1,9 +1,9 @@
-// A time in an option, as people write it for the API: ISO-8601 with an offset.
+// Reads a time from an option, in the form that the API takes: ISO 8601 with an offset.
 import { instantForm, parseInstant } from '../platform/instant.ts';
 import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 
-/** `option` is named when the text is no such time. */
+/** Throws a `CommandError` that names `option` where the text is no such time. */
 export function readTime(option: string, text: string): Date {
   const instant = parseInstant(text);
   if (instant) return new Date(instant.ms);

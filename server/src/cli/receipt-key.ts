@@ -1,4 +1,5 @@
-// `receipt-key rotate`: a new key for the tokens that receipts and click links carry. No key is ever shown.
+// `receipt-key rotate`: makes a new key for the tokens in receipts and click links. No key is ever
+// shown.
 import type { Command } from 'commander';
 import { receiptKeysMax, rotateReceiptKey } from '../delivery/receipt-keys.ts';
 import { loadCommandConfig } from '../service-place.ts';

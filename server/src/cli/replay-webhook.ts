@@ -1,4 +1,5 @@
-// `webhook replay`: the events of a time are put in the outbox again. The service sends them; this command only queues.
+// `webhook replay`: puts the events of a period into the outbox again. The service sends them; this
+// command only queues them.
 
 import type { Command } from 'commander';
 import { type Replayed, replayEvents } from '../delivery/replay-events.ts';
@@ -29,7 +30,7 @@ export function addReplayCommand(webhook: Command): void {
     .action((id: string, options: AnswerOptions & ReplayOptions) => answer(options, () => replay(id, options)));
 }
 
-/** After so many a person who waits is told how far it is. */
+/** Events between two lines of progress, which a waiting person reads. */
 const progressEvery = 50_000;
 
 async function replay(text: string, options: ReplayOptions): Promise<Answer> {

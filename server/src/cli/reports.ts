@@ -1,4 +1,5 @@
-// `reports rebuild`: what reports have stored is computed anew from what is kept.
+// `reports rebuild`: computes again what reports have stored, from the events and deliveries that
+// are kept.
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
@@ -30,7 +31,7 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
   return withDatabase(loadCommandConfig(), async ({ sql, clock, by }) => {
     const { id } = await getApp(sql, name);
-    // A day is a transaction: the log says before the first that they are computed again.
+    // Each day has its own transaction. The audit log gets its entry before the first of them.
     await recordAudit(
       { tx: sql, clock, by },
       { appId: id, action: 'reports.rebuild', target: null, after: { from, to } },

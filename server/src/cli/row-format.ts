@@ -1,5 +1,6 @@
-// Rows as text, a record each: NDJSON, which says all, or CSV (RFC 4180) with the columns that are named. Text that would begin a
-// formula is marked as text (`platform/csv`), and `import` takes the mark away. Pure.
+// Writes rows as text, one record each: NDJSON with all fields, or CSV (RFC 4180) with the named
+// columns. Text that would begin a formula is marked as text (`platform/csv`), and `import` removes
+// the mark. Pure.
 import { readTextCell, textCell, writeCell } from '../platform/csv.ts';
 import type { Row, Table } from './export-tables.ts';
 
@@ -7,10 +8,10 @@ export const formatNames = ['ndjson', 'csv'] as const;
 export type FormatName = (typeof formatNames)[number];
 
 export interface RowFormat {
-  /** What stands before the first row. */
+  /** The text before the first row. */
   readonly head: string;
   write(row: Row): string;
-  /** The key of a row that was written; undefined: that is no row of this table. */
+  /** Reads the key of a written row; undefined: the text is no row of this table. */
   readKey(record: string): string[] | undefined;
 }
 
@@ -30,7 +31,8 @@ export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat 
     head: `${columns.map(writeCell).join(',')}\r\n`,
     write: (row) => `${columns.map((column) => writeValue(cellOf(row, column))).join(',')}\r\n`,
     readKey(record) {
-      // The key comes first, and of the cells before another at most one is in quotes.
+      // The cells of the key come first. Another cell follows each of them, so each ends at a
+      // comma.
       const cells: string[] = [];
       let rest = record;
       for (const _column of key) {

@@ -1,5 +1,6 @@
-// Simulated browsers and phones from a running sandbox, by its control address: what seeded devices register with, and the keys
-// of who may send to its phones. The sandbox is known by its protocol alone.
+// Takes simulated browsers and phones from a running sandbox, through its control address: the
+// tokens that seeded devices register with, and the keys that may send to its phones. Knows the
+// sandbox by its protocol only.
 
 import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
@@ -8,7 +9,10 @@ import { CommandError } from './command-error.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
 import { makeToken } from './seed-tokens.ts';
 
-/** Whose apps the devices run: what a browser subscribes with, and which app is on a phone. Undefined: the sandbox's own. */
+/**
+ * The app on the devices: the key that browsers subscribe with, and the app on a phone. A field
+ * that is undefined means the sandbox's own app.
+ */
 export interface AppOnDevices {
   readonly vapidKey: string;
   readonly bundleId?: string | undefined;
@@ -17,13 +21,18 @@ export interface AppOnDevices {
 }
 
 export interface SandboxDevices {
-  /** The variables by which Carillon reaches it. */
+  /** The environment variables with which Carillon reaches the sandbox. */
   readonly environment: Readonly<Record<string, string>>;
-  /** A token for each device, in order: of web devices a subscription. */
+  /**
+   * Resolves with a token for each device, in order. The token of a web device is a subscription.
+   */
   tokensOf(devices: readonly SeededDevice[], app: AppOnDevices, seed: string): Promise<string[]>;
-  /** A new key of a team, as Apple's developer pages give it. */
+  /** Makes a new key of a team, in the form in which Apple's developer pages give it. */
   makeApnsKey(): Promise<{ readonly p8: string; readonly key_id: string; readonly team_id: string }>;
-  /** The JSON text of a new service account, as Google's console gives it. */
+  /**
+   * Makes a new service account. Resolves with its JSON text, in the form in which Google's console
+   * gives it.
+   */
   makeServiceAccount(): Promise<string>;
 }
 
@@ -34,21 +43,24 @@ const apnsKeySchema = z.object({ p8: z.string(), key_id: z.string(), team_id: z.
 
 const timeoutMs = 60_000;
 
-/** Devices of one kind are numbered together. */
+/** Devices of one kind share one sequence of numbers. */
 type Kind = Vendor | Exclude<Platform, 'web'>;
 
 const kindOf = ({ platform, vendor }: SeededDevice): Kind | null => (platform === 'web' ? vendor : platform);
 
-/** Throws, in words, where no sandbox answers. */
+/** Connects to the sandbox at `url`. Throws a `CommandError` where no sandbox answers. */
 export async function connectToSandbox(url: string): Promise<SandboxDevices> {
   const base = /^https?:\/\//.test(url) && URL.canParse(url) ? new URL(url) : undefined;
   if (!base) throw new CommandError(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
   const call = createCall(base);
   const { environment } = addressesSchema.parse(await call('GET', 'addresses'));
-  // The next ones of a kind are asked for by the number where the last ones ended.
+  // For each kind, the number from which the next devices are asked for.
   const taken = new Map<Kind, number>();
 
-  /** Reserves before it asks, so that numbers follow the order of calls and not of answers. */
+  /**
+   * Reserves the numbers before it asks the sandbox, so that numbers follow the order of the calls
+   * and not of the answers.
+   */
   const take = async (kind: Kind, count: number, app: AppOnDevices, seed: string): Promise<string[]> => {
     const from = taken.get(kind) ?? 0;
     taken.set(kind, from + count);

@@ -1,5 +1,6 @@
-// `sandbox`: push services and simulated browsers on this machine, as a process of its own. It shares no code with the service,
-// so that each can prove the other wrong. With a command behind `--` it runs that beside it, told how to reach it.
+// `sandbox`: runs push services and simulated browsers on this machine, as a process of its own.
+// The sandbox shares no code with the service, so that each can prove the other wrong. A command
+// behind `--` runs beside the sandbox, in an environment that leads its pushes there.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,9 +15,9 @@ import { CommandError } from './command-error.ts';
 import { runCommandGroup, untilEnded } from './command-group.ts';
 import { wholeNumber } from './whole-number.ts';
 
-// In the repository it stands beside the service; installed, it is found as any package is.
 const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.string(), z.string()) });
 
+// A checkout has the sandbox beside the service. An installed sandbox is found as any package is.
 const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import.meta.url));
 
 export function addSandboxCommand(program: Command): void {
@@ -35,21 +36,25 @@ export function addSandboxCommand(program: Command): void {
 async function runSandbox(command: readonly string[], { port, json }: AnswerOptions & { port: number }): Promise<void> {
   const { dataDir, publicUrl } = loadCommandConfig();
   const parameters = ['--port', String(port), '--data-dir', join(dataDir, 'sandbox')];
-  // Whoever lets the system choose one port wants no fixed ones beside it.
+  // Port 0 lets the system choose the inbox's port, and then also the ports of the push services.
   if (port === 0) parameters.push('--push-port', '0');
-  // Its browsers tell this service what became of a push.
+  // The simulated browsers send their receipts to this address.
   if (publicUrl !== null) parameters.push('--receipts', publicUrl);
   const code =
     command.length > 0
       ? await runBeside(parameters, command)
       : await runAlone([...parameters, ...(json ? ['--json'] : [])]);
-  // It said itself why, in one line.
+  // The process that failed has said why, in one line.
   process.exitCode = code === 0 ? 0 : 1;
 }
 
-/** Runs the sandbox for as long as the command runs, and resolves with how that ended. */
+/**
+ * Runs the sandbox for as long as the command runs, and resolves with the command's exit status.
+ * Resolves with 1 where the sandbox does not start.
+ */
 async function runBeside(parameters: readonly string[], command: readonly string[]): Promise<number | null> {
-  // In a group of its own: at Ctrl-C the command still sends what it has begun.
+  // The sandbox gets a process group of its own, because after Ctrl-C the command still sends what
+  // it has begun.
   const sandbox = spawn(process.execPath, [findProgram(), ...parameters, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
@@ -68,7 +73,10 @@ async function runBeside(parameters: readonly string[], command: readonly string
   }
 }
 
-/** Resolves with the sandbox's exit status. A supervisor's SIGTERM reaches only this process, so it is passed on. */
+/**
+ * Resolves with the sandbox's exit status. Passes signals on, because a supervisor's SIGTERM
+ * reaches only this process.
+ */
 async function runAlone(parameters: readonly string[]): Promise<number | null> {
   const sandbox = spawn(process.execPath, [findProgram(), ...parameters], { stdio: 'inherit' });
   const pass = (signal: NodeJS.Signals): void => void sandbox.kill(signal);

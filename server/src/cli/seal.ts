@@ -1,4 +1,5 @@
-// `seal rotate`: every stored secret under the current master key, so that the former one can go (R-45).
+// `seal rotate`: seals every stored secret with the current master key, so that the former key can
+// be deleted (R-45).
 
 import type { Command } from 'commander';
 import { resealCredentials } from '../apps/credentials.ts';
@@ -20,7 +21,7 @@ export function addSealCommands(program: Command): void {
 async function rotate(): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async ({ config, sql, clock, by, loadSeal }) => {
     const deps = { sql, seal: await loadSeal() };
-    // A row is a transaction: the log says before the first that they are sealed again.
+    // Each row has its own transaction. The audit log gets its entry before the first of them.
     const target = deps.seal.keyId;
     await recordAudit({ tx: sql, clock, by }, { appId: null, action: 'seal.rotate', target });
     const done = {
@@ -55,7 +56,7 @@ function describe(counts: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
-/** A line has room for some. */
+/** The number of names shown in one line. */
 const listedMax = 5;
 
 function listed(names: readonly string[]): string {

@@ -1,5 +1,6 @@
-// The channels of an app that `seed` makes, and what devices have to know of those of any app. Keys for phones come from a
-// sandbox, which is who will verify them; without one only web push is set, since nobody gives out keys of Apple's.
+// Sets the channels of an app that `seed` makes, and reads what devices must know of the channels
+// of any app. Keys for phones come from a sandbox, because the sandbox also verifies them. Without
+// a sandbox only web push is set, because only Apple and Google give out keys for real phones.
 
 import { saveCredential } from '../apps/credentials.ts';
 import type { CredentialRecord } from '../apps/queries.ts';
@@ -14,7 +15,9 @@ import { CommandError } from './command-error.ts';
 import type { CommandContext } from './context.ts';
 import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
 
-/** The app that the sandbox puts on an iPhone where nobody says which. */
+/**
+ * The bundle id of the app that the sandbox puts on an iPhone unless it is asked for another app.
+ */
 const sandboxBundleId = 'com.example.shop';
 
 export async function setSeedChannels(
@@ -41,7 +44,10 @@ export async function setSeedChannels(
   await save('fcm', { projectId, clientEmail, privateKeyId }, account);
 }
 
-/** What the current credentials say of the app that is on its devices. Throws, in words, where browsers could not subscribe. */
+/**
+ * Reads from the current credentials which app is on the devices. Throws a `CommandError` where web
+ * push has no keys, because browsers cannot subscribe without them.
+ */
 export function appOnDevices(credentials: readonly CredentialRecord[]): AppOnDevices {
   const publicOf = (channel: ChannelId): Readonly<Record<string, unknown>> | undefined =>
     credentials.find((each) => each.channel === channel && each.replacedAt === null)?.public;

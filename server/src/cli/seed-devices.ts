@@ -1,5 +1,6 @@
-// Writes a seeded population in bulk, some hundred devices a transaction, three transactions at a time: one is made while
-// the others are stored. What is there already stays as it is, so a seed may be repeated or enlarged.
+// Writes a seeded population in bulk: some hundred devices a transaction, three transactions at a
+// time, so that one is made while the others are stored. Devices that are there already stay as
+// they are, so a seed may be repeated or enlarged.
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile } from '../audience/profile-copy.ts';
 import type { Platform } from '../channels/channel.ts';
@@ -22,11 +23,13 @@ export interface SeedPlan {
   readonly appId: Uuid;
   readonly seed: string;
   readonly devices: number;
-  /** What new devices are bound to; null: the channel is not set. */
+  /**
+   * The credential that new devices of each platform are bound to; null: the channel is not set.
+   */
   readonly credentialIds: Readonly<Record<Platform, number | null>>;
-  /** The tokens of some devices, in their order: such as a registration takes. */
+  /** Resolves with the tokens of these devices, in order, in the form that a registration takes. */
   readonly tokensOf: (devices: readonly SeededDevice[]) => Promise<readonly DeviceToken[]>;
-  /** Called after each transaction with the devices that are done. */
+  /** Called after each transaction with the number of devices that are done. */
   readonly onProgress: (done: number) => void;
 }
 
@@ -38,7 +41,7 @@ export interface Seeded {
   readonly known: number;
 }
 
-/** What the transactions of a seed share. */
+/** Shared by all transactions of a seed. */
 interface Seeding {
   readonly sql: Sql;
   readonly clock: Clock;
@@ -68,12 +71,13 @@ export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, pl
       plan.onProgress(total.devices + total.known);
     }
   };
-  // All take from one generator, so no person is in two transactions.
+  // All workers take chunks from one generator, so no person is in two transactions.
   await Promise.all(Array.from({ length: transactionsAtOnce }, work));
   return total;
 }
 
-// Whole persons, but for the last one, whose devices end where the number asked for does.
+// Chunks consist of whole persons. Only the last person may lack devices, where the number asked
+// for is reached.
 function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
   let left = devices;
   for (let number = 0; left > 0; ) {
@@ -91,7 +95,8 @@ function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
 
 const numbersAtOnce = 10_000;
 
-// Outside of the transactions, so that two of them do not follow each other, and many at a time, which spares a commit for each.
+// Takes user numbers outside of the transactions, so that no transaction waits for another's
+// numbers. Takes many at a time, which saves a commit for each chunk.
 function numbersOf(sql: Sql, { appId, devices }: SeedPlan): (count: number) => Promise<number> {
   let [next, end] = [0, 0];
   return async (count) => {
@@ -105,7 +110,7 @@ function numbersOf(sql: Sql, { appId, devices }: SeedPlan): (count: number) => P
   };
 }
 
-/** The properties of the population as the app's catalog has them. */
+/** The properties of the population by key, as the app's catalog has them. */
 type SeedCatalog = ReadonlyMap<string, Property>;
 
 async function prepareCatalog(sql: Sql, clock: Clock, appId: Uuid): Promise<SeedCatalog> {
@@ -120,7 +125,7 @@ async function prepareCatalog(sql: Sql, clock: Clock, appId: Uuid): Promise<Seed
   return new Map(found.map((property) => [property.key, property]));
 }
 
-// Values that the app's catalog knows under another type are left out, as an upsert would.
+// Leaves out values whose key has another type in the app's catalog, as an upsert does.
 function store(properties: ReadonlyMap<string, PropertyValue>, byKey: SeedCatalog): StoredProperties {
   const stored: Record<string, PropertyValue> = {};
   for (const [key, value] of properties) {
@@ -148,7 +153,7 @@ async function insertChunk(
     const known = await findKnownPeople(tx, appId, externalIds);
     const people = everybody.filter(([first]) => !first?.user || !known.has(first.user.externalId));
     const claimed = people.flat();
-    // Locks in the order that the migration of these tables names.
+    // Locks are taken in the order that the migration of these tables names.
     const isNew = await insertTokens(
       tx,
       appId,
@@ -162,7 +167,8 @@ async function insertChunk(
       appId,
       added.map(({ add }) => add),
     );
-    // Now and not before: keys may move from slot to slot while a great app is filled.
+    // Read here and not earlier, because keys may move from slot to slot while a large app is
+    // filled.
     const slotted = await listSlottedAndNumbered(tx, appId, []);
     await insertAudienceRows(
       tx,
@@ -187,8 +193,8 @@ async function insertChunk(
 const dayMs = 24 * 3_600_000;
 const daysBefore = (nowMs: number, days: number): number => Math.floor(nowMs - days * dayMs);
 
-// Ids are minted now, as those of an app that was moved here: rows in the order of their ids are beside each other on disk, and a
-// million of them leave each page of an index once.
+// Ids are minted now, as for an app that was moved here. Rows in the order of their ids lie side by
+// side on disk, so that a million rows write each page of an index once.
 function prepareUser(
   user: NonNullable<SeededPerson['user']>,
   devices: readonly SeededDevice[],
@@ -227,7 +233,7 @@ function prepareDevice(
     createdAt,
     registeredAt: new Date(Math.max(createdMs, daysBefore(nowMs, idleDays))),
     identifiedAt: user && createdAt,
-    // An app in the middle of its life: its devices have been pushed to.
+    // The app is in the middle of its life: pushes have reached its devices.
     isReached: true,
   };
   return { device, add, user };

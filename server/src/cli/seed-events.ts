@@ -1,19 +1,20 @@
-// What the people of a seeded app did: believable events of the last weeks, for filters, reports and attribution to find. Pure and
-// deterministic like the people themselves, and drawn apart from them, so that these stay who they are.
+// Makes the events of a seeded app: believable events of the last weeks, for filters, reports and
+// attribution to find. Pure and deterministic like the people. Events are drawn from random numbers
+// of their own, so that they do not change who the people are.
 import { pick, type Random, randomOf, type SeededDevice, type SeededUser } from './seed-population.ts';
 
 export interface SeededEvent {
   readonly name: string;
   readonly daysAgo: number;
   readonly properties: Readonly<Record<string, string | number | boolean>>;
-  /** Of a purchase. */
+  /** Null: the event is no purchase. */
   readonly purchase: { readonly amount: string; readonly currency: string } | null;
 }
 
-/** As far back as an app has partitions from its first day on. */
+/** Days. An app has partitions this far back from its first day on. */
 const daysBackMax = 80;
 
-/** The events on one device, of whoever it belongs to. */
+/** Makes the events of one device. `user`: the user it belongs to; null: it has none. */
 export function eventsOn(device: SeededDevice, user: Pick<SeededUser, 'country'> | null): SeededEvent[] {
   const random = randomOf(`${device.tokenSeed.toString('hex')} events`);
   const { ageDays, idleDays } = device;
@@ -22,7 +23,7 @@ export function eventsOn(device: SeededDevice, user: Pick<SeededUser, 'country'>
     if (daysAgo <= daysBackMax) events.push({ name, daysAgo, properties, purchase: null });
   };
   if (device.platform !== 'web') add('install', ageDays, { source: pick(random, sources) });
-  // The last session is when it was last seen.
+  // The last session is at the time when the device was last seen.
   const sessions = 1 + Math.floor(random() ** 3 * 4);
   for (let session = 0; session < sessions; session++) {
     const daysAgo = session === 0 ? idleDays : idleDays + (Math.min(ageDays, daysBackMax) - idleDays) * random() ** 2;
@@ -35,7 +36,7 @@ export function eventsOn(device: SeededDevice, user: Pick<SeededUser, 'country'>
 const sources = ['search', 'search', 'friend', 'advert', 'shop'];
 const minutesOfADay = 1440;
 
-// What follows a session's start, some minutes later each.
+// Makes the events that follow a session's start, each some minutes later.
 function visitOf(random: Random, user: Pick<SeededUser, 'country'> | null, daysAgo: number): SeededEvent[] {
   const later = (minutes: number): number => Math.max(0, daysAgo - minutes / minutesOfADay);
   if (random() < 0.4) {

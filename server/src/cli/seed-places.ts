@@ -1,13 +1,14 @@
-// Where the people of a seeded app live: languages, time zones, first names and how many of them there are. Data alone.
+// The places where the people of a seeded app live: languages, time zones, first names and shares
+// of the population. Data only.
 
 export interface Place {
   readonly country: string;
   readonly language: string;
   readonly locale: string;
-  /** IANA names, the most peopled first. */
+  /** IANA names, the zone with the most people first. */
   readonly zones: readonly string[];
   readonly names: readonly string[];
-  /** How often people live here, beside the other places. */
+  /** The number of people here, relative to the other places. */
   readonly weight: number;
 }
 

@@ -1,5 +1,6 @@
-// The people of a seeded app and their devices. Pure and deterministic: the same seed gives the same person at the same number,
-// however many are asked for, so a larger population begins with the smaller one.
+// The people of a seeded app and their devices. Pure and deterministic: the same seed gives the
+// same person at the same number, however many are asked for. A larger population therefore begins
+// with the smaller one.
 import { hash } from 'node:crypto';
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Platform } from '../channels/channel.ts';
@@ -23,20 +24,23 @@ export interface SeededUser {
 
 export interface SeededDevice {
   readonly platform: Platform;
-  /** Of a browser: whose push service it uses. */
+  /** The push service of a browser; null: the device is a phone. */
   readonly vendor: Vendor | null;
   readonly facts: DeviceFacts;
   readonly properties: ReadonlyMap<string, PropertyValue>;
-  /** How long ago it was first and last seen, in days. */
+  /** Days since the device was first seen (`ageDays`) and last seen (`idleDays`). */
   readonly ageDays: number;
   readonly idleDays: number;
-  /** Names its token: 32 bytes that no other device of this seed has. */
+  /** Makes the token: 32 bytes that no other device of this seed has. */
   readonly tokenSeed: Buffer;
 }
 
 export type Vendor = 'fcm' | 'mozilla' | 'apple' | 'wns';
 
-/** One value of each property that seeded people and devices have: what the catalog has to know. */
+/**
+ * Sample values of each property that seeded people and devices have, from which the catalog learns
+ * the properties.
+ */
 export const sampleProperties: readonly ReadonlyMap<string, PropertyValue>[] = ['free', 'pro', 'team'].map(
   (plan, i) =>
     new Map<string, PropertyValue>([
@@ -51,7 +55,7 @@ export const sampleProperties: readonly ReadonlyMap<string, PropertyValue>[] = [
     ]),
 );
 
-/** The person with a number, from 0 on. */
+/** Makes the person with this number; numbers begin at 0. */
 export function personAt(seed: string, number: number): SeededPerson {
   const random = randomOf(`${seed} ${number}`);
   const home = pickWeighted(random, places);
@@ -60,7 +64,7 @@ export function personAt(seed: string, number: number): SeededPerson {
   return { user: random() < 0.78 ? makeUser(random, home, externalIdOf(seed, number)) : null, devices };
 }
 
-// Two seeds may fill one app: their people are told apart.
+// The id contains the seed, so that two seeds in one app make different people.
 function externalIdOf(seed: string, number: number): string {
   const group = hash('sha256', seed, 'hex').slice(0, 6);
   return `user-${group}-${String(number + 1).padStart(7, '0')}`;
@@ -72,12 +76,12 @@ function makeUser(random: Random, home: Place, externalId: string): SeededUser {
   const properties = new Map<string, PropertyValue>([
     ['plan', plan],
     ['orders', orders],
-    // Cents, as shops count: exact in two decimals.
+    // Rounded to cents, as shops count: two decimals.
     ['spent', Math.round(orders * (8 + random() * 90) * 100) / 100],
     ['newsletter', random() < 0.41],
     ['source', pick(random, ['search', 'search', 'friend', 'advert', 'shop'])],
   ]);
-  // Not everybody says everything of themselves: filters must see missing values too.
+  // Not every person has every value, because filters must see missing values too.
   if (random() < 0.6) properties.set('age', 16 + Math.floor((random() + random()) * 32));
   if (orders > 0) properties.set('favorite', pick(random, ['shoes', 'books', 'garden', 'music', 'kitchen', 'games']));
   return {
@@ -108,7 +112,7 @@ function makeDevice(random: Random, home: Place, name: string): SeededDevice {
     properties:
       random() < 0.15 ? new Map([['topic', pick(random, ['news', 'sport', 'offers', 'weather'])]]) : noProperties,
     ageDays,
-    // Most are used every few days; some lie in a drawer.
+    // Most devices are used every few days; some lie in a drawer.
     idleDays: ageDays * random() ** 4,
     tokenSeed: hash('sha256', name, 'buffer'),
   };
@@ -146,7 +150,9 @@ const models: readonly Model[] = [
 
 export type Random = () => number;
 
-/** sfc32, seeded with a hash: fast, and the same on every machine. Not for secrets. */
+/**
+ * The generator sfc32, seeded with a hash: fast, and the same on every machine. Not for secrets.
+ */
 export function randomOf(seed: string): Random {
   const state = hash('sha256', seed, 'buffer');
   let a = state.readInt32LE(0);
@@ -167,7 +173,7 @@ export function pick<Item>(random: Random, items: readonly Item[]): Item {
   return items[Math.floor(random() * items.length)] as Item;
 }
 
-// The first one half of the time, the rest by chance.
+// Picks the first item half of the time, and otherwise any item by chance.
 function pickFirst<Item>(random: Random, items: readonly Item[]): Item {
   return random() < 0.5 ? (items[0] as Item) : pick(random, items);
 }

@@ -1,10 +1,13 @@
-// The tokens of seeded devices that no sandbox gave theirs: valid in form, known to nobody, and told apart by the devices' seeds. Pure
-// and deterministic like the devices.
+// Makes tokens for seeded devices without a sandbox: valid in form, known to no push service, and
+// different for each device's seed. Pure and deterministic like the devices.
 import { createECDH, hash } from 'node:crypto';
 import { type DeviceToken, tokenOf } from '../devices/token.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
 
-/** What a registration makes of such a token, which is not judged again: reading it would cost more than making it. */
+/**
+ * Makes a token in the form into which a registration parses it. The text is not parsed again,
+ * because that would cost more than making it.
+ */
 export function makeToken({ platform, vendor, tokenSeed }: SeededDevice): DeviceToken {
   if (platform === 'ios') {
     const text = tokenSeed.toString('hex');
@@ -23,7 +26,7 @@ export function makeToken({ platform, vendor, tokenSeed }: SeededDevice): Device
   return tokenOf(JSON.stringify({ endpoint, keys }), endpoint);
 }
 
-// Each as a URL's own parser writes it.
+// Each address is written as a URL parser writes it.
 const endpointOf: Readonly<Record<Vendor, (name: string) => string>> = {
   fcm: (name) => `https://fcm.googleapis.com/fcm/send/${name}`,
   mozilla: (name) => `https://updates.push.services.mozilla.com/wpush/v2/${name}`,
@@ -31,8 +34,8 @@ const endpointOf: Readonly<Record<Vendor, (name: string) => string>> = {
   wns: (name) => `https://wns2-db5p.notify.windows.com/w/?token=${name}`,
 };
 
-// Browsers share them: nobody holds what is encrypted to one against another, and a point on the curve takes longer to make than
-// the rest of a device.
+// Seeded browsers share these public keys, because a point on the curve takes longer to make than
+// the rest of a device. Nobody compares what is encrypted for two of them.
 const publicKeysCount = 1_024;
 const publicKeys = new Map<number, string>();
 

@@ -1,5 +1,6 @@
-// `seed`: fills an app with believable people and devices, for trying and measuring. With a sandbox its browsers and phones are
-// real to that sandbox; without one their tokens are valid in form and belong to nobody.
+// `seed`: fills an app with believable people and devices, for trying and measuring. With a sandbox
+// the devices are that sandbox's browsers and phones. Without a sandbox their tokens are valid in
+// form and belong to nobody.
 import type { Command } from 'commander';
 import { createApp, type NewApp } from '../apps/create-app.ts';
 import { type App, findApp, listCredentials } from '../apps/queries.ts';
@@ -53,7 +54,8 @@ async function seed(appName: string | undefined, options: SeedOptions): Promise<
     const onDevices = sandbox && appOnDevices(credentials);
     const credentialIdOf = (channel: ChannelId) =>
       credentials.find((each) => each.channel === channel && each.replacedAt === null)?.id ?? null;
-    // A sandbox's browsers are judged as the service will that is started for it.
+    // The sandbox's browsers are judged by the rules of the service that will be started for the
+    // sandbox.
     const rules = endpointRulesOf(config, sandbox?.environment);
     const startedAt = performance.now();
     const seeded = await seedDevices(context, {
@@ -81,14 +83,17 @@ async function makeApp(
   const { sql } = context;
   const keys = await createApp(context, { name: `Seed ${seedName}`, plan: 'unlimited' });
   await setSeedChannels(context, keys.id, sandbox);
-  // Said before the work begins: should it fail, the app is there and has a name.
+  // The id is printed before the work begins, so that the app can be found where the work fails.
   note(`Made the app ${encodeId('app', keys.id)}`);
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');
   return { app, keys };
 }
 
-/** Tokens of a sandbox's browsers and phones, judged as a registration would: nothing is stored that the service would have refused. */
+/**
+ * Takes tokens from a sandbox and judges them as a registration would, so that no token is stored
+ * that the service would refuse. Throws a `CommandError` for such a token.
+ */
 async function takeTokens(
   sandbox: SandboxDevices,
   devices: readonly SeededDevice[],

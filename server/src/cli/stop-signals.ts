@@ -1,5 +1,5 @@
-// What a command must put in order when somebody ends it early: a database server that it started, a file that is half
-// written. Without this SIGTERM would leave both behind.
+// Cleans up where a signal ends a command early: ends a database server that the command started,
+// and removes a file that is half written. Without a handler, SIGTERM would leave both behind.
 import { constants } from 'node:os';
 
 type Signal = 'SIGTERM' | 'SIGINT';
@@ -8,8 +8,8 @@ const cleanUps = new Set<() => Promise<unknown>>();
 let isStopping = false;
 
 /**
- * Runs `cleanUp` on SIGTERM or SIGINT, the newest first, and then ends the process with the status that shells expect
- * (128 and the signal's number). Returns what forgets it.
+ * Runs `cleanUp` on SIGTERM or SIGINT, the newest first, and then ends the process with the status
+ * that shells expect (128 plus the signal's number). Returns a function that withdraws `cleanUp`.
  */
 export function onStop(cleanUp: () => Promise<unknown>): () => void {
   if (cleanUps.size === 0) for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
@@ -21,7 +21,10 @@ export function onStop(cleanUp: () => Promise<unknown>): () => void {
   };
 }
 
-/** A signal is ending this process: what fails now fails because of it, and needs no words. */
+/**
+ * Tells whether a signal is ending this process. Failures are then caused by the signal and need no
+ * message.
+ */
 export function isBeingStopped(): boolean {
   return isStopping;
 }

@@ -1,5 +1,5 @@
-// `channel test`: one push to one device by the normal path. It is accepted, charged, sent and recorded as any message, by this
-// very process, so it works whether the service runs or not.
+// `channel test`: sends one push to one device by the normal path. This process accepts, charges,
+// sends and records the push as any message, so the command works whether the service runs or not.
 
 import { clientEventsDefault } from '../apps/caller.ts';
 import type { App } from '../apps/queries.ts';
@@ -51,7 +51,8 @@ async function getDeviceOf({ sql, config }: CommandContext, app: App, channel: C
     throw new CommandError(`The device ${text} is reached by ${channelOfPlatform[device.platform]}, not by ${channel}`);
   }
   if (!device.isActive) throw new CommandError(`The device ${text} is not active: it has to register again`);
-  // Settings that this shell lacks and the service has would end as the device's fault, and retire it.
+  // Checked because settings that the service has and this shell lacks would make the push fail as
+  // the device's fault, and retire the device.
   const parsed = parseToken(device.platform, device.token, endpointRulesOf(config));
   if ('issues' in parsed) {
     throw new CommandError(`By the settings of this shell the device cannot be reached: ${parsed.issues[0]?.message}`);
@@ -103,9 +104,9 @@ async function send(
   }
 }
 
-// All that a process of the service is made of; nothing in it listens or loops.
+// Opens the parts of a service process. None of them listens or runs a loop.
 async function openService({ config, databaseUrl, sql, loadSeal }: CommandContext): Promise<Service> {
-  // A master key that does not fit is found out before anything is opened.
+  // A wrong master key is found here, before anything is opened.
   await loadInstance(sql, await loadSeal());
   const masterKeys = await loadMasterKey(config);
   return createService({ config, databaseUrl, masterKeys, log: createLog(config.logLevel, 'command') });

@@ -1,5 +1,5 @@
-// A file of VAPID keys, as `web-push generate-vapid-keys --json` prints a pair, with an optional subject beside it; or a list of
-// such pairs.
+// Reads a file of VAPID keys: one pair, as `web-push generate-vapid-keys --json` prints it, with an
+// optional subject; or a list of such pairs.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CommandError } from './command-error.ts';
@@ -7,7 +7,10 @@ import { CommandError } from './command-error.ts';
 const pair = z.object({ publicKey: z.string(), privateKey: z.string(), subject: z.string().optional() });
 export type VapidPair = z.infer<typeof pair>;
 
-/** Every pair of a file, as it stands there: whether the keys belong together is not judged yet. */
+/**
+ * Reads every pair of a file as it is written there. Does not judge whether the keys of a pair
+ * belong together. Throws a `CommandError`.
+ */
 export function readVapidPairs(file: string): readonly VapidPair[] {
   let value: unknown;
   try {

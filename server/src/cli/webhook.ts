@@ -1,4 +1,5 @@
-// `webhook …`: webhooks, their secrets, their last attempts. A secret is printed once, by the command that makes it.
+// `webhook …`: webhooks, their secrets, their last attempts. A secret is printed once, by the
+// command that makes it.
 
 import type { Command } from 'commander';
 import { createAddressGuard } from '../platform/address-guard.ts';
@@ -196,7 +197,10 @@ async function getStored(sql: Sql, id: Uuid): Promise<StoredWebhook> {
   return webhook;
 }
 
-/** As the API of the console shows one (contract 19); `heldEvents` null: not counted. */
+/**
+ * Presents a webhook as the console's API does (contract 19). `heldEvents` null: the events were
+ * not counted.
+ */
 function present(webhook: StoredWebhook, heldEvents: number | null): Record<string, unknown> {
   const { pendingSince, finishAt, isDual } = webhook;
   return {

@@ -1,7 +1,9 @@
-// A whole number on the command line, within bounds.
+// Reads a whole number within bounds from the command line.
 import { CommandError } from './command-error.ts';
 
-/** For an option's argument parser. */
+/**
+ * Returns an argument parser for an option. The parser throws a `CommandError` for any other text.
+ */
 export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

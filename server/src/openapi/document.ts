@@ -1,4 +1,4 @@
-// A whole API as an OpenAPI 3.1 document, written from its routes. Knows no API of its own.
+// Writes a whole API as an OpenAPI 3.1 document from its routes. Knows no particular API.
 import { componentSchemas } from './json-schema.ts';
 import { type ApiTerms, type DescribedRoute, pathOf, refusalsOfRoute, writeOperation } from './operation.ts';
 import { commonHeaders, componentResponses } from './refusals.ts';
@@ -11,7 +11,10 @@ export interface Api extends ApiTerms {
   readonly headers: Readonly<Record<string, object>>;
 }
 
-/** The document as it is served and committed: tags and paths in the order of the routes. */
+/**
+ * Writes the document that is served and committed. Tags and paths stand in the order of the
+ * routes.
+ */
 export function writeDocument(api: Api, routes: readonly DescribedRoute[]): string {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {

@@ -1,20 +1,25 @@
-// zod's schemas as JSON Schema, in the places where a description has them: `components.schemas`, references and parameters.
+// Writes zod's schemas as JSON Schema, for the places where a description has them:
+// `components.schemas`, references and parameters.
 import { z } from 'zod';
 import { namedSchemas } from '../platform/schemas.ts';
 
 const addressPrefix = '#/components/schemas/';
 const addressOf = (id: string): string => `${addressPrefix}${id}`;
 
-/** A reference to a named schema; throws for one without a name. */
+/** Returns a reference to a named schema. Throws for a schema without a name. */
 export function refTo(schema: z.ZodType): { $ref: string } {
   const id = namedSchemas.get(schema)?.id;
   if (id === undefined) throw new Error('a body that is described needs a named schema');
   return { $ref: addressOf(id) };
 }
 
-/** The named schemas that `described` refers to, and those that they refer to, in alphabetical order. */
+/**
+ * Returns the named schemas that `described` refers to, directly or through another schema, in
+ * alphabetical order.
+ */
 export function componentSchemas(described: object): Record<string, object> {
-  // The input side is what a caller writes. Answers have no transforms, so for them both sides are one.
+  // The input side is what a caller writes. Schemas of answers have no transforms, so both of their
+  // sides are the same.
   const { schemas } = z.toJSONSchema(namedSchemas, { io: 'input', uri: addressOf, override: dropSafeBounds });
   const used = new Map<string, object>();
   const follow = (value: object): void => {
@@ -29,7 +34,10 @@ export function componentSchemas(described: object): Record<string, object> {
   return Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The fields of a query as parameters. Their output side says what the text stands for: `limit` is a number. */
+/**
+ * Returns the fields of a query as parameters. Their output side says which type the text stands
+ * for: `limit` is a number.
+ */
 export function queryParameters(query: z.ZodObject): object[] {
   const { properties = {} } = z.toJSONSchema(query, { io: 'output', override: dropSafeBounds });
   return Object.entries(query.shape).map(([name, field]) => ({
@@ -40,7 +48,8 @@ export function queryParameters(query: z.ZodObject): object[] {
   }));
 }
 
-// zod adds these to every integer. They hold for any JSON number that a program reads exactly.
+// zod adds these bounds to every integer. They say nothing, because every JSON number that a
+// program reads exactly is within them.
 function dropSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,5 +1,6 @@
-// A route as an Operation Object of OpenAPI 3.1. Parts that follow from who may call it (the statuses 401, 403 and 503, the
-// security scheme) come from its API, so that no route can say them differently.
+// Writes a route as an Operation Object of OpenAPI 3.1. Everything that follows from who may call
+// the route (the statuses 401, 403 and 503, the security scheme) comes from its API, so that no
+// route can say it differently.
 import type { ApiErrorCode } from '../platform/api-error.ts';
 import type { Access } from '../platform/http-server.ts';
 import type { AnswerForm, Route } from '../platform/route.ts';
@@ -8,17 +9,17 @@ import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
 
 export type DescribedRoute = Omit<Route<never, never>, 'answer'>;
 
-/** An access, as an API means it. */
+/** The meaning of an access in one API. */
 interface AccessForm {
   readonly security: readonly object[];
-  /** Errors that any request with this access may get, beside those of any request at all. */
+  /** Errors that any request with this access may get, beside the errors of every request. */
   readonly refusals: readonly ApiErrorCode[];
 }
 
-/** An API as far as its operations need it. */
+/** The part of an API that its operations need. */
 export interface ApiTerms {
   readonly access: Readonly<Partial<Record<Access, AccessForm>>>;
-  /** Headers of any answer to a request with a key that was counted, by name. */
+  /** Headers, by name, of any answer to a request with a key that was counted. */
   readonly counted: Readonly<Record<string, object>>;
 }
 
@@ -30,17 +31,17 @@ function accessOf({ access, id }: DescribedRoute, api: ApiTerms): AccessForm {
   return form;
 }
 
-/** Every error that a route may answer. */
+/** Returns every error that a route may answer. */
 export function errorsOf(route: DescribedRoute, api: ApiTerms): ApiErrorCode[] {
   return [...errorsOfAny, ...accessOf(route, api).refusals, ...(route.refusals ?? [])];
 }
 
-/** The refusals of a route, one for each status. */
+/** Returns the refusals of a route, one for each status. */
 export function refusalsOfRoute(route: DescribedRoute, api: ApiTerms): Refusal[] {
   return refusalsOf(errorsOf(route, api));
 }
 
-/** OpenAPI's form of a path: `/v1/messages/{id}`. */
+/** Writes a path in OpenAPI's form: `/v1/messages/{id}`. */
 export function pathOf({ path }: DescribedRoute): string {
   return path.replaceAll(/:(\w+)/g, '{$1}');
 }

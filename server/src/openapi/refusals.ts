@@ -1,4 +1,5 @@
-// Every refusal a caller can get, by status (contract 2): the body with its closed sets of codes, the headers, an example.
+// Every refusal that a caller can get, by status (contract 2): the body with its closed sets of
+// codes, the headers and an example.
 import { z } from 'zod';
 import { type ApiErrorCode, apiErrors, issueCodes } from '../platform/api-error.ts';
 import { component, count, idSchema, instant } from '../platform/schemas.ts';
@@ -11,7 +12,7 @@ export interface Refusal {
   readonly description: string;
   readonly schema: z.ZodType;
   readonly example: unknown;
-  /** `sometimes`: a status with several forms, of which one has it. */
+  /** `sometimes`: the status has several forms, and only one of them has the header. */
   readonly retryAfter?: 'always' | 'sometimes';
 }
 
@@ -137,14 +138,17 @@ const refusals: readonly Refusal[] = [
   rateLimitedOrQuotaExceeded,
 ];
 
-/** The answers in which these errors come, one for each status. */
+/** Returns the answers that carry these errors, one for each status. */
 export function refusalsOf(codes: readonly ApiErrorCode[]): Refusal[] {
   const statuses = new Set<number>(codes.map((code) => apiErrors[code].status));
   const otherForm = codes.includes('quota_exceeded') ? rateLimited : rateLimitedOrQuotaExceeded;
   return refusals.filter((refusal) => statuses.has(refusal.status) && refusal !== otherForm);
 }
 
-/** `components.headers` that any API has: all answers carry the first, a 429 and a 503 one of the others. */
+/**
+ * `components.headers` of any API. All answers carry RequestId; a 429 and a 503 carry one of the
+ * other two.
+ */
 export const commonHeaders = {
   RequestId: { description: 'Names the request in the log.', required: true, schema: refTo(requestId) },
   RetryAfter: { description: 'Whole seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
@@ -157,12 +161,15 @@ export const commonHeaders = {
 
 export const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
-/** A caller without a good key, or without the right one, was not counted. */
+/** A caller without a valid key, or with a key of the wrong scope, was not counted. */
 const uncounted = [401, 403];
 
 const retryAfterHeaders = { always: 'RetryAfter', sometimes: 'RetryAfterRate' };
 
-/** `components.responses`. `counted` are the headers of an answer to a request that was counted. */
+/**
+ * Writes `components.responses`. `counted` are the headers of an answer to a request that was
+ * counted.
+ */
 export function componentResponses(used: ReadonlySet<Refusal>, counted: object): Record<string, object> {
   const written = refusals.filter((refusal) => used.has(refusal));
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// GET /openapi.json: the description of the API, public.
+// GET /openapi.json: the public description of the API.
 import { z } from 'zod';
 import { Answer } from '../platform/http-server.ts';
 import { routesWith } from '../platform/route.ts';

@@ -1,4 +1,4 @@
-// The API under /v1 as its description introduces it. Says of this version only what it does.
+// The API under /v1, as its description introduces it. Describes only what this version does.
 import type { ApiErrorCode } from '../platform/api-error.ts';
 import type { Api } from './document.ts';
 
@@ -12,7 +12,7 @@ const about = `Carillon is a self-hosted push notification service: one API that
 - Within /v1 later versions only add: a program ignores fields, warnings and skip reasons it does not know. Closed are the HTTP
   statuses, \`error\`, the codes of issues, the error codes of deliveries, and the statuses of messages and deliveries.`;
 
-/** Every answer to a key of a plan with a limit carries them, from the moment that the request was counted. */
+/** Headers of every answer to a key whose plan has a limit, once the request was counted. */
 const counted = {
   'ratelimit-policy': { $ref: '#/components/headers/RateLimitPolicy' },
   ratelimit: { $ref: '#/components/headers/RateLimit' },
