@@ -64,10 +64,8 @@ function checkLock() {
  */
 function checkMarkdown() {
   const columnsMax = 100;
-  // Pages that are older than this check. Each is removed from this list when it is wrapped.
-  const notYetWrapped = ['CHANGELOG.md', 'README.md', 'docs/webhooks.md'];
   const { stdout } = spawnSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' });
-  const files = stdout.split('\0').filter((file) => file !== '' && !notYetWrapped.includes(file));
+  const files = stdout.split('\0').filter((file) => file !== '');
   const wide = files.flatMap((file) => {
     let isCode = false;
     return readFileSync(join(root, file), 'utf8')
