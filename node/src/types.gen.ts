@@ -713,7 +713,7 @@ export type RateLimitedError = {
   readonly error: "rate_limited";
   /** For people; may change. */
   readonly message: string;
-  /** So long is enough. */
+  /** Waiting this long is enough. */
   readonly retry_after_ms: number;
   readonly request_id: RequestId;
 };

@@ -49,8 +49,8 @@ export const healthRoutes = [
     path: '/healthz',
     access: 'public',
     ignoresUnknownQuery: true,
-    summary: 'Does the process run?',
-    answers: { 200: { description: 'It does.', schema: health, example: { status: 'ok' } } },
+    summary: 'Is the process running?',
+    answers: { 200: { description: 'The process is running.', schema: health, example: { status: 'ok' } } },
   }).handle(async () => ({ status: 'ok' })),
   route({
     id: 'getReadiness',
@@ -58,7 +58,7 @@ export const healthRoutes = [
     path: '/readyz',
     access: 'public',
     ignoresUnknownQuery: true,
-    summary: 'May it have callers?',
+    summary: 'Is the service ready for requests?',
     answers: {
       200: {
         description: 'Database, schema and worker are in order.',
@@ -66,7 +66,7 @@ export const healthRoutes = [
         example: { status: 'ready' },
       },
       503: {
-        description: 'One of them is not, or the process is about to stop.',
+        description: 'Database, schema or worker is not in order, or the process is about to stop.',
         schema: readiness,
         example: { status: 'not ready' },
       },

@@ -53,13 +53,13 @@ export function createServiceMetrics(name: string): ServiceMetrics {
   });
   const requestSeconds = metrics.histogram({
     name: 'carillon_http_request_duration_seconds',
-    help: 'From the headers of a request to the end of its answer; a send waits in it for its outcomes.',
+    help: 'Seconds from the headers of a request to the end of its answer. A send includes the wait for its outcomes.',
     labels: ['method', 'route'],
     bounds: requestBounds,
   });
   const accepted = metrics.counter({
     name: 'carillon_messages_accepted_total',
-    help: 'Messages that were accepted, scheduled ones included; repeated requests are not.',
+    help: 'Messages that were accepted, including scheduled messages, without repeated requests.',
   });
   const finished = metrics.counter({
     name: 'carillon_messages_finished_total',
@@ -77,29 +77,29 @@ export function createServiceMetrics(name: string): ServiceMetrics {
   });
   const flushes = metrics.histogram({
     name: 'carillon_flush_delay_seconds',
-    help: 'From when outcomes were due to be written to their commit.',
+    help: 'Seconds from the time when outcomes were due to be written to their commit.',
     bounds: flushBounds,
   });
   const attempts = metrics.counter({
     name: 'carillon_webhook_attempts_total',
-    help: 'Requests to webhooks; result is acknowledged, or the error of the attempt log.',
+    help: 'Requests to webhooks; result is acknowledged, or the error as the attempt log has it.',
     labels: ['webhook', 'result'],
     seriesMax: webhookSeriesMax * resultsMost,
   });
   const attemptSeconds = metrics.histogram({
     name: 'carillon_webhook_attempt_duration_seconds',
-    help: 'From the lookup of the name to the end of the answer.',
+    help: 'Seconds from the lookup of the name to the end of the answer.',
     labels: ['webhook'],
     bounds: attemptBounds,
     seriesMax: webhookSeriesMax,
   });
   const unproven = metrics.counter({
     name: 'carillon_unproven_refreshes_total',
-    help: 'Refreshes by client key without proof: each became a registration of its own.',
+    help: 'Refreshes by client key without proof; each of them registered a new device.',
   });
   const newDevicesRefused = metrics.counter({
     name: 'carillon_new_devices_refused_total',
-    help: 'Registrations by client key beyond NEW_DEVICES_PER_MINUTE of their address.',
+    help: 'Registrations by client key that NEW_DEVICES_PER_MINUTE refused.',
   });
   // These counters exist from the first scrape on, because a rate over a missing series is not a
   // rate of zero.
@@ -144,18 +144,18 @@ export function createServiceMetrics(name: string): ServiceMetrics {
 function processMetrics(name: string): () => FamilySnapshot[] {
   const metrics = createMetrics();
   const labels = ['process'];
-  const cpu = metrics.counter({ name: 'carillon_process_cpu_seconds_total', help: 'CPU time.', labels });
-  const resident = metrics.gauge({ name: 'carillon_process_resident_memory_bytes', help: 'Memory.', labels });
-  const heap = metrics.gauge({ name: 'carillon_process_heap_used_bytes', help: 'Memory of JavaScript.', labels });
+  const cpu = metrics.counter({ name: 'carillon_process_cpu_seconds_total', help: 'Seconds of CPU time.', labels });
+  const resident = metrics.gauge({ name: 'carillon_process_resident_memory_bytes', help: 'Resident memory.', labels });
+  const heap = metrics.gauge({ name: 'carillon_process_heap_used_bytes', help: 'JavaScript heap in use.', labels });
   const begun = metrics.gauge({
     name: 'carillon_process_start_time_seconds',
-    help: 'When the process began, by its own clock, since the epoch.',
+    help: 'Start of the process, in seconds since the epoch, by its own clock.',
     labels,
   });
   begun([name], performance.timeOrigin / 1000);
   const lag = metrics.gauge({
     name: 'carillon_process_event_loop_lag_seconds',
-    help: 'The 99th percentile since it was asked last.',
+    help: 'The 99th percentile of the event loop lag since the last scrape.',
     labels,
   });
   const delays = monitorEventLoopDelay({ resolution: 20 });
@@ -209,13 +209,16 @@ export function createDatabaseMetrics(deps: DatabaseMetricsDeps): () => Promise<
 
 function readAvailability(isUp: boolean): FamilySnapshot[] {
   const metrics = createMetrics();
-  metrics.gauge({ name: 'carillon_database_up', help: '1: it answered what follows.' })([], isUp ? 1 : 0);
+  metrics.gauge({
+    name: 'carillon_database_up',
+    help: '1: the database answered, so its metrics are here; 0: they are missing.',
+  })([], isUp ? 1 : 0);
   return metrics.snapshot();
 }
 
 function readPause({ isPaused }: DatabaseMetricsDeps): FamilySnapshot[] {
   const metrics = createMetrics();
-  metrics.gauge({ name: 'carillon_paused', help: '1: sends and webhooks wait.' })([], isPaused() ? 1 : 0);
+  metrics.gauge({ name: 'carillon_paused', help: '1: sends and webhooks are paused.' })([], isPaused() ? 1 : 0);
   return metrics.snapshot();
 }
 
@@ -232,12 +235,19 @@ async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]
   const metrics = createMetrics();
   const gauge = (name: string, help: string, labels: readonly string[] = []) => metrics.gauge({ name, help, labels });
 
-  const batches = gauge('carillon_batches', 'Batches that are not done; due ones are held by nobody.', ['state']);
+  const batches = gauge(
+    'carillon_batches',
+    'Batches that are not done: due and held by no process, claimed, or waiting for their time.',
+    ['state'],
+  );
   for (const state of ['due', 'claimed', 'waiting'] as const) batches([state], queue[state]);
-  const oldestBatch = gauge('carillon_batch_oldest_due_seconds', 'How long the batch that is due longest has been.');
+  const oldestBatch = gauge('carillon_batch_oldest_due_seconds', 'Seconds since the oldest due batch became due.');
   oldestBatch([], queue.oldestDueSeconds);
   gauge('carillon_messages_scheduled', 'Messages whose time is still to come.')([], scheduledCount);
-  const pools = gauge('carillon_database_connections', 'Of all processes on all nodes.', ['pool', 'state']);
+  const pools = gauge('carillon_database_connections', 'Connections of all processes on all machines.', [
+    'pool',
+    'state',
+  ]);
   for (const { pool, state, connections: count } of connections) pools([pool, state], count);
 
   gauge(
@@ -250,12 +260,24 @@ async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]
   );
 
   const webhook = ['webhook'];
-  const enabled = gauge('carillon_webhook_enabled', '0: disabled, and its events are held.', webhook);
-  const failures = gauge('carillon_webhook_consecutive_failures', 'The 15th disables it.', webhook);
-  const window = gauge('carillon_webhook_window', 'Requests that it may have under way.', webhook);
-  const inFlight = gauge('carillon_webhook_in_flight', 'Requests that are under way.', webhook);
-  const events = gauge('carillon_webhook_outbox_events', 'Events in its outbox, counted up to 100,000.', webhook);
-  const oldest = gauge('carillon_webhook_oldest_due_seconds', 'How long its oldest due event has been due.', webhook);
+  const enabled = gauge('carillon_webhook_enabled', '1: enabled; 0: disabled, and its events are held.', webhook);
+  const failures = gauge(
+    'carillon_webhook_consecutive_failures',
+    'Failures in a row; the 15th disables the webhook.',
+    webhook,
+  );
+  const window = gauge('carillon_webhook_window', 'Requests that the webhook may have under way.', webhook);
+  const inFlight = gauge('carillon_webhook_in_flight', 'Requests of the webhook that are under way.', webhook);
+  const events = gauge(
+    'carillon_webhook_outbox_events',
+    'Events in the outbox of the webhook, counted up to 100,000.',
+    webhook,
+  );
+  const oldest = gauge(
+    'carillon_webhook_oldest_due_seconds',
+    'Seconds since the oldest due event of the webhook became due; 0 when none is due.',
+    webhook,
+  );
   for (const outbox of outboxes) {
     const id = [encodeId('whk', outbox.id)];
     enabled(id, outbox.isEnabled ? 1 : 0);

@@ -37,10 +37,12 @@ export function addAppCommands(program: Command): void {
     .description('change the plan of an app')
     .action((name: string, plan: string, options: AnswerOptions) => answer(options, () => setPlan(name, plan)));
   withJson(app.command('window <APP> <HOURS>'))
-    .description('how long after a message a purchase is credited to it, 1 to 720 hours; what is settled stays')
+    .description(
+      'set for how long after a message a purchase is credited to it, 1 to 720 hours; settled purchases do not change',
+    )
     .action((name: string, hours: string, options: AnswerOptions) => answer(options, () => setWindow(name, hours)));
   withJson(app.command('events <APP>'))
-    .description('what client keys may track; without an option it only tells')
+    .description('set what client keys may track; without an option, show it')
     .option('--new-names <on|off>', 'names of events that the app does not have yet', onOrOff('--new-names'))
     .option('--purchases <on|off>', 'purchases, which reports count', onOrOff('--purchases'))
     .action((name: string, options: EventsOptions) => answer(options, () => setClientEvents(name, options)));

@@ -103,9 +103,9 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   const text = [
     `Restored into ${cluster.directory}, as of ${facts.made_at}.`,
     ...(isSigned ? [] : ['Its signature was not checked: anybody who could write the file could have altered it.']),
-    'The settings of the server are new. Those of before stand in the backup, in postgresql.conf and postgresql.auto.conf.',
-    'Its secrets open with the master key of that time: put it into DATA_DIR/master.key (0600), or set MASTER_KEY.',
-    `Sends and webhooks are paused. What expired is not sent; what did not is, after: ${programName} resume`,
+    'The settings of the server are new. The former settings are in the backup, in postgresql.conf and postgresql.auto.conf.',
+    'Its secrets need the master key of that time: put it into DATA_DIR/master.key (0600), or set MASTER_KEY.',
+    `Sends and webhooks are paused. Messages that have not expired are sent after: ${programName} resume`,
   ];
   return {
     document: {
@@ -152,6 +152,6 @@ function say(line: string): void {
 function embeddedConfig(config: Config, what: string): Config {
   if (config.databaseUrl === null) return config;
   throw new CommandError(
-    `Only the embedded database is ${what} here; for that of DATABASE_URL there are its own tools`,
+    `Only the embedded database is ${what} here; use PostgreSQL's own tools for the database of DATABASE_URL`,
   );
 }

@@ -108,7 +108,7 @@ function complainOf({ channel, state, suspectSince, lastError, replacedAt }: Cre
   if (state === 'failing') return [`${which} is failing: the push service refuses our credential${why}.`];
   return [
     `${which} is suspect since ${suspectSince?.toISOString() ?? 'an unknown time'}: its pushes are refused as if the devices were wrong${why}.`,
-    '  No device is retired for it until a push succeeds or it is set anew.',
+    '  No device is retired for this reason until a push succeeds or the credential is set again.',
   ];
 }
 

@@ -18,8 +18,8 @@ export function addDeviceCommands(program: Command): void {
   const device = program.command('device').description('undo what strangers did with a client key');
   withJson(device.command('purge <APP>'))
     .description('delete devices that were registered by client key and that nothing ever reached')
-    .option('--never-reached', 'those that no push and no receipt ever reached: the only ones that can be purged')
-    .option('--older-than <DAYS>', 'registered longer ago than that; 0: all of them', wholeNumber('DAYS', 0, 36_500))
+    .option('--never-reached', 'devices that no push and no receipt ever reached; only these can be purged')
+    .option('--older-than <DAYS>', 'only devices registered longer ago; 0: all of them', wholeNumber('DAYS', 0, 36_500))
     .option('--dry-run', 'count them and delete none')
     .action((name: string, options: PurgeOptions) => answer(options, () => purge(name, options)));
 }

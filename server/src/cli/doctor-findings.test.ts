@@ -100,7 +100,7 @@ describe('the doctor', () => {
       'users that are counted wrongly',
       judgeUserNumbers({ isSample: false, apps: [numbered({}), numbered({ app_id: 'app_2', split: 2, shared: 1 })] }),
       'fail',
-      /\(app_2: 2 users with different numbers, 1 numbers of two users; .*numbered anew/,
+      /\(app_2: 2 users with different numbers, 1 numbers of two users; .*numbered again/,
     ],
     [
       'numbers that come again',

@@ -37,7 +37,7 @@ export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe
     check,
     verdict: 'ok',
     details,
-    message: `PostgreSQL ${settings.get('server_version')}, and it keeps what it says.`,
+    message: `PostgreSQL ${settings.get('server_version')}, and it keeps what it acknowledges.`,
   };
 }
 
@@ -48,7 +48,7 @@ export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe
 export function judgeWay(fault: string | undefined): Finding {
   const check = 'way to the database';
   if (fault !== undefined) return { check, verdict: 'warn', message: fault };
-  return { check, verdict: 'ok', message: 'Nobody between here and the database can read or change what is said.' };
+  return { check, verdict: 'ok', message: 'Nobody on the way to the database can read or change the traffic.' };
 }
 
 /** Judges files with secrets that other users of this machine can read or write. */
@@ -166,7 +166,7 @@ export function judgeSlots(facts: SlotFacts): Finding {
   const broken = indexes.filter(({ isValid }) => !isValid);
   if (broken.length > 0 && !isBuilding) {
     const names = broken.map(({ name }) => name).join(', ');
-    return warn(`Indexes are broken (${names}): start a worker, which builds them anew within minutes.`);
+    return warn(`Indexes are broken (${names}): start a worker, which builds them again within minutes.`);
   }
   if (stuck.length > 0) {
     return warn(
@@ -181,7 +181,7 @@ export function judgeSlots(facts: SlotFacts): Finding {
   const left = without.flatMap(({ reason, field, app_id: app }) =>
     reason === 'no_index_left' ? [`${field} of ${app}`] : [],
   );
-  const besides = left.length === 0 ? '' : ` Filters read all devices for what they leave out: ${some(left)}.`;
+  const besides = left.length === 0 ? '' : ` Filters read all devices for fields without an index: ${some(left)}.`;
   const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes of at most ${indexesMax} follow use.${besides}`;
   return { check, verdict: 'ok', details, message };
 }
@@ -225,7 +225,7 @@ export function judgeUserNumbers({
     ];
     return `${app}: ${kinds.join(', ')}`;
   });
-  const message = `Previews count users wrongly; devices and sends are right (${some(faults)}; looked at on ${looked}): have them numbered anew, as docs/self-hosting.md says.`;
+  const message = `Previews count users wrongly; devices and sends are right (${some(faults)}; looked at on ${looked}): have them numbered again, as docs/self-hosting.md says.`;
   return { check, verdict: 'fail', details, message };
 }
 
@@ -382,7 +382,7 @@ export function judgeCredentials(credentials: readonly CredentialFacts[]): Findi
   const details = { credentials };
   const sealed = credentials.filter(({ canBeOpened }) => !canBeOpened).map(({ name }) => name);
   if (sealed.length > 0) {
-    const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them anew with: ${programName} channel set`;
+    const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them again with: ${programName} channel set`;
     return { check, verdict: 'fail', details, message };
   }
   const refused = credentials.filter(({ state }) => state !== 'ok').map(({ name, state }) => `${name} is ${state}`);

@@ -11,7 +11,7 @@ import { getApp } from './find-app.ts';
 export function addEventCommands(program: Command): void {
   const event = program.command('event').description('the names of tracked events');
   withJson(event.command('delete <APP> <NAME>'))
-    .description('delete a name with its events, counts and sums, after saying how many; ids that counted stay used')
+    .description('delete a name with its events, counts and sums, and say how many; the event ids stay used')
     .action((app: string, name: string, options: AnswerOptions) => answer(options, () => deleteName(app, name)));
 }
 

@@ -138,7 +138,10 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
   const deps = { sql, clock, forms: createAnswerForms({ sql }) };
   async function* ofMessage(messageId: Uuid, afterDevice: Uuid | null): AsyncGenerator<Row[]> {
     const batchId = afterDevice && (await findBatchOfDevice(sql, appId, messageId, afterDevice));
-    if (afterDevice !== null && !batchId) throw new CommandError('The row to go on behind is not there any more.');
+    if (afterDevice !== null && !batchId)
+      throw new CommandError(
+        'The last row of the interrupted file does not exist any more: delete the .part file, and export again.',
+      );
     let after = afterDevice && batchId ? { batchId, deviceId: afterDevice } : null;
     for (;;) {
       const { placed } = await listMessageDeliveries(deps, messageId, allDeliveries, after, rowsAtOnce);
@@ -170,7 +173,10 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
       if (onlyId !== null) {
         if (!(await findMessageCounts(sql, appId, onlyId)))
           throw new CommandError('There is no such message in this app.');
-        if (from && from.messageId !== onlyId) throw new CommandError('The row to go on behind is of another message.');
+        if (from && from.messageId !== onlyId)
+          throw new CommandError(
+            'The last row of the interrupted file is of another message: delete the .part file, and export again.',
+          );
         yield* ofMessage(onlyId, from?.deviceId ?? null);
         return;
       }
@@ -190,6 +196,9 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
 
 function readId(prefix: 'dev' | 'msg', text: string | undefined): Uuid {
   const id = text === undefined ? undefined : decodeId(prefix, text);
-  if (id === undefined) throw new CommandError(`A row to go on behind is named by ${prefix}_…`);
+  if (id === undefined)
+    throw new CommandError(
+      `The last row of the interrupted file has no id ${prefix}_…: delete the .part file, and export again.`,
+    );
   return id;
 }

@@ -34,7 +34,7 @@ export function addExportCommands(program: Command): void {
     .description(`${tableNames.join(', ')}: a row each, on standard output or into a file`)
     .option('--format <FORMAT>', `${formatNames.join(' or ')}`, formatNames[0])
     .option('--message <ID>', 'deliveries of this message alone')
-    .option('--output <FILE>', 'write a file; interrupted, the same command goes on with it')
+    .option('--output <FILE>', 'write a file; the same command continues an interrupted file')
     .action((app: string, what: string, options: RowOptions) => exportRows(app, what, options));
   withJson(exporting.command('user <APP> <EXTERNAL_ID>'))
     .description('all that is held of one user, as one JSON document')
@@ -42,11 +42,13 @@ export function addExportCommands(program: Command): void {
 }
 
 async function exportRows(appName: string, what: string, options: RowOptions): Promise<void> {
-  const name = oneOf(tableNames, what, 'There is nothing to export that is named');
+  const name = oneOf(tableNames, what, 'There is no table');
   const formatName = oneOf(formatNames, options.format, 'There is no format');
-  if (options.message !== undefined && name !== 'deliveries') throw new CommandError('--message goes with deliveries.');
+  if (options.message !== undefined && name !== 'deliveries')
+    throw new CommandError('--message can be used with deliveries only.');
   const { output } = options;
-  if (options.json && output === undefined) throw new CommandError('--json tells of a file: it goes with --output.');
+  if (options.json && output === undefined)
+    throw new CommandError('--json describes the written file, so it needs --output.');
   await withDatabase(loadCommandConfig(), async ({ sql, clock }) => {
     const app = await getApp(sql, appName);
     const messageId = options.message === undefined ? null : decodeId('msg', options.message);
@@ -61,7 +63,7 @@ async function exportRows(appName: string, what: string, options: RowOptions): P
       return;
     }
     const written = await writeTable(resolve(output), table, format);
-    const went = written.resumed ? ', behind those that were there' : '';
+    const went = written.resumed ? ', after the rows that were there' : '';
     await answer(options, async () => ({ document: written, text: `${written.file}  ${written.rows} ${name}${went}` }));
   });
 }

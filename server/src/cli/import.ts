@@ -93,7 +93,7 @@ async function run(
     types,
   });
   const rejects = new RejectFile(`${file === '-' ? 'stdin' : file}.rejected.${format.kind}`, format);
-  if (format.ignored.length > 0) note(`Columns that mean nothing here: ${format.ignored.map(printable).join(', ')}`);
+  if (format.ignored.length > 0) note(`Columns that are ignored: ${format.ignored.map(printable).join(', ')}`);
   const audited = { tx: sql, clock, by };
   // The lines are stored in many transactions. The audit log therefore has one entry for the
   // beginning, whatever becomes of the command, and one for the end.

@@ -20,7 +20,7 @@ async function rotate(): Promise<Answer> {
     if (rotated === undefined) throw new CommandError('No service has run on this database yet: there is no key.');
     if (rotated === 'full') {
       throw new CommandError(
-        `Tokens of ${receiptKeysMax} keys are still out there; the oldest goes with its messages.`,
+        `There are ${receiptKeysMax} keys already; the oldest is deleted with the last message of its time.`,
       );
     }
     const { signsFrom, former } = rotated;

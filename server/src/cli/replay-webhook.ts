@@ -23,8 +23,8 @@ interface ReplayOptions {
 export function addReplayCommand(webhook: Command): void {
   const collect = (kind: string, before: string[]): string[] => [...before, kind];
   withJson(webhook.command('replay <ID>'))
-    .description('tell it the events of a time again, from the deliveries that are kept')
-    .requiredOption('--from <TIME>', 'of the first event')
+    .description('tell it the events of a period again, from the deliveries that are kept')
+    .requiredOption('--from <TIME>', 'the beginning; an event at that very moment is told')
     .requiredOption('--to <TIME>', 'the end; an event at that very moment is not told')
     .option('--event <EVENT>', `one of ${eventKinds.join(', ')}; without it all it is subscribed to`, collect, [])
     .action((id: string, options: AnswerOptions & ReplayOptions) => answer(options, () => replay(id, options)));
@@ -46,7 +46,7 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
     }
     const subscribed = subscribedKinds(webhook.events);
     if (kinds.length > 0 && !kinds.some((kind) => subscribed.includes(kind))) {
-      throw new CommandError(`It is subscribed to none of these: it is told of ${subscribed.join(', ')}.`);
+      throw new CommandError(`The webhook is not subscribed to these events: it is told of ${subscribed.join(', ')}.`);
     }
     const [deps, request] = [
       { sql, clock, by, ledger: { find: findMessageToSend } },
@@ -55,10 +55,10 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
     const { queued, queuedBefore, stop } = await withProgress((onProgress) =>
       replayEvents(deps, webhook, { ...request, onProgress }),
     );
-    const told = `${queued} ${queued === 1 ? 'event' : 'events'} of that time will be told again`;
+    const told = `${queued} ${queued === 1 ? 'event' : 'events'} of that period will be told again`;
     return {
       document: { id, from, to, queued, queued_before: queuedBefore, complete: stop === undefined },
-      text: queuedBefore === 0 ? `${told}.` : `${told}, beside ${queuedBefore} of a replay that was broken off.`,
+      text: queuedBefore === 0 ? `${told}.` : `${told}, beside ${queuedBefore} of an interrupted replay.`,
       ...(stop && { problem: problems[stop] }),
     };
   });
@@ -80,7 +80,7 @@ async function withProgress(work: (onProgress: (queued: number) => void) => Prom
       note(`${queued} events queued so far`);
     });
   } catch (error) {
-    note(`${queuedSoFar} events had been queued; the command, repeated, goes on there.`);
+    note(`${queuedSoFar} events were queued; the same command goes on from there.`);
     throw error;
   }
 }

@@ -19,9 +19,9 @@ interface RebuildOptions extends AnswerOptions {
 export function addReportCommands(program: Command): void {
   const reports = program.command('reports').description('what reports have stored');
   withJson(reports.command('rebuild <APP>'))
-    .description('sum up and class anew what there still are events and deliveries for; the rest stays as it is')
-    .option('--from <TIME>', 'from then on; without it as far back as there is anything')
-    .option('--to <TIME>', 'until then; without it until now')
+    .description('compute sums and classes again, as far as events and deliveries are kept; the rest stays as it is')
+    .option('--from <TIME>', 'the beginning; without it as far back as there are events')
+    .option('--to <TIME>', 'the end; without it now')
     .action((name: string, options: RebuildOptions) => answer(options, () => rebuild(name, options)));
 }
 
@@ -48,11 +48,11 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
     return {
       document: { days: totals.days, events: totals.events, classed: { range: shown, ...classed } },
       text: [
-        `Summed up anew: ${totals.events} events of ${totals.days} days.`,
+        `Summed up again: ${totals.events} events of ${totals.days} days.`,
         shown === null
-          ? 'Nothing is classed anew: what is settled has no deliveries any more.'
-          : `Classed anew from ${shown.from.toISOString()} to ${shown.to.toISOString()}: ${classed.purchases} purchases, ` +
-            `${classed.installs} installs, ${classed.sessions} sessions that are settled.`,
+          ? 'Nothing was classed again: the deliveries of settled purchases, installs and sessions are deleted.'
+          : `Classed again from ${shown.from.toISOString()} to ${shown.to.toISOString()}: ${classed.purchases} purchases, ` +
+            `${classed.installs} installs, ${classed.sessions} sessions, all of them settled.`,
       ].join('\n'),
     };
   });

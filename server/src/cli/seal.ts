@@ -14,7 +14,9 @@ import { withDatabase } from './context.ts';
 export function addSealCommands(program: Command): void {
   const seal = program.command('seal').description('the key that secrets are sealed with');
   withJson(seal.command('rotate'))
-    .description('seal every stored secret with MASTER_KEY; when the service runs with it and MASTER_KEY_PREVIOUS')
+    .description(
+      'seal every stored secret with MASTER_KEY; run it while the service has MASTER_KEY and MASTER_KEY_PREVIOUS',
+    )
     .action((options: AnswerOptions) => answer(options, rotate));
 }
 
@@ -37,7 +39,7 @@ async function rotate(): Promise<Answer> {
       total === 0
         ? 'Every secret is sealed with the master key already.'
         : `Sealed with the master key: ${describe(counts)}.`,
-      ...(unreadable.length === 0 && config.masterKeyPrevious !== null ? ['MASTER_KEY_PREVIOUS can go.'] : []),
+      ...(unreadable.length === 0 && config.masterKeyPrevious !== null ? ['MASTER_KEY_PREVIOUS can be removed.'] : []),
     ];
     return {
       document: { key_id: deps.seal.keyId, resealed: counts, unreadable },

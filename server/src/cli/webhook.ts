@@ -42,10 +42,10 @@ export function addWebhookCommands(program: Command): void {
     .description('list the webhooks of an app')
     .action((app: string, options: AnswerOptions) => answer(options, () => list(app)));
   withJson(webhook.command('enable <ID>'))
-    .description('call it again: one probe first, then what was held')
+    .description('call it again: first one probe, then the held events')
     .action((id: string, options: AnswerOptions) => answer(options, () => change(id, enableWebhook)));
   withJson(webhook.command('disable <ID>'))
-    .description('call it no more; its events are held for 72 hours')
+    .description('stop calling it; its events are held for 72 hours')
     .action((id: string, options: AnswerOptions) => answer(options, () => change(id, disableWebhook)));
   withJson(webhook.command('delete <ID>'))
     .description('remove it with its events')
@@ -54,13 +54,13 @@ export function addWebhookCommands(program: Command): void {
     .description('show its last 50 requests')
     .action((id: string, options: AnswerOptions) => answer(options, () => attempts(id)));
   withJson(webhook.command('test <ID>'))
-    .description('send it one signed request, which does not count')
+    .description('send it one signed request, which counts neither as failure nor as success')
     .action((id: string, options: AnswerOptions) => answer(options, () => test(id)));
   addReplayCommand(webhook);
   withJson(webhook.command('rotate <ID>'))
     .description('make a new secret, which signs once the rotation is finished')
-    .option('--finish-at <TIME>', 'finish by itself then, within 30 days')
-    .option('--dual', 'sign with both until it is finished, the new one first')
+    .option('--finish-at <TIME>', 'finish the rotation at this time, within 30 days')
+    .option('--dual', 'sign with both secrets until the rotation is finished, the new one first')
     .action((id: string, options: AnswerOptions & { finishAt?: string; dual?: boolean }) =>
       answer(options, () => rotate(id, options.finishAt, options.dual === true)),
     );

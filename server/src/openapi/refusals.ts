@@ -81,12 +81,12 @@ const quota = z.strictObject({ plan: z.string(), limit: count, used: count, requ
 const quotaExceededError = component('QuotaExceededError', bodyOf(['quota_exceeded'], { quota, upgrade: z.string() }));
 const rateLimitedError = component(
   'RateLimitedError',
-  bodyOf(['rate_limited'], { retry_after_ms: z.int().min(1).describe('So long is enough.') }),
+  bodyOf(['rate_limited'], { retry_after_ms: z.int().min(1).describe('Waiting this long is enough.') }),
 );
 const rateLimited: Refusal = {
   status: 429,
   name: 'RateLimited',
-  description: 'Too many requests: of the key, of the address or of the token.',
+  description: 'Too many requests with this key, from this address or with this token.',
   schema: rateLimitedError,
   example: {
     error: 'rate_limited',
@@ -100,7 +100,7 @@ const rateLimitedOrQuotaExceeded: Refusal = {
   status: 429,
   name: 'RateLimitedOrQuotaExceeded',
   description:
-    'Too many requests of the key, with `Retry-After`; or the audience does not fit what is left of the month, without it. Nothing was sent.',
+    'Too many requests with this key (with `Retry-After`), or the audience is larger than what is left of the monthly quota (without). Nothing was sent.',
   schema: component('TooManyError', z.union([rateLimitedError, quotaExceededError])),
   example: {
     error: 'quota_exceeded',
@@ -153,7 +153,7 @@ export const commonHeaders = {
   RequestId: { description: 'Names the request in the log.', required: true, schema: refTo(requestId) },
   RetryAfter: { description: 'Whole seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
   RetryAfterRate: {
-    description: 'Whole seconds. Not where the quota is the reason: the month does not pass sooner.',
+    description: 'Whole seconds. Absent where the monthly quota is the reason: waiting some seconds does not help.',
     required: false,
     schema: { type: 'integer', minimum: 1 },
   },

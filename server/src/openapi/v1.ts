@@ -9,8 +9,9 @@ const about = `Carillon is a self-hosted push notification service: one API that
   omission elsewhere. In answers an absent value is null.
 - GET is also served as HEAD. An unknown path or a wrong method is 404.
 - Endpoints for client keys, and the public ones under /v1, answer any browser origin, without credentials.
-- Within /v1 later versions only add: a program ignores fields, warnings and skip reasons it does not know. Closed are the HTTP
-  statuses, \`error\`, the codes of issues, the error codes of deliveries, and the statuses of messages and deliveries.`;
+- Within /v1 later versions only add: a program ignores fields, warnings and skip reasons it does not know. These sets
+  are closed: HTTP statuses, values of \`error\`, codes of issues, error codes of deliveries, and statuses of messages and
+  deliveries.`;
 
 /** Headers of every answer to a key whose plan has a limit, once the request was counted. */
 const counted = {
@@ -48,7 +49,8 @@ export const v1: Api = {
       schema: { type: 'string' },
     },
     RateLimit: {
-      description: 'On plans with a limit: `"key";r=9;t=1` says that 9 are left for now, and all again in a second.',
+      description:
+        'On plans with a limit: `"key";r=9;t=1` means that 9 requests are left, and all 10 again in one second.',
       required: false,
       schema: { type: 'string' },
     },

@@ -311,10 +311,12 @@ describe('export of rows', () => {
     }
     expect(readFileSync(`${file}.part`, 'utf8')).toBe('something else\n');
     expect(await run('export', name, 'segments')).toMatchObject(
-      refusal(/named 'segments'; there are devices, users, del/),
+      refusal(/no table 'segments'; there are devices, users, del/),
     );
     expect(await run('export', name, 'users', '--format', 'xml')).toMatchObject(refusal(/no format 'xml'/));
-    expect(await run('export', name, 'users', '--message', 'msg_x')).toMatchObject(refusal(/goes with deliveries/));
+    expect(await run('export', name, 'users', '--message', 'msg_x')).toMatchObject(
+      refusal(/can be used with deliveries only/),
+    );
     const foreign = await t.server.post('/v1/messages', { audience: { all: true }, content: { title: 'x' } });
     for (const id of [foreign.body.id, 'msg_none']) {
       expect(await run('export', name, 'deliveries', '--message', id)).toMatchObject(refusal(/no such message/));

@@ -117,7 +117,7 @@ describe('R-45 seal rotate', () => {
     const { status, stdout, stderr } = await cli.runWith(bothKeys, 'seal', 'rotate');
     expect(status).toBe(1);
     expect(stdout).toMatch(/^Sealed with the master key: /);
-    expect(stdout).not.toContain('can go');
+    expect(stdout).not.toContain('can be removed');
     expect(stderr).toMatch(/Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens credential 2 of app_\w{22}\.\n$/);
     expect(await recordsByKey()).toMatchObject({ [stranger.keyId]: 1 });
   });

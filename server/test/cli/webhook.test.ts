@@ -65,10 +65,10 @@ describe('webhook', () => {
       ...{ queued: 0, queued_before: 0, complete: true },
     });
     expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject({
-      stdout: '0 events of that time will be told again.\n',
+      stdout: '0 events of that period will be told again.\n',
     });
     expect(await cli.run('webhook', 'replay', id, ...times, '--event', 'message.clicked')).toMatchObject(
-      refusal(/It is subscribed to none of these: it is told of message.sent/),
+      refusal(/The webhook is not subscribed to these events: it is told of message.sent/),
     );
     await cli.json('webhook', 'disable', id);
     expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject(refusal(/enable it first/));
