@@ -2,7 +2,7 @@
 // The banner is for a person and goes to standard output; it is no log line. Its keys are stored in
 // DATA_DIR/first-run.txt (0600) only. A start that ends before it listens has shown nothing, so the
 // next start shows the keys.
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createApp, type NewApp } from './apps/create-app.ts';
 import { saveCredential } from './apps/credentials.ts';
@@ -92,7 +92,10 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
     }),
     async wasShown(address) {
       if (!untold || address === null) return;
-      await writeFile(firstRunFile(config), describeForFile(baseOf(address), untold), { mode: 0o600 });
+      // Renamed, so that nobody who waits for the file reads half of it.
+      const unfinished = `${firstRunFile(config)}.part`;
+      await writeFile(unfinished, describeForFile(baseOf(address), untold), { mode: 0o600 });
+      await rename(unfinished, firstRunFile(config));
       await rm(untoldFile(config), { force: true });
     },
   };
