@@ -2,7 +2,7 @@
 // --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openapiText } from '../server/src/http.ts';
+import { openapiText } from '../server/src/process/api-routes.ts';
 import { writeTypes } from './openapi-types.ts';
 
 const path = fileURLToPath(new URL('../node/src/types.gen.ts', import.meta.url));

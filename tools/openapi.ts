@@ -2,7 +2,7 @@
 // --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openapiText } from '../server/src/http.ts';
+import { openapiText } from '../server/src/process/api-routes.ts';
 
 const path = fileURLToPath(new URL('../docs/openapi.json', import.meta.url));
 const text = openapiText();

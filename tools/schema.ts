@@ -3,9 +3,9 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openPool } from '../server/src/platform/db.ts';
-import { startEmbeddedPostgres } from '../server/src/platform/embedded-postgres.ts';
-import { migrate } from '../server/src/platform/migrate.ts';
+import { openPool } from '../server/src/database/db.ts';
+import { migrate } from '../server/src/database/migrate.ts';
+import { startEmbeddedPostgres } from '../server/src/embedded-postgres/start-postgres.ts';
 import { describeSchema } from '../server/test/describe-schema.ts';
 
 const dataDir = await mkdtemp(join(tmpdir(), 'carillon-schema-'));

@@ -1,7 +1,7 @@
 // Measures how many devices a filter finds and how long the count takes, through the API and over
 // JSONB. A count that the service refuses because it takes too long is recorded as a figure, too.
-import type { Sql } from '../../server/src/platform/db.ts';
-import type { Uuid } from '../../server/src/platform/ids.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import type { Uuid } from '../../server/src/ground/ids.ts';
 import { countOverJsonb, type MeasuredFilter } from './audience-filters.ts';
 import { callForJson } from './call-api.ts';
 import type { Service } from './service.ts';

@@ -1,8 +1,8 @@
 // Fills an audience of any size: in the columns that the service reads, and again with all
 // properties in one JSONB column. The database computes the rows from numbers, so every run gets
 // the same data. Only the times differ: they lie before now.
-import type { Sql } from '../../server/src/platform/db.ts';
-import type { Uuid } from '../../server/src/platform/ids.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import type { Uuid } from '../../server/src/ground/ids.ts';
 import { slotColumn } from '../../server/src/properties/slots.ts';
 import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 

@@ -2,8 +2,8 @@
 // count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
 // long a whole audience takes to become batches. Nothing is sent.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Sql } from '../../server/src/platform/db.ts';
-import { decodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import { decodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { countAllOverJsonb, preview, previewAll } from './audience-counts.ts';
 import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
 import { measuredFilters, usedFilter } from './audience-filters.ts';

@@ -1,8 +1,8 @@
 // Measures the work `events`: how many tracked events a second are stored durably through HTTP, on
 // the machine that also runs the load generator. It compares this with the rows a second that the
 // same database takes without the service.
-import type { Sql } from '../../server/src/platform/db.ts';
-import { decodeId, encodeId } from '../../server/src/platform/ids.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import { decodeId, encodeId } from '../../server/src/ground/ids.ts';
 import { startChild } from './child.ts';
 import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
 import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';

@@ -9,7 +9,7 @@ import { finished } from 'node:stream/promises';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
 import { personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
 import { makeToken } from '../../server/src/cli/seed-tokens.ts';
-import { writeCell } from '../../server/src/platform/csv.ts';
+import { writeCell } from '../../server/src/ground/csv.ts';
 import { callForJson } from './call-api.ts';
 import { carillon } from './command.ts';
 import { watchOthers } from './costs.ts';

@@ -1,12 +1,13 @@
 // Fills an app with ninety days of history: people, one message a day, clicks on it, and tracked
 // events. Rows are written by COPY in the state that the service would leave; the same seed gives
 // the same rows.
+
+import { type CopyValue, copyRows } from '../../server/src/database/copy-rows.ts';
+import { type Fragment, type Sql, type Tx, transaction } from '../../server/src/database/db.ts';
 import { ensureDeliveryPartitions } from '../../server/src/delivery/partitions.ts';
 import { ensureEventPartitions } from '../../server/src/events/partitions.ts';
-import { type CopyValue, copyRows } from '../../server/src/platform/copy-rows.ts';
-import { type Fragment, type Sql, type Tx, transaction } from '../../server/src/platform/db.ts';
-import { mintUuid, type Uuid } from '../../server/src/platform/ids.ts';
-import type { Log } from '../../server/src/platform/log.ts';
+import { mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
+import type { Log } from '../../server/src/ground/log.ts';
 import { progress } from './workbench.ts';
 
 export const dayMs = 86_400_000;

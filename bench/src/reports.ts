@@ -4,12 +4,12 @@
 
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
+import { createClock } from '../../server/src/database/clock.ts';
+import { openPool } from '../../server/src/database/db.ts';
+import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
 import { rebuildEventTotals } from '../../server/src/events/rebuild-event-totals.ts';
-import { createClock } from '../../server/src/platform/clock.ts';
-import { openPool } from '../../server/src/platform/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
-import { createLog } from '../../server/src/platform/log.ts';
-import { prepareDatabase } from '../../server/src/prepare-database.ts';
+import { createLog } from '../../server/src/ground/log.ts';
+import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
 import { classAhead } from '../../server/src/reports/class-ahead.ts';
 import { settleDue } from '../../server/src/reports/settle.ts';
 import { callForJson } from './call-api.ts';

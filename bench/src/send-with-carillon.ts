@@ -1,7 +1,7 @@
 // Carillon's side of `send`: starts a service with an app full of devices, sends one message to
 // all, and measures the cost.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Sql } from '../../server/src/platform/db.ts';
+import type { Sql } from '../../server/src/database/db.ts';
 import { callForJson } from './call-api.ts';
 import { sharesOf, type Way } from './channels.ts';
 import { content } from './content.ts';

@@ -3,11 +3,11 @@
 // neighbour.
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
+import type { Clock } from '../../server/src/database/clock.ts';
+import type { Sql } from '../../server/src/database/db.ts';
 import { channelNumber, errorNumber, statusNumber } from '../../server/src/delivery/delivery.ts';
 import { kindsOf } from '../../server/src/delivery/delivery-kinds.ts';
-import type { Clock } from '../../server/src/platform/clock.ts';
-import type { Sql } from '../../server/src/platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../../server/src/platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
 import { progress } from './workbench.ts';
 
 const batchSize = 1_000;

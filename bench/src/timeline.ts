@@ -1,11 +1,11 @@
 // Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
 // or nothing. It also measures what twenty of these requests at once cost the reads of another app.
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClock } from '../../server/src/platform/clock.ts';
-import { openPool } from '../../server/src/platform/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
-import { encodeId, mintUuid } from '../../server/src/platform/ids.ts';
-import { prepareDatabase } from '../../server/src/prepare-database.ts';
+import { createClock } from '../../server/src/database/clock.ts';
+import { openPool } from '../../server/src/database/db.ts';
+import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
+import { encodeId, mintUuid } from '../../server/src/ground/ids.ts';
+import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { percentile, requireProc, rounded } from './measure.ts';

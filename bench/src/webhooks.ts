@@ -2,8 +2,8 @@
 // measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
 // events that are held for a disabled webhook.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Sql } from '../../server/src/platform/db.ts';
-import { encodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import { encodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { bringForgottenForward } from '../../server/src/webhooks/work-queries.ts';
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';

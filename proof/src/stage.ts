@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Workbench } from '../../bench/src/workbench.ts';
-import { decodeId, encodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import { decodeId, encodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { skewedBy } from './rig/clock-skew.ts';
 import { startDatabaseProxy } from './rig/database-proxy.ts';
 import { armedWith, type FailpointPlan } from './rig/failpoints.ts';

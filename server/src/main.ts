@@ -27,10 +27,10 @@ import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
 import { isBeingStopped } from './cli/stop-signals.ts';
 import { addWebhookCommands } from './cli/webhook.ts';
-import { ApiError } from './platform/api-error.ts';
-import { isDatabaseDown } from './platform/db.ts';
-import { describeDatabaseError } from './platform/describe-database-error.ts';
-import { loadCommandConfig } from './service-place.ts';
+import { isDatabaseDown } from './database/db.ts';
+import { describeDatabaseError } from './database/describe-database-error.ts';
+import { ApiError } from './http/api-error.ts';
+import { loadCommandConfig } from './process/service-place.ts';
 
 function buildProgram(): Command {
   const program = new Command('carillon')
@@ -40,7 +40,9 @@ function buildProgram(): Command {
     .configureOutput({ outputError: () => undefined })
     .version(readVersion(), '-V, --version', 'print the version');
   // The service is loaded by `start` only, so that a command that lists apps is quick.
-  addStartCommand(program, async (config, options) => (await import('./processes.ts')).runStart(config, options));
+  addStartCommand(program, async (config, options) =>
+    (await import('./process/supervisor.ts')).runStart(config, options),
+  );
   addMigrateCommand(program);
   addPauseCommands(program);
   addAppCommands(program);

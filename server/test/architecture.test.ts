@@ -9,46 +9,23 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const src = join(root, 'server/src');
 
-/**
- * The rows from the ground up. Rooms on one row do not import each other; `content` and `config`
- * may use the platform.
- */
+/** The rows from the ground up. Rooms on one row do not import each other. */
 const rows: readonly (readonly string[])[] = [
-  ['platform', 'content', 'config'],
+  ['ground', 'config'],
+  ['database', 'outbound'],
+  ['embedded-postgres', 'http', 'http2'],
+  ['content', 'openapi'],
   ['audit', 'channels'],
-  ['apps', 'accounts', 'webhooks'],
+  ['apps', 'webhooks'],
   ['properties', 'quotas'],
   ['audience'],
   ['devices'],
   ['users'],
   ['delivery', 'segments', 'events', 'imports'],
   ['messages', 'receipts', 'reports'],
-  [
-    'http',
-    'openapi',
-    'workers',
-    'upkeep',
-    'console-api',
-    'cli',
-    'processes',
-    'prepare-database',
-    'first-start',
-    'health-routes',
-    'secret-files',
-    'page-routes',
-    'index-page',
-    'service',
-    'service-place',
-    'databases',
-    'connection-budget',
-    'due-queries',
-    'outbound',
-    'service-metrics',
-    'metrics-queries',
-    'metrics-routes',
-    'gather-metrics',
-    'process',
-  ],
+  ['metrics', 'pages'],
+  ['process'],
+  ['cli'],
   ['main'],
 ];
 const rowOf = new Map(rows.flatMap((rooms, row) => rooms.map((room) => [room, row] as const)));
@@ -85,7 +62,10 @@ const imports: Import[] = sources.flatMap((from) =>
  * package, or through a dynamic import.
  */
 function goesOut(source: string): boolean {
-  const code = source.replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '').replace(/\s\/\/ .*$/gm, '');
+  const code = source
+    .replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '')
+    .replace(/\s\/\/ .*$/gm, '')
+    .replace(/^import type [^;]*;$/gm, '');
   const outward = /(?:from|import|require)\s*\(?\s*['"](?:node:)?(?:https?|http2|net|tls|dns|dgram)(?:\/[^'"]*)?['"]/;
   const packages = /(?:from|import|require)\s*\(?\s*['"](?:undici|axios|got|ws|node-fetch)['"]/;
   const unseen = /\bcreateRequire\b|\bgetBuiltinModule\b|process\.binding|\beval: true\b/;
@@ -95,19 +75,19 @@ function goesOut(source: string): boolean {
 }
 
 describe('the layout', () => {
-  it('has a row for every room', () => {
-    expect([...new Set(sources.map(roomOf))].filter((room) => !rowOf.has(room))).toEqual([]);
+  it('has a row for every room and a room for every row', () => {
+    expect([...new Set(sources.map(roomOf))].sort()).toEqual([...rowOf.keys()].sort());
+  });
+
+  it('keeps every file in a room, except the door and the settings', () => {
+    const loose = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(loose.map(({ name }) => name).sort()).toEqual(['config.test.ts', 'config.ts', 'main.ts']);
   });
 
   it('imports downward only', () => {
     const upward = imports.filter(({ from, to }) => {
       const [above, below] = [roomOf(from), roomOf(to)];
-      if (above === below) return false;
-      const [fromRow = -1, toRow = -1] = [rowOf.get(above), rowOf.get(below)];
-      // The top rows wire everything, so their files may use each other. `content` uses issues,
-      // which the platform defines.
-      if (fromRow === toRow) return !(fromRow === rows.length - 2 || (above === 'content' && below === 'platform'));
-      return toRow > fromRow;
+      return above !== below && (rowOf.get(below) ?? -1) >= (rowOf.get(above) ?? -1);
     });
     expect(upward.map(({ from, to }) => `${relative(src, from)} → ${relative(src, to)}`)).toEqual([]);
   });
@@ -135,10 +115,20 @@ describe('the layout', () => {
     expect(strangers).toEqual([]);
   });
 
-  it('R-39 only the platform connects to other hosts', () => {
-    const outside = sources.filter((path) => roomOf(path) !== 'platform' && goesOut(text.get(path) ?? ''));
-    // A command that calls the sandbox at an address which the operator gives.
-    expect(outside.map((path) => relative(src, path))).toEqual(['cli/sandbox-devices.ts']);
+  it('R-39 only outbound, http2 and database connect to other hosts', () => {
+    const dialling = new Set(['outbound', 'http2', 'database']);
+    const outside = sources.filter((path) => !dialling.has(roomOf(path)) && goesOut(text.get(path) ?? ''));
+    expect(outside.map((path) => relative(src, path)).sort()).toEqual([
+      // A command that calls the sandbox at an address which the operator gives.
+      'cli/sandbox-devices.ts',
+      // Resolves the path of the server's programs.
+      'embedded-postgres/programs.ts',
+      // Asks whether a text is an address.
+      'http/client-address.ts',
+      // These two listen.
+      'metrics/server.ts',
+      'process/listen-port.ts',
+    ]);
     expect(sources.filter((path) => roomOf(path) === 'webhooks').length).toBeGreaterThan(5);
   });
 
@@ -161,14 +151,16 @@ describe('the layout', () => {
 
   it('R-39 other programs are started only where a process, a database or a sandbox is started', () => {
     const starting = sources.filter((path) => /node:child_process/.test(text.get(path) ?? '')).map(roomOf);
-    expect([...new Set(starting)].sort()).toEqual(['cli', 'platform', 'processes']);
+    expect([...new Set(starting)].sort()).toEqual(['cli', 'embedded-postgres', 'process']);
   });
 
-  it('has no SQL statement outside queries.ts, migrations and the platform', () => {
+  it('has no SQL statement outside queries.ts, migrations and the rooms of the database', () => {
     const statement = /`\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
     const loose = sources.filter(
       (path) =>
-        !/(queries|insert-many)\.ts$/.test(path) && roomOf(path) !== 'platform' && statement.test(text.get(path) ?? ''),
+        !/(queries|insert-many)\.ts$/.test(path) &&
+        !/^(?:database|embedded-postgres)$/.test(roomOf(path)) &&
+        statement.test(text.get(path) ?? ''),
     );
     // Printed but not enforced: a lock or a NOTIFY may read better inside an operation.
     if (loose.length > 0) console.info('SQL outside queries.ts:', loose.map((path) => relative(src, path)).join(', '));

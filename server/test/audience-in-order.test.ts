@@ -2,7 +2,7 @@
 // has rows, and may have grants on the table.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { platformUnits } from '../src/audience/platform-units.ts';
-import { listMigrations, migrate } from '../src/platform/migrate.ts';
+import { listMigrations, migrate } from '../src/database/migrate.ts';
 import { createTestDatabase } from './database.ts';
 
 const { sql } = await createTestDatabase();

@@ -4,7 +4,7 @@ import { type Audience, audienceSchema } from '../src/audience/audience.ts';
 import { placeOfNumber } from '../src/audience/profile-copy.ts';
 import { propertyLists, readProperties } from '../src/audience/property-columns.ts';
 import { audiencePredicate, countAudience, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
-import { decodeId, encodeId, type Uuid } from '../src/platform/ids.ts';
+import { decodeId, encodeId, type Uuid } from '../src/ground/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
 import { findPropertiesByKeys } from '../src/properties/queries.ts';
 import { numberUsers } from '../src/users/number-users.ts';

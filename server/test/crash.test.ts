@@ -12,10 +12,10 @@ import { armedWith, type FailpointRule, type Fired, listFired } from '../../proo
 import { findFreePort } from '../../proof/src/rig/ports.ts';
 import { type ServiceNode, startNode } from '../../proof/src/rig/service-node.ts';
 import { leaseMs } from '../src/delivery/batch.ts';
-import type { Failpoint } from '../src/platform/failpoint.ts';
-import { encodeId } from '../src/platform/ids.ts';
+import type { Failpoint } from '../src/ground/failpoint.ts';
+import { encodeId } from '../src/ground/ids.ts';
 import { whenDone } from './database.ts';
-import { createRandom } from './platform/random.ts';
+import { createRandom } from './http2/random.ts';
 import { accept } from './push-service.ts';
 import { type Bundle, setup } from './setup.ts';
 import { openShop } from './workers/webhook-shop.ts';

@@ -2,8 +2,7 @@
 // when the database is down. Frozen: connections stay open and nothing passes, as when the network
 // is broken. Full: connections above a number are refused with 53300.
 
-import type { AddressInfo } from 'node:net';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { whenDone } from './database.ts';
 
 export interface DatabaseGate {

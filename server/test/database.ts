@@ -1,6 +1,6 @@
 // A database for each test file, copied from the run's migrated template.
 import { afterAll, expect, inject, onTestFinished } from 'vitest';
-import { openPool, type Sql } from '../src/platform/db.ts';
+import { openPool, type Sql } from '../src/database/db.ts';
 
 let databases = 0;
 

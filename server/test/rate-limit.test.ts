@@ -2,8 +2,8 @@
 // several. The clock stands still between requests.
 import { describe, expect, it } from 'vitest';
 import { type Caller, clientEventsDefault } from '../src/apps/caller.ts';
-import { createClock } from '../src/platform/clock.ts';
-import { mintUuid } from '../src/platform/ids.ts';
+import { createClock } from '../src/database/clock.ts';
+import { mintUuid } from '../src/ground/ids.ts';
 import { builtInPlans } from '../src/quotas/plan.ts';
 import { type AdmitCaller, createRateLimit } from '../src/quotas/rate-limit.ts';
 import { createTestDatabase } from './database.ts';

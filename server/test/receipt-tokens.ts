@@ -2,7 +2,7 @@
 // again with the instance's key.
 import { createHmac } from 'node:crypto';
 import { receiptTokensOf } from '../src/delivery/receipt-token.ts';
-import { decodeId, type Uuid, uuidToBytes } from '../src/platform/ids.ts';
+import { decodeId, type Uuid, uuidToBytes } from '../src/ground/ids.ts';
 import type { Bundle } from './setup.ts';
 
 /** The token of one message's push to one device, by their public ids. */

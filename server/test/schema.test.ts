@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { listMigrations, migrate, missingMigrations } from '../src/platform/migrate.ts';
+import { listMigrations, migrate, missingMigrations } from '../src/database/migrate.ts';
 import { createTestDatabase } from './database.ts';
 import { describeSchema } from './describe-schema.ts';
 

@@ -7,7 +7,7 @@ import { queueEvent, sendEvents } from '../../web/src/event-queue.ts';
 import { createCarillon, NetworkError } from '../../web/src/index.ts';
 import { FakeSubscription, install } from '../../web/test/browser.ts';
 import { requireBoundIdentify, rotateIdentifySecret } from '../src/apps/identify-secrets.ts';
-import { createSeal } from '../src/platform/seal.ts';
+import { createSeal } from '../src/ground/seal.ts';
 import { setup, type TestApp } from './setup.ts';
 
 const t = await setup({ workers: false });

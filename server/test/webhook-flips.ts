@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { createAddressGuard, parseOutboundExceptions } from '../src/platform/address-guard.ts';
-import { createOutboundHttp } from '../src/platform/outbound-http.ts';
-import { createOutboundSockets } from '../src/platform/outbound-socket.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../src/outbound/http.ts';
+import { createOutboundSockets } from '../src/outbound/socket.ts';
 import { postEvent } from '../src/webhooks/post-event.ts';
+import { createRandom, type Random } from './http2/random.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
-import { createRandom, type Random } from './platform/random.ts';
 
 /** The host name in the certificate. */
 const host = 'push.test.example';

@@ -2,8 +2,8 @@
 // has a reference of its own and adds nothing to the header table, so no answer depends on another.
 // The request is not looked at.
 import type { ChannelId } from '../../../server/src/channels/channel.ts';
-import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
-import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/platform/http2/frames.ts';
+import { ByteWriter } from '../../../server/src/http2/byte-writer.ts';
+import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/http2/frames.ts';
 
 export interface AnswerForm {
   /** SETTINGS_MAX_CONCURRENT_STREAMS until the first request, and from then on. */

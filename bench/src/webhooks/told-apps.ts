@@ -4,12 +4,12 @@
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
 import { serviceActor } from '../../../server/src/audit/actor.ts';
-import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
-import { createClock } from '../../../server/src/platform/clock.ts';
-import type { Sql } from '../../../server/src/platform/db.ts';
-import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
-import { loadMasterKey } from '../../../server/src/platform/master-key.ts';
-import { createSeal } from '../../../server/src/platform/seal.ts';
+import { createClock } from '../../../server/src/database/clock.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
+import { createSeal } from '../../../server/src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../../server/src/outbound/address-guard.ts';
+import { loadMasterKey } from '../../../server/src/process/master-key.ts';
 import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import type { Credentials } from '../credentials.ts';
 import type { OwnApp } from '../own-app.ts';

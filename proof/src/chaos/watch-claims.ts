@@ -1,6 +1,6 @@
 // Watches batches change hands: which lease ran out, and when another process claimed the batch. It
 // only reads.
-import type { Sql } from '../../../server/src/platform/db.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
 import { type ClaimLine, fileNames, writeLines } from './history-files.ts';
 
 interface Held {

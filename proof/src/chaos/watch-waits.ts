@@ -1,5 +1,5 @@
 // Looks ten times a second which connections of the database wait, and for whom. It only reads.
-import type { Sql } from '../../../server/src/platform/db.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
 import { fileNames, type WaitingBackend, type WaitLine, writeLines } from './history-files.ts';
 
 const lookEveryMs = 100;

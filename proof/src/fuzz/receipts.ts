@@ -3,11 +3,11 @@
 // were sent.
 import fc from 'fast-check';
 import type { Workbench } from '../../../bench/src/workbench.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
+import { loadInstance } from '../../../server/src/database/instance.ts';
 import { receiptTokensOf } from '../../../server/src/delivery/receipt-token.ts';
-import type { Sql } from '../../../server/src/platform/db.ts';
-import { encodeId } from '../../../server/src/platform/ids.ts';
-import { loadInstance } from '../../../server/src/platform/instance.ts';
-import { createSeal, parseMasterKey } from '../../../server/src/platform/seal.ts';
+import { encodeId } from '../../../server/src/ground/ids.ts';
+import { createSeal, parseMasterKey } from '../../../server/src/ground/seal.ts';
 import { addDevices, type MixedApp, makeMixedApp } from '../rig/mixed-app.ts';
 import { findFreePort } from '../rig/ports.ts';
 import { startRunDatabase } from '../rig/run-database.ts';

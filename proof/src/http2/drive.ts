@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { connect, createSecureContext } from 'node:tls';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { ownEngine } from '../../../server/src/platform/http2/own-session.ts';
-import { Http2Pool } from '../../../server/src/platform/http2/pool.ts';
-import { createRandom } from '../../../server/test/platform/random.ts';
+import { ownEngine } from '../../../server/src/http2/own-session.ts';
+import { Http2Pool } from '../../../server/src/http2/pool.ts';
+import { createRandom } from '../../../server/test/http2/random.ts';
 import { ask, type Ending, endingOf } from './asked.ts';
 import { certificateFile, type ForeignServer, type Mood, type RunningServer } from './foreign-server.ts';
 import { Sights } from './sights.ts';

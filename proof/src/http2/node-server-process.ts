@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { createRandom } from '../../../server/test/platform/random.ts';
+import { createRandom } from '../../../server/test/http2/random.ts';
 import { certificateFile, certificateKeyFile, shortBytes, shortPath } from './foreign-server.ts';
 
 interface Orders {

@@ -3,7 +3,7 @@
 // while they start messages, and when no worker runs at that instant.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createRandom, type Random } from '../../../server/test/platform/random.ts';
+import { createRandom, type Random } from '../../../server/test/http2/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import type { HistoryLine } from '../rig/sandbox-process.ts';
 import type { ServiceNode } from '../rig/service-node.ts';

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createRandom } from '../../../server/test/platform/random.ts';
+import { createRandom } from '../../../server/test/http2/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { listFired } from '../rig/failpoints.ts';
 import { type Asked, judgeSentOnce } from '../sent-once.ts';

@@ -7,15 +7,14 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { createInterface } from 'node:readline';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import type { Workbench } from '../../../bench/src/workbench.ts';
-import { stopChild } from '../../../bench/src/workbench.ts';
+import { stopChild, type Workbench } from '../../../bench/src/workbench.ts';
 import {
   createAddressGuard,
   parseOutboundExceptions,
   type Resolver,
-} from '../../../server/src/platform/address-guard.ts';
-import { createOutboundHttp } from '../../../server/src/platform/outbound-http.ts';
-import { createOutboundSockets } from '../../../server/src/platform/outbound-socket.ts';
+} from '../../../server/src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../../server/src/outbound/http.ts';
+import { createOutboundSockets } from '../../../server/src/outbound/socket.ts';
 import { type PostResult, postEvent } from '../../../server/src/webhooks/post-event.ts';
 import type { Requirement } from '../requirement.ts';
 import { endpointCertificateFile } from '../rig/webhook-endpoint.ts';

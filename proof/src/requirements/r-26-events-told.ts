@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { armedWith, type FailpointRule, listFired } from '../rig/failpoints.ts';
 import { addDevices, makeMixedApp } from '../rig/mixed-app.ts';

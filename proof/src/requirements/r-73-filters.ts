@@ -1,9 +1,9 @@
 // random filters must select exactly the devices that an evaluator in memory selects. The
 // worlds have missing values, mixed case, Unicode, and huge and tiny numbers. The database compares
 // by bytes in one run and would by default compare by a language's rules in the other.
-import { openPool, type Sql } from '../../../server/src/platform/db.ts';
-import { mintUuid } from '../../../server/src/platform/ids.ts';
-import { prepareDatabase } from '../../../server/src/prepare-database.ts';
+import { openPool, type Sql } from '../../../server/src/database/db.ts';
+import { mintUuid } from '../../../server/src/ground/ids.ts';
+import { prepareDatabase } from '../../../server/src/process/prepare-database.ts';
 import { compareFilters, randomOf } from '../../../server/test/filters/compare-filters.ts';
 import { makeWorld } from '../../../server/test/filters/world.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';

@@ -1,7 +1,7 @@
 // a message may have a rate, which its requests keep over all workers, retries included. It
 // may have a window, after which nothing of it is sent.
 import { setTimeout as pause } from 'node:timers/promises';
-import { decodeId } from '../../../server/src/platform/ids.ts';
+import { decodeId } from '../../../server/src/ground/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { addDevices, type MixedApp } from '../rig/mixed-app.ts';
 import { type RunningService, startRunningService } from '../rig/running-service.ts';

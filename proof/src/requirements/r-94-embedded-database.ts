@@ -9,7 +9,7 @@ import { carillon } from '../../../bench/src/command.ts';
 import { listChildren } from '../../../bench/src/measure.ts';
 import { openDatabase, type Service, startService } from '../../../bench/src/service.ts';
 import { plainEnvironment, type Workbench } from '../../../bench/src/workbench.ts';
-import { createRandom } from '../../../server/test/platform/random.ts';
+import { createRandom } from '../../../server/test/http2/random.ts';
 import { startWriting } from '../embedded/writers.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 

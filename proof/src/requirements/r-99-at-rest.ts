@@ -4,8 +4,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fillApps, watchAtRest, webhooksEach } from '../../../bench/src/idle-world.ts';
 import { findProcesses, openDatabase, startService } from '../../../bench/src/service.ts';
-import type { Sql } from '../../../server/src/platform/db.ts';
-import { toldChannel } from '../../../server/src/platform/teller.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
+import { toldChannel } from '../../../server/src/database/teller.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { addDevices } from '../rig/mixed-app.ts';
 import { startRunningService } from '../rig/running-service.ts';

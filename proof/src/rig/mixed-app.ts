@@ -7,11 +7,11 @@ import { runCommand } from '../../../bench/src/command.ts';
 import { insertAudienceRows } from '../../../server/src/audience/insert-many.ts';
 import { copyProfile } from '../../../server/src/audience/profile-copy.ts';
 import type { Platform } from '../../../server/src/channels/channel.ts';
+import { type Sql, transaction } from '../../../server/src/database/db.ts';
 import { insertDevices, insertTokens } from '../../../server/src/devices/insert-many.ts';
 import { parseToken } from '../../../server/src/devices/token.ts';
-import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
-import { type Sql, transaction } from '../../../server/src/platform/db.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../../../server/src/platform/ids.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
+import { parseOutboundExceptions } from '../../../server/src/outbound/address-guard.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 export interface MixedApp {

@@ -5,9 +5,9 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listChildren } from '../../../bench/src/measure.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { openPool, type Sql } from '../../../server/src/platform/db.ts';
-import { startEmbeddedPostgres } from '../../../server/src/platform/embedded-postgres.ts';
-import { prepareDatabase } from '../../../server/src/prepare-database.ts';
+import { openPool, type Sql } from '../../../server/src/database/db.ts';
+import { startEmbeddedPostgres } from '../../../server/src/embedded-postgres/start-postgres.ts';
+import { prepareDatabase } from '../../../server/src/process/prepare-database.ts';
 
 export interface RunDatabase {
   readonly url: string;

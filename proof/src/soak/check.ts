@@ -1,9 +1,9 @@
 // Compares what the providers saw with what the service says: reads the sandbox's history and the
 // stored deliveries once each.
 import { basename, dirname } from 'node:path';
+import type { Sql } from '../../../server/src/database/db.ts';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
-import type { Sql } from '../../../server/src/platform/db.ts';
-import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
 import { readLines } from '../chaos/history-files.ts';
 import type { MadeDevice } from '../rig/mixed-app.ts';
 import type { HistoryLine } from '../rig/sandbox-process.ts';

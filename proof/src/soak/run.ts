@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { peakRssMbOf } from '../../../bench/src/measure.ts';
 import { progress, type Workbench } from '../../../bench/src/workbench.ts';
-import type { Sql } from '../../../server/src/platform/db.ts';
+import type { Sql } from '../../../server/src/database/db.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../rig/mixed-app.ts';
 import { findFreePort } from '../rig/ports.ts';
 import { startRunDatabase } from '../rig/run-database.ts';

@@ -1,10 +1,11 @@
 // Turns the Authorization header into a Caller, or answers 401 or 403 (contract 3). Runs before a
 // byte of the body is read. A known key is cached for one second, so that revocation and suspension
 // take effect on every process within two seconds. An unknown key is never cached.
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Log } from '../platform/log.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Log } from '../ground/log.ts';
+import { ApiError } from '../http/api-error.ts';
 import type { Caller } from './caller.ts';
 import { hashKey, scopeOfKey } from './key.ts';
 import type { KeyLookups } from './key-lookups.ts';

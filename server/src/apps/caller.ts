@@ -1,7 +1,7 @@
 // The caller: the app and the scope of its key. Routes with a key know nothing else about the
 // caller.
 import type { Actor } from '../audit/actor.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 
 export type KeyScope = 'server' | 'client';
 

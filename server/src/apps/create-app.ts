@@ -1,10 +1,11 @@
 // Creates an app with one key of each scope in one transaction, so that no app exists that nobody
 // can call. The texts of the keys are returned once and stored nowhere.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { type Issue, invalid } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { invalid } from '../http/api-error.ts';
 import { addKey } from './manage-keys.ts';
 import { insertApp } from './queries.ts';
 

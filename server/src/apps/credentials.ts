@@ -3,12 +3,11 @@
 // opened secret is logged; the audit log gets the public part.
 import type { AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import { transaction } from '../platform/db.ts';
-import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
-import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
-import type { Seal, SealPlace } from '../platform/seal.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
+import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
+import type { Seal, SealPlace } from '../ground/seal.ts';
 import {
   insertCredential,
   insertFormerCredential,

@@ -1,6 +1,6 @@
 // SQL: the proof that an app demands for linking a device to a user.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** The secrets in their sealed form. */
 export interface IdentifyRecord {

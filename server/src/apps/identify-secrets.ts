@@ -5,11 +5,11 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditAction, AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
-import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
-import type { Seal, SealPlace } from '../platform/seal.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
+import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
+import type { Seal, SealPlace } from '../ground/seal.ts';
 import {
   getIdentifyRecord,
   type IdentifyRecord,

@@ -3,7 +3,7 @@
 // stored.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { base62Encode } from '../platform/ids.ts';
+import { base62Encode } from '../ground/ids.ts';
 import type { KeyScope } from './caller.ts';
 
 export const keyPrefixes: Readonly<Record<KeyScope, string>> = { server: 'sk_live_', client: 'ck_live_' };

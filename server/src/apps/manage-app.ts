@@ -1,9 +1,9 @@
 // An operator's changes of an app: its plan, its attribution window, its suspension and its rules
 // for events. The audit log records each change.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import {
   type App,
   findApp,

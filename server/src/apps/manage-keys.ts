@@ -4,10 +4,10 @@
 // revoked.
 import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { invalid, noSuch } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import { invalid, noSuch } from '../http/api-error.ts';
 import type { KeyScope } from './caller.ts';
 import { type MintedKey, mintKey } from './key.ts';
 import {

@@ -1,6 +1,6 @@
 // The one-line warning about an app without an identify secret. Operators read it where they get a
 // client key, and in `doctor`.
-import { programName } from '../platform/program-name.ts';
+import { programName } from '../ground/program-name.ts';
 
 /** The risk of a missing identify secret. `doctor` shows this text too. */
 export const openIdentityRisk =

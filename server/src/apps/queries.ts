@@ -1,8 +1,8 @@
 // SQL: apps, their keys and their provider credentials.
 import type { ChannelId } from '../channels/channel.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { ClientEvents, KeyScope } from './caller.ts';
 import type { MintedKey } from './key.ts';
 

@@ -1,9 +1,9 @@
 // GET /v1/config: what a client app needs to know before it registers.
 import { z } from 'zod';
 import { channelIds } from '../channels/channel.ts';
-import type { Sql } from '../platform/db.ts';
-import { routesWith } from '../platform/route.ts';
-import { component } from '../platform/schemas.ts';
+import type { Sql } from '../database/db.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
 import type { Caller } from './caller.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
 import { listCurrentCredentials } from './queries.ts';

@@ -1,7 +1,7 @@
 // SQL: secrets of apps that are not sealed with the current master key, for a rotation of that key.
 // `prefix`: the beginning of records that are.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface SealedCredential {
   readonly appId: Uuid;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiError } from '../platform/api-error.ts';
-import { validate } from '../platform/validate.ts';
+import type { ApiError } from '../http/api-error.ts';
+import { validate } from '../http/validate.ts';
 import { audienceSchema } from './audience.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, i) => `id-${i}`);

@@ -1,8 +1,8 @@
 // The audience of a message: a request names it by exactly one selector (contract 5.1). Pure;
 // `queries.ts` asks the database which devices it selects.
 import { z } from 'zod';
-import { component } from '../platform/schemas.ts';
-import { issueOf } from '../platform/validate.ts';
+import { issueOf } from '../ground/issue.ts';
+import { component } from '../http/schemas.ts';
 import { parseFilter } from './filter.ts';
 
 /**

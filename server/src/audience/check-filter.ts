@@ -2,8 +2,8 @@
 // tests whether the column's type has that operator, and converts the value to the form that the
 // database compares. Otherwise it returns issues that name the accepted values. Pure.
 import { canonicalLanguage, canonicalLocale } from '../content/locales.ts';
-import type { Issue, IssueCode } from '../platform/api-error.ts';
-import { instantForm, parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../ground/instant.ts';
+import type { Issue, IssueCode } from '../ground/issue.ts';
 import {
   type BuiltinField,
   builtinFields,

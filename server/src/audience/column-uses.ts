@@ -1,9 +1,9 @@
 // Lists the columns of `audience` that filters compare, the apps that compare them, and the apps'
 // numbers of devices. Indexes are planned from this list. App sizes are cached, because a plan is
 // made every minute.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { BuiltinField } from '../properties/fields.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { builtinColumns } from './filter-to-sql.ts';

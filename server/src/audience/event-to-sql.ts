@@ -3,7 +3,7 @@
 // database accepts too (design 3). The person is `coalesce(user_id, device_id)`, which is never
 // null, so a negation is exact. An event without a user counts for the user who owns the device
 // now.
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Fragment, Tx } from '../database/db.ts';
 import type { CheckedCondition } from './check-filter.ts';
 import type { EventLeaf, Last } from './filter.ts';
 import { type SqlContext, testToSql } from './test-to-sql.ts';

@@ -2,7 +2,7 @@
 // (design 3). Every value is a parameter and every column name is one of ours; no part of a filter
 // becomes SQL text. The logic is two-valued: a missing value fulfils no positive comparison, and a
 // negation is exact. Therefore every negation is written `IS NOT TRUE`.
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Fragment, Tx } from '../database/db.ts';
 import type { BuiltinField } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';

@@ -1,8 +1,9 @@
 // The filter grammar (contract 6): reads unknown JSON into a tree, and reports every issue at its
 // path. Pure. The catalog is unknown here; `check-filter.ts` checks whether a property exists and
 // which operators it has.
-import type { Issue, IssueCode } from '../platform/api-error.ts';
-import { instantForm, parseInstant } from '../platform/instant.ts';
+
+import { instantForm, parseInstant } from '../ground/instant.ts';
+import type { Issue, IssueCode } from '../ground/issue.ts';
 
 export type Path = readonly (string | number)[];
 

@@ -3,11 +3,11 @@
 // write slower (design 3, `plan-indexes`). One further index always exists, for users without a
 // number. Indexes are built and dropped in the background, one at a time, without blocking readers
 // or writers.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import { type AppSizes, listColumnsTogether, listColumnUses } from './column-uses.ts';
 import {
   buildIndex,

@@ -1,7 +1,7 @@
 // SQL: the fields that filters compare, and the indexes on `audience` that follow them.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** The prefix in the name of an index that follows use; the column's name follows it. */
 export const indexPrefix = 'audience_by_';

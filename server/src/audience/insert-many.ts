@@ -1,8 +1,8 @@
 // SQL: the audience rows of many new devices at once, for imports and for filling an app.
 import type { Platform } from '../channels/channel.ts';
-import { copyRows } from '../platform/copy-rows.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { copyRows } from '../database/copy-rows.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import type { ProfileCopy } from './profile-copy.ts';
 

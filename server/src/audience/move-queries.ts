@@ -1,7 +1,7 @@
 // SQL: copies and clears the values of a moving key on audience rows, one chunk at a time. No
 // statement waits for a locked row, and none locks more rows than a chunk.
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Property } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { overflowColumn } from './filter-to-sql.ts';

@@ -8,12 +8,12 @@
 //
 // A phase that was broken off is done again. Each step may be repeated, and only the catalog row
 // says how far the move is.
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import {
   advanceMove,
   endMove,

@@ -1,7 +1,7 @@
 // SQL: the numbers of users on the rows of their devices, by which users are counted. `users`
 // assigns the numbers.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { placeOfNumber } from './profile-copy.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type ColumnUse, planIndexes } from './plan-indexes.ts';
 
 const [great, middle, small] = ['great', 'middle', 'small'] as Uuid[] as [Uuid, Uuid, Uuid];

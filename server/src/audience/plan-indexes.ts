@@ -1,7 +1,7 @@
 // Plans which columns of `audience` have an index: those that filters of apps with many devices
 // compare, up to a number that writes can bear. All apps share the table, so each upsert of any app
 // pays for every index. Pure.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** A column that an app's filters compare. */
 export interface ColumnUse {

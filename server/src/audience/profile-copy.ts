@@ -1,7 +1,7 @@
 // The copy of a user's profile on the audience row of each of their devices, merged with the
 // device's own properties. Pure: the same profile, properties and slots give the same copy, so
 // writing the copy again repairs any row.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { placesOf, slotColumn, slotColumnsOf } from '../properties/slots.ts';
 

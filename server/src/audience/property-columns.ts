@@ -1,6 +1,6 @@
 // Reads chosen properties from audience rows for rendering: the columns to select, and how to read
 // them.
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Fragment, Tx } from '../database/db.ts';
 import type { Property, PropertyValue } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
 

@@ -1,8 +1,8 @@
 // SQL: the audience row of each device, which filters read, and the selection of audiences.
-import { bareArray } from '../platform/array-text.ts';
-import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import { decodeId, type Uuid } from '../platform/ids.ts';
+import { bareArray } from '../database/array-text.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { Audience } from './audience.ts';
 import type { CheckedFilter } from './check-filter.ts';
 import type { DeviceFacts } from './device-facts.ts';

@@ -1,7 +1,7 @@
 // Translates one test of one column into SQL, for columns of an audience row and for properties of
 // an event.
-import type { Fragment, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Test } from './check-filter.ts';
 
 export interface SqlContext {

@@ -1,6 +1,6 @@
 // SQL: the different values of one text column over an app's active devices, read one after the
 // other from an index. No statement reads all devices.
-import { nowOf } from '../platform/clock.ts';
+import { nowOf } from '../database/clock.ts';
 import type { Test } from './check-filter.ts';
 import { indexPrefix } from './index-queries.ts';
 import type { AudienceContext } from './queries.ts';

@@ -1,8 +1,8 @@
 // Updates the audience rows of devices after a change of the profile or of the devices, in the same
 // transaction. The caller locked each row of `devices` before it read the profile, so the last
 // writer has seen both changes.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Property, StoredProperties } from '../properties/property.ts';
 import { copyProfile, type Profile, type ProfileCopy } from './profile-copy.ts';
 import { updateProfileCopy } from './queries.ts';

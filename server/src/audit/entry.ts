@@ -1,6 +1,6 @@
 // The shape of an entry of the audit log. The type of `before` and `after` keeps whole records out.
 // Each operation names the fields that it writes, and never names a field that holds a secret.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Actor, ActorKind } from './actor.ts';
 
 /**

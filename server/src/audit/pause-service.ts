@@ -1,7 +1,7 @@
 // Begins and ends the operator's pause of sends and webhooks, and records in the audit log who did.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { type Pause, type PauseReason, pause, resume } from '../platform/restore-guard.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { type Pause, type PauseReason, pause, resume } from '../database/restore-guard.ts';
 import { type Audited, recordAudit } from './record-audit.ts';
 
 interface PauseDeps extends Audited {

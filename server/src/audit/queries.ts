@@ -1,7 +1,7 @@
 // SQL of the audit log. Only one statement writes, and it only adds rows.
-import type { Clock } from '../platform/clock.ts';
-import { asJson, type Sql, type Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { asJson, type Sql, type Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Actor } from './actor.ts';
 import type { AuditEntry, AuditFields } from './entry.ts';
 

@@ -1,8 +1,8 @@
 // Writes an entry of the audit log in the transaction of the change, so that both are stored or
 // neither is (contract 19).
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, nilUuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, nilUuid } from '../ground/ids.ts';
 import type { Actor } from './actor.ts';
 import type { AuditChange } from './entry.ts';
 import { insertEntry } from './queries.ts';

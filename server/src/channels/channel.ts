@@ -2,7 +2,7 @@
 // database, and of users and messages only their ids. A channel never throws for a refusal:
 // whatever a provider, a network or a hostile token does is an Outcome.
 import type { ChannelContent } from '../content/content.ts';
-import type { TransportError } from '../platform/outbound-socket.ts';
+import type { TransportError } from '../outbound/socket.ts';
 import type { ErrorCode } from './error-code.ts';
 
 export const channelIds = ['webpush', 'apns', 'fcm'] as const;

@@ -1,8 +1,8 @@
 // A provider's HTTP answer as the timeline keeps it, and the parts that every channel reads alike.
 // An allow-list chooses what is kept: no request header, no key, and nothing the database could not
 // store.
-import type { AnswerHeaders, OutboundFailure, OutboundResult } from '../platform/outbound-http.ts';
-import type { TransportError } from '../platform/outbound-socket.ts';
+import type { AnswerHeaders, OutboundFailure, OutboundResult } from '../outbound/http.ts';
+import type { TransportError } from '../outbound/socket.ts';
 import type { ChannelId, ProviderAnswer, RefusedOutcome } from './channel.ts';
 import type { ErrorCode } from './error-code.ts';
 

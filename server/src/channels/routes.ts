@@ -1,7 +1,7 @@
 // GET /v1/channels: public, the channels the service supports.
 import { z } from 'zod';
-import { routesWith } from '../platform/route.ts';
-import { component } from '../platform/schemas.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
 import { channelIds, platforms } from './channel.ts';
 import { channels } from './channels.ts';
 

@@ -6,7 +6,7 @@ import { parseApnsCredential } from '../channels/apns/credential.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseServiceAccount } from '../channels/fcm/credential.ts';
 import { generateVapidKeys, parseVapidKeys } from '../channels/webpush/vapid.ts';
-import { defaultVapidSubject } from '../first-start.ts';
+import { defaultVapidSubject } from '../process/first-start.ts';
 import { CommandError } from './command-error.ts';
 import { readVapidPairs, type VapidPair } from './vapid-file.ts';
 

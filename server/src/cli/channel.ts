@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { saveCredential } from '../apps/credentials.ts';
 import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { type CredentialOptions, describeCredential, readCredential } from './channel-credential.ts';
 import { CommandError } from './command-error.ts';

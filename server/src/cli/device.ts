@@ -1,7 +1,7 @@
 // `device …`: deletes devices that strangers registered with a client key.
 import type { Command } from 'commander';
 import { purgeDevices } from '../devices/purge-devices.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

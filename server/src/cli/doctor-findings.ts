@@ -1,10 +1,10 @@
 // Judges what the doctor found: each check gets a verdict and one sentence that says what to do.
 // Pure.
 import { openIdentityRisk } from '../apps/open-identity.ts';
-import type { OpenFile } from '../platform/file-modes.ts';
-import { programName } from '../platform/program-name.ts';
-import { describePause, type Pause } from '../platform/restore-guard.ts';
-import { describeOpenFile } from '../secret-files.ts';
+import { describePause, type Pause } from '../database/restore-guard.ts';
+import type { OpenFile } from '../ground/file-modes.ts';
+import { programName } from '../ground/program-name.ts';
+import { describeOpenFile } from '../process/secret-files.ts';
 
 export type Verdict = 'ok' | 'warn' | 'fail';
 

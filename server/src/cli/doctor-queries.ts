@@ -1,6 +1,6 @@
 // SQL for the doctor alone.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { PropertyType } from '../properties/property.ts';
 
 /** Reads the settings that decide whether the server keeps what it acknowledged. */

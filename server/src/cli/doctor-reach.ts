@@ -2,15 +2,15 @@
 // connection through the address guard, opened as a send opens it. Sends nothing.
 import { listApps, listCurrentCredentials } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
-import { createAddressGuard } from '../platform/address-guard.ts';
-import type { Sql } from '../platform/db.ts';
+import type { Sql } from '../database/db.ts';
+import { createAddressGuard } from '../outbound/address-guard.ts';
 import {
   createOutboundSockets,
   type OutboundOrigin,
   type OutboundSockets,
   transportErrorOf,
-} from '../platform/outbound-socket.ts';
-import { originOfUrl } from '../platform/outbound-url.ts';
+} from '../outbound/socket.ts';
+import { originOfUrl } from '../outbound/url.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 
 export interface Reached {

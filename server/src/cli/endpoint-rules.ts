@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';
-import { parseOutboundExceptions } from '../platform/address-guard.ts';
+import { parseOutboundExceptions } from '../outbound/address-guard.ts';
 
 export function endpointRulesOf(config: Config, more: Readonly<Record<string, string>> = {}): EndpointRules {
   return {

@@ -1,8 +1,8 @@
 // `event …`: the names under which an app's events are tracked.
 import type { Command } from 'commander';
 import { deleteEventName } from '../events/delete-event-name.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { deleteCreditsOfName } from '../reports/forget-queries.ts';
-import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

@@ -1,15 +1,15 @@
 // The rows that `export` writes of an app, in the order of a key, so that an interrupted export can
 // go on after its last row. The column names are those that `import` reads.
 import { listCredentials } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatchOfDevice } from '../delivery/timeline-queries.ts';
 import { presentFacts } from '../devices/list-devices.ts';
 import { listWholeDevices } from '../devices/listed-queries.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { findMessageCounts, listMessageIds } from '../messages/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Property, presentProperties, propertiesPerAppMax } from '../properties/property.ts';
 import { listProperties } from '../properties/queries.ts';
 import { listUsers } from '../users/queries.ts';

@@ -3,9 +3,9 @@
 // interrupted file.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { presentProperties } from '../properties/property.ts';
-import { loadCommandConfig } from '../service-place.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId } from '../users/queries.ts';
 import { answer, printable, withJson } from './answer.ts';

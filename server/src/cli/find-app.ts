@@ -2,9 +2,9 @@
 // name.
 
 import { type App, findApp, findAppsByName } from '../apps/queries.ts';
-import type { Sql } from '../platform/db.ts';
-import { decodeId, encodeId } from '../platform/ids.ts';
-import { programName } from '../platform/program-name.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
 import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 

@@ -1,8 +1,8 @@
 // Finds the webhook that a command names, by its id alone, whatever app it belongs to.
 
-import { decodeId } from '../platform/ids.ts';
-import { programName } from '../platform/program-name.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { decodeId } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { findWebhook, type StoredWebhook } from '../webhooks/queries.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';

@@ -10,10 +10,10 @@ import {
   rotateIdentifySecret,
 } from '../apps/identify-secrets.ts';
 import type { App } from '../apps/queries.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId } from '../platform/ids.ts';
-import { programName } from '../platform/program-name.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';

@@ -14,12 +14,12 @@ import {
   rotateKey,
 } from '../apps/manage-keys.ts';
 import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
-import { invalid } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
-import { programName } from '../platform/program-name.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
+import { invalid } from '../http/api-error.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

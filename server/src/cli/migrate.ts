@@ -1,10 +1,10 @@
 // `migrate`: brings the schema up to date, or says whether it is up to date.
 
 import type { Command } from 'commander';
-import { missingMigrations } from '../platform/migrate.ts';
-import { programName } from '../platform/program-name.ts';
-import { prepareDatabase } from '../prepare-database.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { missingMigrations } from '../database/migrate.ts';
+import { programName } from '../ground/program-name.ts';
+import { prepareDatabase } from '../process/prepare-database.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
 

@@ -4,9 +4,9 @@
 
 import type { Command } from 'commander';
 import { pauseService, resumeService } from '../audit/pause-service.ts';
-import { programName } from '../platform/program-name.ts';
-import { describePause, type Pause } from '../platform/restore-guard.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { describePause, type Pause } from '../database/restore-guard.ts';
+import { programName } from '../ground/program-name.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

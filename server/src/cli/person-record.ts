@@ -1,6 +1,9 @@
 // Reads all that is held of one person, page by page: devices with their history, events,
 // deliveries and attributions. Events and deliveries of a device from the time when it had no user
 // count as the person's own, so the person may read them.
+
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatches, listDeliveriesOfPerson } from '../delivery/timeline-queries.ts';
@@ -8,9 +11,7 @@ import { listDeviceChanges } from '../devices/history-queries.ts';
 import { listDevicePage, presentListed } from '../devices/list-devices.ts';
 import { listIdentifiedAt } from '../devices/queries.ts';
 import { listEventNames, listSubjectDays, listSubjectEvents, type SubjectDay } from '../events/history-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { listAttributionsOfUser } from '../reports/attribution-queries.ts';
 
 export interface RecordDeps {

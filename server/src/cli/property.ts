@@ -1,8 +1,9 @@
 // `property …`: the catalog of an app. Deleting a key or changing its type removes the key's
 // values, so both commands say how many values that are and which segments use the key.
 import type { Command } from 'commander';
-import { transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import {
   changePropertyType,
   declareProperty,
@@ -15,7 +16,6 @@ import { type PropertyType, propertyTypes } from '../properties/property.ts';
 import type { CatalogRow } from '../properties/queries.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { listSegmentsNaming } from '../segments/queries.ts';
-import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';

@@ -1,5 +1,5 @@
 // Reads a time from an option, in the form that the API takes: ISO 8601 with an offset.
-import { instantForm, parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../ground/instant.ts';
 import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 

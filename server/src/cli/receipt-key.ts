@@ -2,7 +2,7 @@
 // shown.
 import type { Command } from 'commander';
 import { receiptKeysMax, rotateReceiptKey } from '../delivery/receipt-keys.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

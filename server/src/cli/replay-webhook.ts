@@ -3,9 +3,9 @@
 
 import type { Command } from 'commander';
 import { type Replayed, replayEvents } from '../delivery/replay-events.ts';
+import { encodeId } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
 import { findMessageToSend } from '../messages/queries.ts';
-import { encodeId } from '../platform/ids.ts';
-import { programName } from '../platform/program-name.ts';
 import type { ReplayStop } from '../webhooks/begin-replay.ts';
 import { checkKind } from '../webhooks/manage-webhooks.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';

@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
-import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';

@@ -1,7 +1,7 @@
 // Writes rows as text, one record each: NDJSON with all fields, or CSV (RFC 4180) with the named
-// columns. Text that would begin a formula is marked as text (`platform/csv`), and `import` removes
+// columns. Text that would begin a formula is marked as text (`ground/csv`), and `import` removes
 // the mark. Pure.
-import { readTextCell, textCell, writeCell } from '../platform/csv.ts';
+import { readTextCell, textCell, writeCell } from '../ground/csv.ts';
 import type { Row, Table } from './export-tables.ts';
 
 export const formatNames = ['ndjson', 'csv'] as const;

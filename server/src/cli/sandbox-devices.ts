@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
-import { programName } from '../platform/program-name.ts';
+import { programName } from '../ground/program-name.ts';
 import { CommandError } from './command-error.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
 import { makeToken } from './seed-tokens.ts';

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { processEnvironment } from '../config.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import { type AnswerOptions, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { runCommandGroup, untilEnded } from './command-group.ts';

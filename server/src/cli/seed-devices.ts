@@ -4,13 +4,13 @@
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile } from '../audience/profile-copy.ts';
 import type { Platform } from '../channels/channel.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { type DeviceToAdd, insertDevices, insertTokens } from '../devices/insert-many.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import { type EventToAdd, insertManyEvents } from '../events/insert-many.ts';
 import { createKnownProperties, type KnownProperties } from '../events/known-properties.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';

@@ -2,13 +2,13 @@
 // command that makes it.
 
 import type { Command } from 'commander';
-import { createAddressGuard } from '../platform/address-guard.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
-import { createOutboundHttp } from '../platform/outbound-http.ts';
-import { createOutboundSockets } from '../platform/outbound-socket.ts';
-import { programName } from '../platform/program-name.ts';
-import { loadCommandConfig } from '../service-place.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
+import { createAddressGuard } from '../outbound/address-guard.ts';
+import { createOutboundHttp } from '../outbound/http.ts';
+import { createOutboundSockets } from '../outbound/socket.ts';
+import { loadCommandConfig } from '../process/service-place.ts';
 import {
   createWebhook,
   disableWebhook,

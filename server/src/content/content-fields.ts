@@ -1,8 +1,7 @@
 // Schemas of the kinds of fields in content: personalized text, plain text, urls and data. Lengths
 // are checked before a template is read, because the cost of reading grows with them.
 import { z } from 'zod';
-import type { Issue } from '../platform/api-error.ts';
-import { issueOf } from '../platform/validate.ts';
+import { type Issue, issueOf } from '../ground/issue.ts';
 import { type UrlUse, urlProblem } from './content-url.ts';
 import { canonicalLanguage, languageLengthMax, languagePattern } from './locales.ts';
 import { parseTemplate, type TemplateUse } from './template.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ApiError, type Issue } from '../platform/api-error.ts';
-import { validate } from '../platform/validate.ts';
+import type { Issue } from '../ground/issue.ts';
+import { ApiError } from '../http/api-error.ts';
+import { validate } from '../http/validate.ts';
 import { type Content, contentSchema, dropsUrl, isBackgroundPush, mergeContent } from './content.ts';
 
 // Content inside a request, as in POST /v1/messages, so that paths read as a caller sees them.

@@ -1,7 +1,7 @@
 // The content of a message: the fields of contract 7.1, and how a channel's own object overrides
 // the common fields. Pure; renders nothing and knows no person.
 import { z } from 'zod';
-import { component } from '../platform/schemas.ts';
+import { component } from '../http/schemas.ts';
 import {
   byLocale,
   dataField,

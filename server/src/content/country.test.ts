@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError } from '../platform/api-error.ts';
-import { validate } from '../platform/validate.ts';
+import { ApiError } from '../http/api-error.ts';
+import { validate } from '../http/validate.ts';
 import { canonicalCountry, countryField } from './country.ts';
 
 const pairsOfLetters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].flatMap((a) =>

@@ -1,7 +1,7 @@
 // Country codes of profiles: ISO 3166-1 alpha-2 in upper case, and XK (Kosovo), which is
 // user-assigned but in wide use.
 import { z } from 'zod';
-import { issueOf } from '../platform/validate.ts';
+import { issueOf } from '../ground/issue.ts';
 
 const codes = new Set(
   (

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { validate } from '../platform/validate.ts';
+import { validate } from '../http/validate.ts';
 import {
   canonicalLanguage,
   canonicalLocale,

@@ -2,8 +2,8 @@
 // were seen once and get a number when they repeat.
 import { createHash } from 'node:crypto';
 import type { ProviderAnswer } from '../channels/channel.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import {
   type AnswerPattern,
   type FormedAnswer,

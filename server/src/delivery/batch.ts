@@ -8,7 +8,7 @@
 //
 // Every write after a claim carries the claim's id. A worker that lost its claim changes nothing
 //
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { SkipReason } from './delivery.ts';
 
 /**

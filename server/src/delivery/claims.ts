@@ -1,9 +1,9 @@
 // The claims of one process. After an outage the process at first takes over no expired lease
 // . A claim whose answer was lost may have been granted. The process gives such a claim back,
 // so that the batch does not wait for the lease and does not count a dead process.
-import type { Clock } from '../platform/clock.ts';
-import { isDatabaseState, type Sql } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { isDatabaseState, type Sql } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
 import type { OutageWatch } from './outage-watch.ts';
 import { handBackClaims, type TakeOver } from './queries.ts';

@@ -1,9 +1,9 @@
 // The webhook event of a click (contract 13.2). It is told once for each message and device, with
 // the address that the click opened, as rendered for that device.
 import { type CompiledContent, compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { emit } from '../webhooks/emit.ts';
 import { channelOfNumber } from './delivery.ts';
 import type { MessageLedger, MessageToSend } from './message-ledger.ts';

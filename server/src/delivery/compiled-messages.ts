@@ -1,8 +1,8 @@
 // The messages compiled in this process, shared by all of their batches: a template is parsed once
 // per message and not once per batch.
 import { type CompiledContent, compileContent } from '../content/compile-content.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import type { MessageLedger } from './message-ledger.ts';
 

@@ -1,7 +1,7 @@
 // One outcome in the numbers it is stored as, and many outcomes as bytes of COPY's binary format
 // (PostgreSQL, "COPY", File Formats). With this format neither side converts ids and numbers to
 // text and back. Pure.
-import { type Uuid, writeUuid } from '../platform/ids.ts';
+import { type Uuid, writeUuid } from '../ground/ids.ts';
 
 /** One outcome, in the numbers it is stored as. */
 export interface DeliveryRow {

@@ -12,8 +12,8 @@ import { z } from 'zod';
 import { type ChannelId, channelIds, type Outcome, type Platform, type ProviderAnswer } from '../channels/channel.ts';
 import { type ErrorCode, errorCodes } from '../channels/error-code.ts';
 import { invalidReason } from '../devices/device.ts';
-import { transportErrors } from '../platform/outbound-socket.ts';
-import { component, count, instantText } from '../platform/schemas.ts';
+import { component, count, instantText } from '../http/schemas.ts';
+import { transportErrors } from '../outbound/socket.ts';
 
 export const skipReasons = [
   'not_configured',

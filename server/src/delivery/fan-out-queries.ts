@@ -1,8 +1,8 @@
 // SQL of the fan-out, which turns an audience into batches of device ids.
-import { bareArray } from '../platform/array-text.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { bareArray } from '../database/array-text.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { batchSizeOf, leaseMs } from './batch.ts';
 
 /** The time when the deliveries are due, and how long they may be tried after it. */

@@ -1,8 +1,8 @@
 // Turns an audience into batches of device ids, in one statement inside the message's transaction.
 // The number of devices is what the message answers as `accepted`.
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { batchSizeOf } from './batch.ts';
 import { type BatchPlan, insertBatches } from './fan-out-queries.ts';
 

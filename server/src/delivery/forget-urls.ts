@@ -1,7 +1,7 @@
 // Deletes the urls of an erased user from their deliveries. A url rendered for a person may contain
 // their name or mail address. Deliveries that their devices got before they had a user count too.
 // The deliveries stay, and literal urls stay in the message.
-import { uuidFloorOf } from '../platform/ids.ts';
+import { uuidFloorOf } from '../ground/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
 import { clearUrls } from './outcome-queries.ts';
 

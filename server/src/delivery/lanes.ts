@@ -1,7 +1,7 @@
 // Lanes: a provider's Retry-After pauses all pushes of one credential to one host, and not only one
 // message (contract 7.5). A lane belongs to one app, so the 429 of one app slows no other.
 // Each process keeps its own lanes and learns from its own answers.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface Lanes {
   /** The end of the lane's pause; undefined when the lane is open. */

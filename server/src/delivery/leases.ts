@@ -2,10 +2,10 @@
 // lease: a renewal or a write that finds the claim gone. Age does not end it, because after an
 // outage the claim may still be ours. But no push begins in the second half of a lease, so
 // that no push is under way when another process may repeat it.
-import type { Clock } from '../platform/clock.ts';
-import { isDatabaseState, type Sql } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import type { Log } from '../platform/log.ts';
+import type { Clock } from '../database/clock.ts';
+import { isDatabaseState, type Sql } from '../database/db.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import type { Log } from '../ground/log.ts';
 import { type ClaimedBatch, pushWithinMs, renewEveryMs } from './batch.ts';
 import type { OutageWatch } from './outage-watch.ts';
 import { renewClaims } from './queries.ts';

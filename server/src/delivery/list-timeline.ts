@@ -1,9 +1,10 @@
 // One page of a message's deliveries. Its batches are read in order, and each row becomes a
 // timeline with the provider's answers as they came.
+
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import type { InvalidReason } from '../devices/device.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import {
   type Attempt,

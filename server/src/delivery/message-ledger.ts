@@ -2,8 +2,8 @@
 // is above this one and owns the table, so it hands its statements in.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface MessageToSend {
   readonly content: Content;

@@ -2,8 +2,8 @@
 // Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
 // takes a slice of places at once and drops those for which it is too late. So a second holds at
 // most `per_second` requests, plus 2 % or one request for late ones.
-import type { Clock } from '../platform/clock.ts';
-import { isDatabaseState, type Sql } from '../platform/db.ts';
+import type { Clock } from '../database/clock.ts';
+import { isDatabaseState, type Sql } from '../database/db.ts';
 import { findNextPlace, type MessageRate, reservePlaces } from './pace-queries.ts';
 
 export interface MessagePace {

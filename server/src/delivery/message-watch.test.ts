@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Sql } from '../platform/db.ts';
-import { mintUuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import { mintUuid } from '../ground/ids.ts';
 import { createMessageWatches } from './message-watch.ts';
 
 const appId = mintUuid();

@@ -1,9 +1,9 @@
 // Whether a message is still to be sent. The database is asked when the message's first batch
 // starts, when its cancel is heard of, and once a second while its batches run. Each process has
 // one watch per message, with at most one unanswered question.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import type { ClaimedBatch } from './batch.ts';
 import type { MessageLedger } from './message-ledger.ts';
 

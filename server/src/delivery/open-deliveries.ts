@@ -1,7 +1,7 @@
 // The deliveries of a batch without a final outcome, and the attempts of each. A batch may be
 // claimed many times, and a device with a final outcome gets no further push.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, statusOfNumber } from './delivery.ts';
 import { listRecorded } from './outcome-queries.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../database/clock.ts';
 import { createOutageWatch } from './outage-watch.ts';
 
 function setUp() {

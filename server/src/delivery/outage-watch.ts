@@ -1,7 +1,7 @@
 // Whether this process may take over expired leases. After an outage every lease is old, although
 // its owner may be alive and hold outcomes that it could not write. Owners renew first, so that no
 // push is made twice.
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../database/clock.ts';
 
 export interface OutageWatch {
   /** A claim or a renewal was not answered. */

@@ -1,8 +1,8 @@
 // SQL of outcomes: the rows of `deliveries`, receipts that came before their outcome, and the forms
 // that keep answers short.
-import { copyBytes } from '../platform/copy-rows.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { copyBytes } from '../database/copy-rows.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import { type DeliveryRow, encodeDeliveries } from './delivery-row.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProviderAnswer } from '../channels/channel.ts';
-import { createLog } from '../platform/log.ts';
+import { createLog } from '../ground/log.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, errorNumber, skipNumber, statusNumber } from './delivery.ts';

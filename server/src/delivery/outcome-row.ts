@@ -2,9 +2,9 @@
 // the verdict on its device and credential. Writes nothing.
 import type { ChannelId, Outcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import type { AnswerForms, StoredSuccess } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, statusNumber } from './delivery.ts';

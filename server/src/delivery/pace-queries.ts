@@ -1,8 +1,8 @@
 // SQL of messages with a rate: the places in a message's row, which all processes share, and the
 // claims of its batches. A place is an instant, and the row holds only the next one.
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, leaseMs } from './batch.ts';
 import { claimedColumns, isDue, type TakeOver } from './queries.ts';
 

@@ -2,7 +2,7 @@
 // take two thirds of their length, and any other text stays as it is. Unpacking gives the same
 // text, byte for byte. Pure.
 
-import { writeUuid } from '../platform/ids.ts';
+import { writeUuid } from '../ground/ids.ts';
 
 /** Apple's form: a UUID in upper case. */
 const uuidForm = /^[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}$/;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
-import { mintUuid } from '../platform/ids.ts';
+import { mintUuid } from '../ground/ids.ts';
 import { ensureDeliveryPartitions, partitionsAround } from './partitions.ts';
 
 const hourMs = 3_600_000;

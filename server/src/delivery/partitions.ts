@@ -2,8 +2,8 @@
 // so that no send waits for one. A batch id outside all partitions would fail its flush, so every
 // start makes the current week's too. Dropping a partition takes no lock that a send would wait
 // for.
-import { type Sql, transaction } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { listAttached, listDetached } from './retention-queries.ts';
 
 const weekMs = 7 * 24 * 3_600_000;

@@ -6,8 +6,8 @@ import { type ChannelId, channelOfPlatform, type Environment, type Platform } fr
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { CompiledContent } from '../content/compile-content.ts';
 import type { Person } from '../content/template.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { Attempt, SkipReason } from './delivery.ts';
 import { type Lanes, laneOf } from './lanes.ts';

@@ -2,8 +2,8 @@
 // side by side, and the recorder gets each result. Writes no outcome itself.
 import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform, type Platform } from '../channels/channel.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
 import type { Lease } from './leases.ts';

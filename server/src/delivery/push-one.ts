@@ -4,8 +4,8 @@ import type { ChannelId, Outcome, RefusedOutcome } from '../channels/channel.ts'
 import { targetUrlsOf } from '../content/compile-content.ts';
 import type { ChannelContent } from '../content/content.ts';
 import { languageOfDelivery } from '../content/locales.ts';
-import type { Clock } from '../platform/clock.ts';
-import { failpoint } from '../platform/failpoint.ts';
+import type { Clock } from '../database/clock.ts';
+import { failpoint } from '../ground/failpoint.ts';
 import { unknownPushesOf } from './batch.ts';
 import type { Attempt } from './delivery.ts';
 import type { Lanes } from './lanes.ts';

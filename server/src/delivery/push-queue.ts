@@ -3,8 +3,8 @@
 // pushes need. Last it waits for a slot. After every wait it is decided again whether the push is
 // made.
 
-import type { FairSlots } from '../platform/fair-slots.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { FairSlots } from '../ground/fair-slots.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';

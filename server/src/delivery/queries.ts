@@ -1,10 +1,10 @@
 // SQL of batches: claim, renew, hand back, advance; and the devices of a batch.
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { Attribute } from '../content/template-grammar.ts';
-import { bareArray } from '../platform/array-text.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { bareArray } from '../database/array-text.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 import type { ReceiptSubject } from './receipt-token.ts';

@@ -2,9 +2,8 @@
 // minute later, when every process knows it. So no receipt comes to a process without its key.
 // Former keys verify as long as deliveries of their time are kept.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { mintedAtMs } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
 import {
   addStoredKey,
   findStoredKeys,
@@ -12,8 +11,9 @@ import {
   lockInstance,
   openStoredKeys,
   type ReceiptKey,
-} from '../platform/receipt-keys.ts';
-import type { Seal } from '../platform/seal.ts';
+} from '../database/receipt-keys.ts';
+import { mintedAtMs } from '../ground/ids.ts';
+import type { Seal } from '../ground/seal.ts';
 import { listPartitions } from './partitions.ts';
 
 export interface ReceiptKeys {

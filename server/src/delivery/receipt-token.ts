@@ -2,8 +2,8 @@
 // authorizes marks on that one delivery and nothing else. It holds no device id, because tokens are
 // readable in payloads, addresses and the logs of proxies. Pure.
 import { timingSafeEqual } from 'node:crypto';
-import { hmacSha256, hmacsSha256 } from '../platform/hmac-sha256.ts';
-import { type Uuid, uuidFromBytes, uuidToBytes } from '../platform/ids.ts';
+import { hmacSha256, hmacsSha256 } from '../ground/hmac-sha256.ts';
+import { type Uuid, uuidFromBytes, uuidToBytes } from '../ground/ids.ts';
 
 const label = Buffer.from('carillon-receipt', 'ascii');
 const macBytes = 16;

@@ -2,14 +2,14 @@
 // the claim, holds outcomes, batch progress, message counters and early receipts. What the outcomes
 // say of devices and credentials goes to the verdict book.
 import type { ChannelId } from '../channels/channel.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
+import type { Teller } from '../database/teller.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
-import type { Teller } from '../platform/teller.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import type { AnswerForms } from './answer-forms.ts';

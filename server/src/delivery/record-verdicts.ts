@@ -12,6 +12,8 @@ import {
 } from '../apps/queries.ts';
 import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
 import {
   countMismatches,
@@ -22,10 +24,8 @@ import {
 } from '../devices/history-queries.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import { markReached } from '../devices/reach-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
 

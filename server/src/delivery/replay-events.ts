@@ -4,9 +4,9 @@
 // after the last batch in the outbox.
 import type { Audited } from '../audit/record-audit.ts';
 import { toldReason } from '../channels/told-reason.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { mintedAtMs, type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { mintedAtMs, type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { beginReplay, type ReplayStop } from '../webhooks/begin-replay.ts';
 import type { Happening } from '../webhooks/emit.ts';
 import { type EventKind, subscribedKinds } from '../webhooks/webhook.ts';

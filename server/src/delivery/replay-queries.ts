@@ -1,8 +1,8 @@
 // SQL that finds the events of a time that webhooks were told, among the deliveries that are kept.
 // Writes nothing.
 import type { TargetUrls } from '../content/compile-content.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Attempt } from './delivery.ts';
 
 /** A half-open range of time, `[from, to)`. */

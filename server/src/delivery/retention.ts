@@ -1,9 +1,9 @@
 // How long deliveries are kept, and how they are deleted: one week's partition at a time, when its
 // newest row is old enough. A batch that is still open keeps only its own week.
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import { dropPartition, finishDropping, listPartitions } from './partitions.ts';
 import { deleteBatches, deleteEarlyReceipts, listFinishedBatches, summarizeBatches } from './retention-queries.ts';
 

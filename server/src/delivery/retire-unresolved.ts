@@ -1,11 +1,12 @@
 // Retires devices that nothing ever reached and whose host has no address: a stranger made them up,
 // or their push service is gone. They are retired after three messages over at least a day
 // (contract 8).
+
+import { repeatOnDeadlock, transaction } from '../database/db.ts';
 import { invalidateDevices } from '../devices/device-history.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import { countUnresolved } from '../devices/reach-queries.ts';
-import { repeatOnDeadlock, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { JudgeDeps, Verdict } from './record-verdicts.ts';
 
 const rule = { messagesMost: 3, hoursLeast: 24 };

@@ -3,8 +3,8 @@
 // or lost to another process. While the process lives, no batch has to wait for its lease to
 // expire.
 import { channelOfPlatform } from '../channels/channel.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
+import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
+import { failpoint } from '../ground/failpoint.ts';
 import { type ClaimedBatch, claimsMax } from './batch.ts';
 import type { Attempt } from './delivery.ts';
 import type { Lease, Leases } from './leases.ts';

@@ -5,7 +5,7 @@ import { type ApnsCredential, parseApnsCredential } from '../channels/apns/crede
 import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 
 /** One push with the credential in its stored form and the device's internal id. */
 export type SendRequest = Omit<Push<never>, 'credential' | 'deviceId'> & {

@@ -2,7 +2,7 @@
 // fault, and how long the batch waits. The database's state never counts against a batch,
 // but the same fault of our own does. Pure: the caller gives the random number.
 import { createHash } from 'node:crypto';
-import { isDatabaseAway, isDatabaseState } from '../platform/db.ts';
+import { isDatabaseAway, isDatabaseState } from '../database/db.ts';
 
 export type Setback =
   /** The database was out of reach. */

@@ -2,9 +2,9 @@
 // the person's values that the message reads.
 import { propertyLists, readProperties } from '../audience/property-columns.ts';
 import type { Attribute } from '../content/template-grammar.ts';
+import type { Sql } from '../database/db.ts';
 import { listFormerPlatforms } from '../devices/purge-queries.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { findPropertiesByKeys } from '../properties/queries.ts';
 import type { Target } from './plan-push.ts';
 import { selectTargets } from './queries.ts';

@@ -2,9 +2,9 @@
 // nothing.
 
 import type { TargetUrls } from '../content/compile-content.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { InvalidReason } from '../devices/device.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type Attempt, channelNumber, numbersOfCode, statusNumber } from './delivery.ts';
 import { type KindFilter, kindsWanted, wantsRetrying } from './delivery-kinds.ts';
 

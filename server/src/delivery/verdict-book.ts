@@ -2,8 +2,8 @@
 // apart from the batches. When the rows of a credential are locked, its verdicts are kept and tried
 // again together with newer ones, and no other credential waits. After a kill the next push says
 // again what was lost (decision 60).
-import { isDatabaseDown, isStatementTimeout } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { beginHearing, type HearingProgress, type JudgeDeps, recordVerdicts, type Verdict } from './record-verdicts.ts';
 
 export interface VerdictBook {

@@ -1,8 +1,8 @@
 // The send worker: claims batches and runs several at once. Paced batches have a loop of their own,
 // so that neither kind waits for a turn of the other. NOTIFY wakes it, and so does the lookout. So
 // losing LISTEN costs latency and nothing else.
-import type { Uuid } from '../platform/ids.ts';
-import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { createClaims } from './claims.ts';
 import { aheadMs } from './message-pace.ts';

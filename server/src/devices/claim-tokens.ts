@@ -2,8 +2,8 @@
 // All rows stay locked until the transaction ends, so that a registration that races for one of the
 // tokens waits and then finds its device.
 import type { Platform } from '../channels/channel.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { insertTokens } from './insert-many.ts';
 import { lockToken } from './queries.ts';
 import { claimToken } from './register-device.ts';

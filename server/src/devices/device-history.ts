@@ -3,8 +3,8 @@
 // fault. Works in the caller's transaction. Everything may be repeated, because only a device that
 // is still in the former state changes.
 import { updateActive } from '../audience/queries.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { InvalidReason } from './device.ts';
 import {
   type DeviceChange,

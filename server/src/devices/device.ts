@@ -8,10 +8,11 @@ import { z } from 'zod';
 import { type Environment, environments, type Platform, platforms } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { localeField } from '../content/locales.ts';
-import { decodeId, type Uuid } from '../platform/ids.ts';
-import { component } from '../platform/schemas.ts';
-import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
-import { issueOf, validate } from '../platform/validate.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
+import { issueOf } from '../ground/issue.ts';
+import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
+import { component } from '../http/schemas.ts';
+import { validate } from '../http/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
 import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } from './token.ts';
 

@@ -1,8 +1,8 @@
 // SQL: whether devices are reachable: changes of their status, the mismatches counted against them,
 // and the history.
 import type { Environment, Platform } from '../channels/channel.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { DeviceStatus, InvalidReason } from './device.ts';
 
 export interface Refusal {

@@ -1,10 +1,10 @@
 // SQL: many new devices at once, for imports and for filling an app. Adds rows and never changes
 // one: a token that has a device keeps it.
 import type { Environment, Platform } from '../channels/channel.ts';
-import { bareArray, textArray } from '../platform/array-text.ts';
-import { copyRows } from '../platform/copy-rows.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { bareArray, textArray } from '../database/array-text.ts';
+import { copyRows } from '../database/copy-rows.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { DeviceToken } from './token.ts';
 

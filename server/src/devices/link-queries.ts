@@ -1,8 +1,8 @@
 // SQL: the former users of devices, by which reports find the deliveries of that time, and the
 // changes of people since their events were classed. Names users by ids only.
-import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 
 /**
  * Stores the users of these devices before their link ends, and records that the devices and users

@@ -2,8 +2,8 @@
 // show a device.
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { type Property, presentProperties } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
 import { type DeviceFilters, type ListedDevice, listDevices } from './listed-queries.ts';

@@ -1,8 +1,8 @@
 // SQL: an app's devices, page by page.
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { DeviceStatus, InvalidReason } from './device.ts';
 

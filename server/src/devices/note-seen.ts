@@ -1,8 +1,8 @@
 // Updates `last_seen_at` of devices that were seen at work. It is exact to ten minutes
 // (contract 8); a caller omits the devices that do not need a write.
 import { raiseLastSeen } from '../audience/queries.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { lockDevicesById } from './queries.ts';
 
 /**

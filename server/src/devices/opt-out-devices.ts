@@ -3,9 +3,9 @@
 // device.
 import { updateActive } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';

@@ -4,9 +4,9 @@
 
 import { deleteAudienceRows, listLinkedIds } from '../audience/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { appendChanges } from './device-history.ts';
 import { insertFormerLinks } from './link-queries.ts';
 import { countPurgeable, deleteUnreached, listPurgeable, type PurgedDevice } from './purge-queries.ts';

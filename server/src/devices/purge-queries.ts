@@ -1,7 +1,7 @@
 // SQL: devices that were registered by client key and that no push ever reached.
 import type { Platform } from '../channels/channel.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { DeviceStatus } from './device.ts';
 
 export interface PurgedDevice {

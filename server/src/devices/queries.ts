@@ -1,8 +1,8 @@
 // SQL: devices and their tokens. One token belongs to one device.
 import type { Environment, Platform } from '../channels/channel.ts';
-import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { Device } from './device.ts';
 import type { DeviceToken } from './token.ts';

@@ -1,7 +1,7 @@
 // SQL: whether a push or receipt ever reached a device. Until one does, the device may be an
 // invention, because strangers can register anything.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Marks these devices as reached. Rows that another transaction has locked are skipped, because the

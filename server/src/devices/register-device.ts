@@ -13,10 +13,10 @@ import {
 } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import { type ChannelId, channelOfPlatform, type Environment, type Platform } from '../channels/channel.ts';
-import { invalid, notFound } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import { invalid, notFound } from '../http/api-error.ts';
 import { type ChangedProperties, changeProperties } from '../properties/change-properties.ts';
 import { type LearnedProperties, learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import {

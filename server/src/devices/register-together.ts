@@ -4,8 +4,7 @@
 // registration never affects another. Locks are taken in the order of `register-device`.
 import { findCurrentCredentialId } from '../apps/queries.ts';
 import { type AudienceRow, getAudienceRow, listAudienceRows } from '../audience/queries.ts';
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../database/clock.ts';
 import {
   isDatabaseDown,
   isStatementTimeout,
@@ -13,9 +12,10 @@ import {
   type Sql,
   type Tx,
   transaction,
-} from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
-import { createTogether, type Outcomes } from '../platform/together.ts';
+} from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import { createTogether, type Outcomes } from '../ground/together.ts';
+import { ApiError } from '../http/api-error.ts';
 import { nothingLearned } from '../properties/learn-properties.ts';
 import { claimTokens } from './claim-tokens.ts';
 import type { Device } from './device.ts';

@@ -1,6 +1,6 @@
 // SQL: the number of a user's devices, and the devices that make room for another.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** Counts a user's active and inactive devices, each up to `countMax` and without `exceptId`. */
 export async function countDevicesOfUser(

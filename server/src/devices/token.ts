@@ -3,7 +3,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
-import type { Issue } from '../platform/api-error.ts';
+import type { Issue } from '../ground/issue.ts';
 
 export interface DeviceToken {
   /** The token as it is stored and passed to the channel. */

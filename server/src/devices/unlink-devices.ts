@@ -1,9 +1,9 @@
 // Unlinks devices from their users: the profile is removed from their audience rows. The former
 // user is stored, so that reports find the deliveries of that time.
 import { type DeviceToCopyTo, writeCopies } from '../audience/write-copies.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { insertFormerLinks } from './link-queries.ts';
 import { updateUnidentified } from './queries.ts';

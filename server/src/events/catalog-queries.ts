@@ -1,6 +1,6 @@
 // SQL: the event catalog: the tracked names and their properties.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { EventPropertyType, NewEventProperty, Sample } from './known-properties.ts';
 
 /** Keys and types that one name can have in the catalog. */

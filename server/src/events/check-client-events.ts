@@ -2,7 +2,8 @@
 // Strangers hold client keys. `event-names.ts` and `event-keys.ts` check the shares of names and
 // keys.
 import type { ClientEvents } from '../apps/caller.ts';
-import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
+import type { Issue } from '../ground/issue.ts';
+import { ApiError, invalid } from '../http/api-error.ts';
 import type { EventGiven } from './event.ts';
 
 /**

@@ -3,9 +3,9 @@
 // Ingest continues, and later events of the name are new.
 import { countDeletedName } from '../apps/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { deletePropertiesOfName } from './catalog-queries.ts';
 import { countEventsOfName, deleteDayOfName, listDaysOfName } from './delete-queries.ts';
 import { aloneWithTotals } from './fold-totals.ts';

@@ -1,6 +1,6 @@
 // SQL: deletes one name of events, day by day.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Span } from './totals-queries.ts';
 
 /**

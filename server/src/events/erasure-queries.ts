@@ -1,7 +1,7 @@
 // SQL: events and daily counts of erased users, and of devices that belonged to them. Amounts and
 // counts stay unchanged.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { boundsOf, type DayOfEvents, ofSubjects } from './history-queries.ts';
 
 /**

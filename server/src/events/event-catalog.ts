@@ -1,7 +1,7 @@
 // The event catalog for people who write filters and reports: names with counts, and the properties
 // of their events. It is built from tracked events and complete up to the last stored one.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type EventNameRow, findEventName, listEventNames, listEventProperties } from './catalog-queries.ts';
 import type { EventPropertyType, Sample } from './known-properties.ts';
 

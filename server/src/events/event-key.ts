@@ -1,7 +1,7 @@
 // A short hash by which a caller's event id is remembered: sixteen bytes in place of two texts. The
 // table of all known ids is the one that does not fit into memory. Pure.
 import { hash } from 'node:crypto';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Returns the first half of the SHA-256 of source and id, as 32 hexadecimal digits. The source is a

@@ -1,8 +1,10 @@
 // Limits the property keys that client keys add to the catalog for events of a name: at most half
 // of all, because strangers hold client keys (contract 10).
-import { type Issue, invalid } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { invalid } from '../http/api-error.ts';
 import { listKeysOfNames, propertiesByClientsMax } from './catalog-queries.ts';
 import type { EventGiven } from './event.ts';
 import { lockNames } from './name-queries.ts';

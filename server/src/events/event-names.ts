@@ -1,9 +1,11 @@
 // Limits the names of an app's events, so that strangers with a client key cannot add any number. A
 // process remembers stored names, so it asks the database only about names that are new to it. The
 // request that brings an event stores it, not this module.
-import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { ApiError, invalid } from '../http/api-error.ts';
 import { countClientNames, countStoredNames, listStoredNames, lockNames } from './name-queries.ts';
 
 /** Client keys add no name to an app that has this many. */

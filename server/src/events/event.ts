@@ -2,9 +2,9 @@
 // (contract 10). Written by hand and not with a schema, because it is the service's hottest path;
 // `routes.ts` describes the same fields. Pure.
 import { readDeviceId } from '../devices/device.ts';
-import type { Issue, IssueCode } from '../platform/api-error.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { instantForm, parseInstant } from '../platform/instant.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { instantForm, parseInstant } from '../ground/instant.ts';
+import type { Issue, IssueCode } from '../ground/issue.ts';
 
 export const eventsMax = 50;
 export const nameLengthMax = 128;

@@ -1,7 +1,7 @@
 // Folds the deltas that requests appended into the sums, up to 20,000 rows at a time. A reader that
 // adds both in one statement is exact at every moment.
-import type { Sql } from '../platform/db.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Sql } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
 import { foldDeltas } from './totals-queries.ts';
 
 /** An arbitrary number that no other advisory lock in this database uses. */

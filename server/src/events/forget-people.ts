@@ -2,8 +2,8 @@
 // user's events stay under the former user id. Events of a device from before it belonged to
 // anybody counted for the user too; they continue under a random id. Events of the device as
 // another user's belong to that user.
-import type { Sql, Tx } from '../platform/db.ts';
-import { uuidFloorOf } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import { uuidFloorOf } from '../ground/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
 import {
   deleteDayCounts,

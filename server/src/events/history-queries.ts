@@ -1,8 +1,8 @@
 // SQL: the events of one person, or of a few: the days, and each event. The daily counts lead to
 // the days. Within a day the index by time and subject leads to the parts of the table that may
 // contain the person's events.
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Lists the names of an app's events after one, in their order: names in the catalog, and names

@@ -1,8 +1,8 @@
 // SQL: many events at once, for filling an app. Stores them by COPY, with the same counts and sums
 // as tracking. Never adds to the counts of a subject that has events already.
-import { copyRows } from '../platform/copy-rows.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { copyRows } from '../database/copy-rows.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
 import { type KnownProperties, type NewEventProperty, samplesMax } from './known-properties.ts';
 import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';

@@ -1,7 +1,7 @@
 // The properties in the event catalog: for each name the keys, with types and a few values. A
 // process remembers the stored ones, so that an event writes to the catalog only when it brings
 // something new. The number of remembered keys is bounded, whatever strangers send.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { EventGiven } from './event.ts';
 
 export const eventPropertyTypes = ['string', 'number', 'boolean', 'object', 'array', 'null'] as const;

@@ -1,6 +1,6 @@
 // SQL: the names of an app's events and their number, among the folded sums and the deltas.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** An arbitrary number that no other advisory lock with two numbers uses. */
 const namesLock = 4_271_961;

@@ -2,8 +2,8 @@
 // are created ahead, and any other partition when its first event arrives. There is no DEFAULT
 // partition: creating a partition would scan it while it blocks everything else. The partitions of
 // both tables are dropped together, without a lock that ingest waits for.
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Log } from '../platform/log.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Log } from '../ground/log.ts';
 import { findKeptSince, isNameTaken, listAttachedSpans } from './retention-queries.ts';
 import { missingSpan, monthsAround, type Span } from './spans.ts';
 

@@ -1,7 +1,7 @@
 // SQL: stores events: the known ids, the events, their daily counts and their deltas of the sums.
-import { bareArray, textArray } from '../platform/array-text.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { bareArray, textArray } from '../database/array-text.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { DayCount, Delta, StoredEvent } from './totals.ts';
 
 export interface EventKey {

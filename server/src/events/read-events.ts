@@ -1,6 +1,8 @@
 // The body of POST /v1/events: one event, or up to fifty under `events`. The whole body is checked
 // before anything is stored, so that one invalid event stores nothing. Pure.
-import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
+
+import type { Issue } from '../ground/issue.ts';
+import { ApiError, invalid } from '../http/api-error.ts';
 import {
   type EventGiven,
   eventFields,

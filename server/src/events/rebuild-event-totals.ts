@@ -1,8 +1,8 @@
 // Builds sums, daily counts and the catalog again from the stored events, a day at a time, while
 // ingest continues. Days before retention's mark are not changed: their events are deleted, and the
 // sums are all that is known of them.
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
 import { aloneWithTotals } from './fold-totals.ts';
 import { findKeptSince } from './retention-queries.ts';

@@ -1,5 +1,5 @@
 // SQL: which events are kept, and which may be deleted.
-import type { Sql, Tx } from '../platform/db.ts';
+import type { Sql, Tx } from '../database/db.ts';
 import type { Times } from './spans.ts';
 
 /**

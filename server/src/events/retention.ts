@@ -1,8 +1,8 @@
 // Retention of events: whole partitions are dropped with their daily counts and ids when the last
 // event of a partition is old enough. The sums of reports stay.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Log } from '../platform/log.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Log } from '../ground/log.ts';
 import { aloneWithTotals } from './fold-totals.ts';
 import { dropPartition, listSpans, partitionedTables } from './partitions.ts';
 import {

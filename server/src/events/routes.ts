@@ -1,8 +1,8 @@
 // POST /v1/events. Requests are read by hand (`event.ts`): a test holds their schema to that.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count } from '../platform/schemas.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count } from '../http/schemas.ts';
 import { propertiesByClientsMax } from './catalog-queries.ts';
 import { clientDaysMax } from './check-client-events.ts';
 import {

@@ -2,7 +2,7 @@
 // when it is received, else the device, else nobody. A reader joins the current user of a device,
 // because the device may belong to a user by then. Pure.
 import type { DeviceOwner } from '../audience/queries.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { EventGiven } from './event.ts';
 
 export interface Subject {

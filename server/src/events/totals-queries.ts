@@ -1,6 +1,6 @@
 // SQL: the sums of reports, and building them again from the stored events.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Folds up to `limit` deltas into the sums and the names' counts, and returns how many. One

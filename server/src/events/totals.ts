@@ -1,7 +1,7 @@
 // The additions of events to the sums: a count for each subject, name and day, and one for each
 // name and quarter of an hour. Pure.
-import { add, parseDecimal, writePlaces } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { add, parseDecimal, writePlaces } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Purchase } from './event.ts';
 
 /** An event as it is stored. */

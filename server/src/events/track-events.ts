@@ -5,9 +5,7 @@
 // names.
 import type { ClientEvents } from '../apps/caller.ts';
 import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
-import { noteSeen } from '../devices/note-seen.ts';
-import { ApiError, type Issue, notFound } from '../platform/api-error.ts';
-import { type Clock, readNowMs } from '../platform/clock.ts';
+import { type Clock, readNowMs } from '../database/clock.ts';
 import {
   isDatabaseDown,
   isStatementTimeout,
@@ -15,9 +13,12 @@ import {
   type Sql,
   type Tx,
   transaction,
-} from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
-import { createTogether, type Outcomes } from '../platform/together.ts';
+} from '../database/db.ts';
+import { noteSeen } from '../devices/note-seen.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { createTogether, type Outcomes } from '../ground/together.ts';
+import { ApiError, notFound } from '../http/api-error.ts';
 import { claimPeople } from '../users/claim-people.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
 import { checkClientEvents } from './check-client-events.ts';

@@ -1,7 +1,7 @@
 // Detects a file's format by its beginning: the names of its columns, or the shape of its first
 // object. A file of no known format is refused before anything is stored. Pure.
 import { isUtf8 } from 'node:buffer';
-import { isStorable, parseJson } from '../platform/json.ts';
+import { isStorable, parseJson } from '../http/json.ts';
 import { readFields } from './csv-fields.ts';
 import { airshipChannels, airshipNamedUsers } from './format-airship.ts';
 import { firebaseCsv, firebaseJson } from './format-firebase.ts';

@@ -1,9 +1,10 @@
 // Explains in sentences why rows are refused: by the error of each row, or, when the database
 // refuses a whole lot, by storing parts of it as a trial. Nothing of a trial is kept.
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import { Refused } from './given-row.ts';
 import { importRows } from './import-rows.ts';
 import { type ImportRow, RowsRefused } from './row.ts';

@@ -2,7 +2,7 @@
 // (documentation.onesignal.com/reference/csv-export). Each line is a subscription, with tags as
 // JSON in a cell. The keys of browsers are included only when the export requested `web_auth` and
 // `web_p256`. Pure.
-import { parseJson } from '../platform/json.ts';
+import { parseJson } from '../http/json.ts';
 import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, present, Refused } from './given-row.ts';
 
 type Row = Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 // Our own files of devices and users, which `carillon export` writes and anybody can write
 // (docs/import.md). A CSV names its columns in the first line. NDJSON has in each line the same
 // object as a request to the API. Pure.
-import { readTextCell } from '../platform/csv.ts';
-import { instantForm, parseInstant } from '../platform/instant.ts';
+import { readTextCell } from '../ground/csv.ts';
+import { instantForm, parseInstant } from '../ground/instant.ts';
 import { keyPattern, propertyTypes } from '../properties/property.ts';
 import type { Cell } from './cells.ts';
 import { emptyRow, type Fields, type Format, type GivenRow, isRecord, present, Refused, textOf } from './given-row.ts';

@@ -3,9 +3,9 @@
 // also stores the progress, so that a command that was ended at any moment continues there. Without
 // stored progress the import starts again, and rows that were imported before change nothing.
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { CellTypes } from './cells.ts';
 import type { Detected } from './detect.ts';
 import { findRefused, sentenceOf } from './find-refused.ts';

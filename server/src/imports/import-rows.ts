@@ -1,10 +1,11 @@
 // Stores rows with the same result as the same requests one after the other, in one transaction
 // with a few statements for all of them. The same token is the same device, even while other
 // registrations run. Locks are taken in the order that the migration of these tables names.
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import { learnManyProperties, recordManySightings } from '../properties/learn-many.ts';
 import type { LearnedProperties } from '../properties/learn-properties.ts';
 import { noChanges } from '../properties/property.ts';

@@ -3,9 +3,9 @@
 // made.
 import type { Platform } from '../channels/channel.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
-import { ApiError } from '../platform/api-error.ts';
-import { isStorable } from '../platform/json.ts';
-import { validate } from '../platform/validate.ts';
+import { ApiError } from '../http/api-error.ts';
+import { isStorable } from '../http/json.ts';
+import { validate } from '../http/validate.ts';
 import { userRequestSchema } from '../users/user.ts';
 import type { Cell, CellTypes } from './cells.ts';
 import { type Fields, type GivenRow, isRecord, Refused } from './given-row.ts';

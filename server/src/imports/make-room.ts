@@ -2,7 +2,7 @@
 // more device makes room in the same way as a request with a server key; `users/make-room.ts` does
 // the same in SQL. Pure.
 import { devicesPerUserMax } from '../devices/device.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** A user's device in its state after the rows so far. */
 export interface OwnedDevice {

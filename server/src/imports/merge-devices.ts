@@ -13,6 +13,8 @@ import {
   updateProfileCopy,
 } from '../audience/queries.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
 import { claimTokens } from '../devices/claim-tokens.ts';
 import { type Device, devicesPerUserMax } from '../devices/device.ts';
 import { insertDevices } from '../devices/insert-many.ts';
@@ -20,10 +22,8 @@ import { insertFormerLinks } from '../devices/link-queries.ts';
 import { lockDevice, updateKnown, updateTokenDevice, updateUnidentified } from '../devices/queries.ts';
 import { countDevicesOfUsers, listReached } from '../devices/room-queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
-import type { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import type { ApiError } from '../http/api-error.ts';
 import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
 import { findUsers } from '../users/queries.ts';
 import type { User } from '../users/user.ts';

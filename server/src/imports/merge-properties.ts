@@ -1,7 +1,8 @@
 // Merges a row into the properties of the user or device that it names.
-import { ApiError } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import { applyChanges } from '../properties/change-properties.ts';
 import type { LearnedProperties } from '../properties/learn-properties.ts';
 import type { Property, StoredProperties, TextGone } from '../properties/property.ts';

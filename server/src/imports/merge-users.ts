@@ -1,9 +1,10 @@
 // Merges rows into the users that they name: read once, changed in memory row by row, and written
 // together. Works in the caller's transaction.
-import type { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { ApiError } from '../http/api-error.ts';
 import type { StoredProperties, TextGone } from '../properties/property.ts';
 import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';

@@ -1,7 +1,7 @@
 // SQL: the progress of imports.
-import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { ImportProgress } from './import-file.ts';
 
 /** Finds the progress of an earlier run. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { writeCell } from '../platform/csv.ts';
+import { writeCell } from '../ground/csv.ts';
 import { readFields } from './csv-fields.ts';
 import { type RecordSplitter, recordBytesMax, splitCsv, splitLines, splitObjects } from './records.ts';
 

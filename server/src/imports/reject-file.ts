@@ -4,7 +4,7 @@
 // file, because it contains tokens.
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { writeCell } from '../platform/csv.ts';
+import { writeCell } from '../ground/csv.ts';
 import type { Detected } from './detect.ts';
 import { ImportError } from './input.ts';
 import type { FileRecord } from './records.ts';

@@ -3,7 +3,7 @@
 import type { FactsGiven } from '../audience/device-facts.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { DeviceToken } from '../devices/token.ts';
-import type { ApiError } from '../platform/api-error.ts';
+import type { ApiError } from '../http/api-error.ts';
 import type { PropertyChanges } from '../properties/property.ts';
 
 /** An absent field keeps the stored value; null clears it. */

@@ -2,12 +2,12 @@
 // workers work a large one, and their last commit notifies. The send goes on, whatever becomes of
 // the wait.
 
+import type { Sql } from '../database/db.ts';
+import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
 import { listOwnBatches } from '../delivery/queries.ts';
 import { type RunDeps, runBatches } from '../delivery/run-batch.ts';
-import { ApiError } from '../platform/api-error.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import type { OwnClaim } from './accept-message.ts';
 import { isFinalStatus, reportOf } from './message.ts';
 import { findMessageCounts, type MessageCounts } from './queries.ts';

@@ -1,12 +1,13 @@
 // Cancels messages. A scheduled message will not run. Of a message that is being sent, no further
 // push begins. Requests on the wire end and are recorded. The process that works a batch skips its
 // other open deliveries, including those that wait for a retry. A cancel undoes no outcome.
+
+import type { Clock } from '../database/clock.ts';
+import { type Fragment, repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
+import type { Teller } from '../database/teller.ts';
 import { batchesTopic, endBatches } from '../delivery/queries.ts';
-import { invalid, noSuch } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Fragment, repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
-import type { Teller } from '../platform/teller.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { invalid, noSuch } from '../http/api-error.ts';
 import { canceledTopic, findSendingState, listSendingMessages, updateCanceled } from './queries.ts';
 
 export interface CancelDeps {

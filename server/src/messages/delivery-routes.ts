@@ -11,11 +11,11 @@ import {
   type TimelineDeps,
   type TimelinePart,
 } from '../delivery/list-timeline.ts';
-import { noSuch } from '../platform/api-error.ts';
-import { decodeId, encodeId, nilUuid } from '../platform/ids.ts';
-import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count, deviceId, instant, messageId, pageFields } from '../platform/schemas.ts';
+import { decodeId, encodeId, nilUuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
+import { type Cursors, pageQuery, toPage } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
 import { messageStatus, report, reportOf } from './message.ts';
 import { findMessageOutcomes } from './queries.ts';
 

@@ -1,10 +1,10 @@
 // Counts the deliveries that a message would have if it ran now, by the time when they are due. Its
 // rate is checked against them.
 import { countAudience, countAudienceByZone } from '../audience/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import type { DueDeliveries } from '../delivery/send-window.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
 import type { MessageRequest } from './message.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
-import { parseInstant } from '../platform/instant.ts';
-import { loadTimeZones } from '../platform/time-zones.ts';
+import { loadTimeZones } from '../database/load-time-zones.ts';
+import { parseInstant } from '../ground/instant.ts';
 import { createLocalInstants, earliestMsOf, localInstantMs, wallMsOf, zonesDue } from './local-time.ts';
 
 const minuteMs = 60_000;

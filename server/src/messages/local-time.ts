@@ -1,7 +1,7 @@
 // Turns one wall-clock time into its instants in many zones (contract 5.20). Pure: the runtime
 // knows the zones and their changes.
-import type { Instant } from '../platform/instant.ts';
-import { createLocalClock } from '../platform/local-clock.ts';
+import type { Instant } from '../ground/instant.ts';
+import { createLocalClock } from '../ground/local-clock.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -34,7 +34,7 @@ export function earliestMsOf(sendAt: Instant): number {
 
 /**
  * The instant at which a zone's clocks show a wall-clock time. For a time that they skip, the first
- * instant after it (`platform/local-clock.ts`). Throws a RangeError for a zone unknown to the
+ * instant after it (`ground/local-clock.ts`). Throws a RangeError for a zone unknown to the
  * runtime.
  */
 export function localInstantMs(wallMs: number, zone: string): number {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../platform/api-error.ts';
-import { validate } from '../platform/validate.ts';
+import { ApiError } from '../http/api-error.ts';
+import { validate } from '../http/validate.ts';
 import { canonicalTextOf, fingerprintOf, isFinalStatus, messageRequestSchema, reportOf } from './message.ts';
 
 const audience = { all: true } as const;

@@ -15,10 +15,9 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
-import type { Issue } from '../platform/api-error.ts';
-import { type Instant, instantField, writeInstant } from '../platform/instant.ts';
-import { component, count } from '../platform/schemas.ts';
-import { issueOf } from '../platform/validate.ts';
+import { type Instant, instantField, writeInstant } from '../ground/instant.ts';
+import { type Issue, issueOf } from '../ground/issue.ts';
+import { component, count } from '../http/schemas.ts';
 import { localTimePasts } from './local-time.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;

@@ -4,8 +4,8 @@ import { audienceSchema } from '../audience/audience.ts';
 import { channelIds } from '../channels/channel.ts';
 import { contentSchema } from '../content/content.ts';
 import { deliveryCode } from '../delivery/delivery.ts';
-import { encodeId } from '../platform/ids.ts';
-import { component, count, instant, keyId, messageId } from '../platform/schemas.ts';
+import { encodeId } from '../ground/ids.ts';
+import { component, count, instant, keyId, messageId } from '../http/schemas.ts';
 import { messageStatus, noRuns, report, reportOf } from './message.ts';
 import type { StoredMessage } from './stored-queries.ts';
 

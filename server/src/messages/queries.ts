@@ -1,12 +1,12 @@
 // SQL of messages, their idempotency keys and their counters.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
+import type { Clock } from '../database/clock.ts';
+import { asJson, type Fragment, type Sql, type Tx } from '../database/db.ts';
 import type { MessageOutcomes } from '../delivery/delivery-kinds.ts';
 import type { MessageAdvance, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
-import type { Clock } from '../platform/clock.ts';
-import { asJson, type Fragment, type Sql, type Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { writeInstant } from '../platform/instant.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { writeInstant } from '../ground/instant.ts';
 import { refundUsage } from '../quotas/queries.ts';
 import type { LocalTime } from './local-time.ts';
 import type { MessageStatus } from './message.ts';

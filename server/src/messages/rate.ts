@@ -1,7 +1,7 @@
 // Checks the rate that a message asks for: whether all of its deliveries can be tried before their
 // windows end (contract 5.20). Pure.
 import { type DueDeliveries, leastPerSecond } from '../delivery/send-window.ts';
-import { invalid } from '../platform/api-error.ts';
+import { invalid } from '../http/api-error.ts';
 
 export interface RateTooLow {
   /** The least rate that is high enough. */

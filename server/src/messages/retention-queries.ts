@@ -1,7 +1,7 @@
 // SQL that finds and deletes messages that are no longer kept.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface RemovalRange {
   readonly appId: Uuid;

@@ -3,7 +3,7 @@
 // promised (contract 16).
 import { listPartitions } from '../delivery/partitions.ts';
 import { dayMs, type RetentionDeps, removeBatches } from '../delivery/retention.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { deleteMessage, listAppsWithMessagesBefore, listRemovable, type RemovalRange } from './retention-queries.ts';
 
 const messagesAtOnce = 200;

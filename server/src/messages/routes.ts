@@ -1,12 +1,12 @@
 // GET /v1/messages, one message, its cancel; POST /v1/messages and the deliveries of one have files of their own.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { noSuch } from '../platform/api-error.ts';
-import type { Sql } from '../platform/db.ts';
-import { decodeId, type Uuid } from '../platform/ids.ts';
-import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, pageFields } from '../platform/schemas.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
+import { type Cursors, pageQuery, toPage } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, pageFields } from '../http/schemas.ts';
 import { type CancelDeps, cancelMessage } from './cancel-message.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
 import { messageStatuses } from './message.ts';

@@ -1,9 +1,9 @@
 // SQL of scheduled messages, from when they are due until they have started or will never start.
 import type { Audience } from '../audience/audience.ts';
 import type { Content } from '../content/content.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { LocalTimePast } from './local-time.ts';
 import type { NoRun } from './message.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../platform/api-error.ts';
-import { parseInstant, writeInstant } from '../platform/instant.ts';
+import { parseInstant, writeInstant } from '../ground/instant.ts';
+import { ApiError } from '../http/api-error.ts';
 import { localTimePasts } from './local-time.ts';
 import { scheduleOf, type Timing } from './schedule.ts';
 

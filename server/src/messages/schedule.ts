@@ -1,7 +1,8 @@
 // The run time of a message with send_at: which values are allowed, alone and as a local time
 // (contract 5.1, 5.20). Pure; the caller gives the present.
-import { invalid } from '../platform/api-error.ts';
-import { type Instant, writeInstant } from '../platform/instant.ts';
+
+import { type Instant, writeInstant } from '../ground/instant.ts';
+import { invalid } from '../http/api-error.ts';
 import { earliestMsOf, type LocalTime, type LocalTimePast } from './local-time.ts';
 
 const aheadMsLeast = 30_000;

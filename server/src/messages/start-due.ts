@@ -1,17 +1,17 @@
 // Starts scheduled messages that are due, in the transaction that locks them. Each message starts
 // as a whole or not at all, and its failure touches no other message.
 import { compileContent } from '../content/compile-content.ts';
+import { type Clock, readNowMs } from '../database/clock.ts';
+import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../database/db.ts';
+import type { Teller } from '../database/teller.ts';
 import type { SendWindow } from '../delivery/fan-out-queries.ts';
 import { batchesTopic } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
-import { ApiError } from '../platform/api-error.ts';
-import { type Clock, readNowMs } from '../platform/clock.ts';
-import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
-import { parseInstant } from '../platform/instant.ts';
-import type { Log } from '../platform/log.ts';
-import type { Teller } from '../platform/teller.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { parseInstant } from '../ground/instant.ts';
+import type { Log } from '../ground/log.ts';
+import { ApiError } from '../http/api-error.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';

@@ -5,11 +5,11 @@
 
 import type { Audience } from '../audience/audience.ts';
 import { audiencePredicate, countDevices, countUnmatched } from '../audience/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
 import { fanOut } from '../delivery/fan-out.ts';
 import type { OwnBatches, SendWindow } from '../delivery/fan-out-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type Charge, chargeOf, refuseBeforehand } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';

@@ -1,8 +1,8 @@
 // SQL of messages as callers read them: one message or a page.
 import type { Audience } from '../audience/audience.ts';
 import type { ChannelId } from '../channels/channel.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { MessageRequest, MessageStatus, NoRun } from './message.ts';
 import { type ChannelCounts, countsByChannel } from './queries.ts';
 

@@ -1,13 +1,12 @@
 // Warnings in an answer of POST /v1/messages: what a dry run foresees, and why a send reached fewer
 // devices than its caller may expect (contract 5.1). Pure.
-import type { ChannelId } from '../channels/channel.ts';
-import { channelIds } from '../channels/channel.ts';
+import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { channels } from '../channels/channels.ts';
 import { buildPayload } from '../channels/webpush/payload.ts';
 import { type CompiledContent, compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
 import { receiptTokenLength } from '../delivery/receipt-token.ts';
-import { encodeId, mintUuid } from '../platform/ids.ts';
+import { encodeId, mintUuid } from '../ground/ids.ts';
 import type { MessageRequest } from './message.ts';
 import type { MessageCounts } from './queries.ts';
 

@@ -1,13 +1,14 @@
 // Starts scheduled messages when they are due, in two loops. One takes messages that are due for
 // the first time, several in a transaction. The other takes those that did not start there, one by
 // one. So no slow or broken message delays the others.
+
+import type { Clock } from '../database/clock.ts';
+import { limitStatements, type Sql, transaction } from '../database/db.ts';
+import type { Teller } from '../database/teller.ts';
 import { batchesTopic } from '../delivery/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { limitStatements, type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import type { Teller } from '../platform/teller.ts';
-import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
+import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import type { Plans } from '../quotas/plan.ts';
 import type { LocalInstants } from './local-time.ts';
 import { claimLateMessage, type DueMessage, findNextStartMs, lockFreshMessages } from './schedule-queries.ts';

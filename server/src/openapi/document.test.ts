@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { routesWith } from '../platform/route.ts';
-import { component, deviceId } from '../platform/schemas.ts';
+import { routesWith } from '../http/route.ts';
+import { component, deviceId } from '../http/schemas.ts';
 import { type Api, writeDocument } from './document.ts';
 
 const cookie = { session: [] };

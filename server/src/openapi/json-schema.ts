@@ -1,7 +1,7 @@
 // Writes zod's schemas as JSON Schema, for the places where a description has them:
 // `components.schemas`, references and parameters.
 import { z } from 'zod';
-import { namedSchemas } from '../platform/schemas.ts';
+import { namedSchemas } from '../http/schemas.ts';
 
 const addressPrefix = '#/components/schemas/';
 const addressOf = (id: string): string => `${addressPrefix}${id}`;

@@ -1,9 +1,9 @@
 // Writes a route as an Operation Object of OpenAPI 3.1. Everything that follows from who may call
 // the route (the statuses 401, 403 and 503, the security scheme) comes from its API, so that no
 // route can say it differently.
-import type { ApiErrorCode } from '../platform/api-error.ts';
-import type { Access } from '../platform/http-server.ts';
-import type { AnswerForm, Route } from '../platform/route.ts';
+import type { ApiErrorCode } from '../http/api-error.ts';
+import type { AnswerForm, Route } from '../http/route.ts';
+import type { Access } from '../http/server.ts';
 import { queryParameters, refTo } from './json-schema.ts';
 import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
 

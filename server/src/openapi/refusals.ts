@@ -1,8 +1,9 @@
 // Every refusal that a caller can get, by status (contract 2): the body with its closed sets of
 // codes, the headers and an example.
 import { z } from 'zod';
-import { type ApiErrorCode, apiErrors, issueCodes } from '../platform/api-error.ts';
-import { component, count, idSchema, instant } from '../platform/schemas.ts';
+import { issueCodes } from '../ground/issue.ts';
+import { type ApiErrorCode, apiErrors } from '../http/api-error.ts';
+import { component, count, idSchema, instant } from '../http/schemas.ts';
 import { refTo } from './json-schema.ts';
 
 export interface Refusal {

@@ -1,8 +1,8 @@
 // GET /openapi.json: the public description of the API.
 import { z } from 'zod';
-import { Answer } from '../platform/http-server.ts';
-import { routesWith } from '../platform/route.ts';
-import { component } from '../platform/schemas.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
+import { Answer } from '../http/server.ts';
 
 export interface OpenapiRouteDeps {
   /** The document's bytes, written once. */

@@ -1,5 +1,5 @@
 // The API under /v1, as its description introduces it. Describes only what this version does.
-import type { ApiErrorCode } from '../platform/api-error.ts';
+import type { ApiErrorCode } from '../http/api-error.ts';
 import type { Api } from './document.ts';
 
 const about = `Carillon is a self-hosted push notification service: one API that rings every device.

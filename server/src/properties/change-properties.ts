@@ -1,8 +1,9 @@
 // The properties of one owner, a user or a device, after a request, and the catalog entries that
 // are needed to show and copy them. The caller holds the lock on the owner.
-import { invalid } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { invalid } from '../http/api-error.ts';
 import type { LearnedProperties } from './learn-properties.ts';
 import {
   mergeProperties,

@@ -3,9 +3,9 @@
 // A worker clears the former values later.
 import type { AuditChange } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { keyPattern, type Property, type PropertyType, propertiesPerAppMax } from './property.ts';
 import {
   countProperties,

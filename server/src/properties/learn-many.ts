@@ -1,10 +1,11 @@
 // The properties of many owners at once, for imports: the same rules as `learnProperties`, with a
 // few statements for all owners. Works in the caller's transaction, before the transaction takes
 // any other lock.
-import type { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { ApiError } from '../http/api-error.ts';
 import {
   addToCatalog,
   byKey,

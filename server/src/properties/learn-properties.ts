@@ -1,10 +1,12 @@
 // Adds new keys to the catalog with the type of their first value, and separates conflicting values
 // from values that may be stored. Works in the caller's transaction, before the transaction takes
 // any other lock, so that requests with new keys wait for each other in one order.
-import { type ApiError, type Issue, invalid } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { type ApiError, invalid } from '../http/api-error.ts';
 import {
   type PropertyChanges,
   type PropertyConflict,

@@ -1,7 +1,7 @@
 // A page of the catalog with the keys that an index serves now. In apps of ordinary size it also
 // counts how many profiles have a value at this moment.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import {
   type CatalogRow,
   countUsersByProperty,

@@ -1,7 +1,7 @@
 // SQL: keys of the catalog that move between a slot and the overflow.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { MovePhase, Property } from './property.ts';
 import type { SlotCandidate } from './slots.ts';
 

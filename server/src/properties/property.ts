@@ -2,9 +2,8 @@
 // devices have under it. Stored values are keyed by the catalog's number and never by name, so a
 // deleted key is invisible at once.
 import { z } from 'zod';
-import type { IssueCode } from '../platform/api-error.ts';
-import { component } from '../platform/schemas.ts';
-import { issueOf } from '../platform/validate.ts';
+import { type IssueCode, issueOf } from '../ground/issue.ts';
+import { component } from '../http/schemas.ts';
 
 export const propertyTypes = ['string', 'number', 'boolean'] as const;
 export type PropertyType = (typeof propertyTypes)[number];

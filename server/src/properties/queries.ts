@@ -1,6 +1,6 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
 
 /** A catalog row with the fields that decide whether another use of the key deserves a write. */

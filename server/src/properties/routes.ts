@@ -1,10 +1,10 @@
 // GET /v1/properties: the catalog, which says what can be filtered on.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { Sql } from '../platform/db.ts';
-import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count, instant, pageEnd } from '../platform/schemas.ts';
+import type { Sql } from '../database/db.ts';
+import { type Cursors, pageQuery, toPage } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, instant, pageEnd } from '../http/schemas.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
 import { listCatalog } from './list-catalog.ts';
 import { propertyTypes, propertyValue, samplesMax } from './property.ts';

@@ -1,8 +1,8 @@
 // Counts the profiles that have a value, for catalogs of apps that are too large to count at each
 // request. One process at a time counts, under an advisory lock; no request waits for a count.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
 import {
   countUsersByProperty,
   listCatalogsToCount,

@@ -1,9 +1,10 @@
 // The limits of callers without a key, by client address and by token (contract 4), and of new
 // devices that client keys register. Each API process counts for itself, in bounded memory. No
 // request with a valid key is delayed.
-import { ApiError } from '../platform/api-error.ts';
-import { networkOf } from '../platform/client-address.ts';
-import type { Clock } from '../platform/clock.ts';
+
+import type { Clock } from '../database/clock.ts';
+import { ApiError } from '../http/api-error.ts';
+import { networkOf } from '../http/client-address.ts';
 import { createRecentUses } from './recent-uses.ts';
 
 export interface AddressLimits {

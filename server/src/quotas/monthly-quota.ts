@@ -1,10 +1,11 @@
 // The monthly quota: a message's deliveries are all reserved in the message's own transaction, or
 // the answer is 429 and nothing is sent (contract 4). Months are calendar months in UTC, by the
 // database's clock.
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import type { Plan } from './plan.ts';
 import { chargeUsage, getUsage } from './queries.ts';
 

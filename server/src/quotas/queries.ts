@@ -1,7 +1,7 @@
 // SQL: the use of each app's monthly quota, and the bucket of each key's rate limit.
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Charges `units` if they fit, in one conditional statement, so that racing callers never oversell

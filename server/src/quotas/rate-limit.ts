@@ -3,10 +3,10 @@
 // database for every request of a slow plan; for faster plans it takes a few requests at a time, at
 // most 2 % of the rate. A plan without limit costs nothing.
 import type { Caller } from '../apps/caller.ts';
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Admission } from '../platform/http-server.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { ApiError } from '../http/api-error.ts';
+import type { Admission } from '../http/server.ts';
 import { type Plans, planNamed } from './plan.ts';
 import { type BucketKey, getBucket, takeFromBucket } from './queries.ts';
 

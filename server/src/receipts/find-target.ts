@@ -1,12 +1,12 @@
 // The target of a click: a url stored with the delivery, or one of the message's own. Nothing in
 // the request is ever a target (R-48).
 import { compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
+import type { Sql } from '../database/db.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
 import { findBatchOfReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import { findDeliveryUrls } from '../delivery/timeline-queries.ts';
-import type { Sql } from '../platform/db.ts';
 
 /**
  * A click can come before the flush that stores its url. It waits at most `waitMsMax`, in steps of

@@ -1,6 +1,9 @@
 // Records receipts: displayed, clicked, dismissed. Each mark of a delivery is set once, however
 // often it is reported. A receipt that comes before its outcome is kept, and the flush applies it
 // (contract 14).
+
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { emitClick } from '../delivery/click-event.ts';
 import type { Mark } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
@@ -8,9 +11,7 @@ import { type EarlyReceipt, insertEarlyReceipt, markDelivery } from '../delivery
 import { addBatchMarks, lockBatchForReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import { markReached } from '../devices/reach-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 
 /**

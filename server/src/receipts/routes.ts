@@ -1,16 +1,16 @@
 // POST /v1/receipts and GET /v1/r/{token}: the device answers. Public: the signed token is the credential, and it authorises
 // marks on one delivery and nothing else.
 import { z } from 'zod';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import type { Mark } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
 import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
-import { type ApiError, notFound } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { Answer } from '../platform/http-server.ts';
-import { routesWith } from '../platform/route.ts';
-import { component } from '../platform/schemas.ts';
+import { type ApiError, notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
+import { Answer } from '../http/server.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import { findTarget } from './find-target.ts';

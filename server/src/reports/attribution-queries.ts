@@ -1,9 +1,9 @@
 // SQL: the events that are classed, the deliveries to their people, and the settled results. No
 // statement joins events with deliveries: results of one statement are passed to the next as
 // arrays.
-import { copyRows } from '../platform/copy-rows.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { copyRows } from '../database/copy-rows.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName, AttributionClass } from './attribution.ts';
 import type { Range } from './periods.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../test/platform/random.ts';
-import { mintUuid } from '../platform/ids.ts';
+import { createRandom } from '../../test/http2/random.ts';
+import { mintUuid } from '../ground/ids.ts';
 import { classify, type SentDelivery, unattributed } from './attribution.ts';
 
 const hourMs = 3_600_000;

@@ -1,6 +1,6 @@
 // The rule that credits a purchase, an install or a session to a message (contract 11). Pure: the
 // caller passes the deliveries to the person, and nothing here reads a clock.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export const attributionClasses = ['direct', 'influenced', 'unattributed'] as const;
 export type AttributionClass = (typeof attributionClasses)[number];

@@ -2,10 +2,10 @@
 // most unsettled events never changes. A change is recorded where it happens, and the event is
 // classed again here; until then a report classes it itself. Settles nothing.
 import { getAttributionWindowHours, listAttributionWindows } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { deletePeopleChanges, listPeopleChanges } from '../devices/link-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import {
   type AttributableEvent,

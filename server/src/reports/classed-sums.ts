@@ -1,6 +1,6 @@
 // The sums of a report by period, name, currency and class. The part of the total that no message
 // is credited with is unattributed, so that every purchase is in exactly one class. Pure.
-import { add, type Decimal, subtract, writeDecimal, zero } from '../platform/decimal.ts';
+import { add, type Decimal, subtract, writeDecimal, zero } from '../ground/decimal.ts';
 
 interface Sum {
   readonly count: number;

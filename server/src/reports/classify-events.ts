@@ -1,8 +1,8 @@
 // Credits events to messages: finds the events' people as they are now (contract 10), reads the
 // deliveries and clicks of these people, and applies the pure rule. Writes nothing. The number of
 // given events bounds the work of one call.
-import type { Tx } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { type Credit, classify, type SentDelivery, unattributed } from './attribution.ts';
 import {
   type AttributableEvent,

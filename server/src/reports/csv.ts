@@ -1,7 +1,7 @@
 // Reports as CSV, for a spreadsheet. Cells with names from a caller are built with `textCell`.
 // Pure.
-import { writeCell } from '../platform/csv.ts';
-import { Answer } from '../platform/http-server.ts';
+import { writeCell } from '../ground/csv.ts';
+import { Answer } from '../http/server.ts';
 
 export type Cell = string | number | null;
 

@@ -2,8 +2,8 @@
 // is appended and never changed.
 import { platformUnits } from '../audience/platform-units.ts';
 import { type Platform, platforms } from '../channels/channel.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** Counts the active devices now. Groups by the platform's unit, because indexes carry it. */
 export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Platform; count: number }[]> {

@@ -1,8 +1,8 @@
 // Devices by period: how many registered, opted out and became invalid in it, and how many were
 // active at its end (contract 5.21). Counts backwards from the present number.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type ChangeCount, countActive, countChanges, countRegistered } from './device-queries.ts';
 import { type Group, periodsOf, type Range } from './periods.ts';
 import { snapshot } from './snapshot.ts';

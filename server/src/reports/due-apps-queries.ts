@@ -1,8 +1,8 @@
 // SQL: the apps with events to settle or to class ahead. For an app at rest one row is read and
 // nothing is written.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface DueApp {
   readonly id: Uuid;

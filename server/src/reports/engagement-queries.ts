@@ -1,8 +1,8 @@
 // SQL: the results of messages, by message and by period. Other rooms own the counters of messages
 // and the marks on batches.
-import type { Fragment, Tx } from '../platform/db.ts';
-import { writeDecimal } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import { writeDecimal } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Range } from './periods.ts';
 import type { Tallied } from './tally.ts';
 

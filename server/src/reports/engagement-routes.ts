@@ -1,10 +1,10 @@
 // GET /v1/reports/engagement, as JSON or CSV (contract 5.21).
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Cursors } from '../platform/page.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count, instant, messageId, pageEnd } from '../platform/schemas.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Cursors } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, instant, messageId, pageEnd } from '../http/schemas.ts';
 import { wantsCsv } from './csv.ts';
 import { reportEngagement } from './engagement.ts';
 import { engagementAsCsv, presentEngagement } from './present.ts';

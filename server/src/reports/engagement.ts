@@ -1,10 +1,10 @@
 // The results of the messages that began in a range: sent, displayed, clicked, and the purchases
 // credited to them at any later time.
 import { getAttributionWindowHours } from '../apps/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { add, type Decimal, parseDecimal, writeDecimal, zero } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { add, type Decimal, parseDecimal, writeDecimal, zero } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import {
   type CreditedRevenue,
   type Funnel,

@@ -1,7 +1,8 @@
 // Counts the events of each name by period, for at most as many names as an answer can hold.
+
+import type { Sql } from '../database/db.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type Group, periodsOf, type Range, splitRange } from './periods.ts';
 import { sumEvents } from './queries.ts';
 import { snapshot } from './snapshot.ts';

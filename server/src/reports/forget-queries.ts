@@ -1,6 +1,6 @@
 // SQL: deletes the reports' credits of a deleted event name.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** Deletes the credits for events of a name. A name that is never credited has no rows. */
 export async function deleteCreditsOfName(tx: Tx, appId: Uuid, name: string): Promise<void> {

@@ -1,8 +1,9 @@
 // Events that were classed ahead of their settling: the progress, and the people whose events may
 // be credited to another message since then. Writes nothing.
+
+import type { Tx } from '../database/db.ts';
 import { listPeopleChanges } from '../devices/link-queries.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import {
   type AttributableEvent,

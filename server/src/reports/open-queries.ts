@@ -1,6 +1,6 @@
 // SQL: unsettled events that were classed ahead.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import type { Range } from './periods.ts';
 

@@ -1,6 +1,6 @@
 // Divides a report's range into days, weeks or months of a time zone. Also splits it into whole
 // quarters of an hour, for which sums are stored, and the rest at both ends. Pure.
-import { createLocalClock } from '../platform/local-clock.ts';
+import { createLocalClock } from '../ground/local-clock.ts';
 
 export const groups = ['day', 'week', 'month'] as const;
 export type Group = (typeof groups)[number];

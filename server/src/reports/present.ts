@@ -1,9 +1,9 @@
 // The answers of reports: the same rows as JSON and as CSV. Pure.
 
-import { textCell } from '../platform/csv.ts';
-import { add, parseDecimal, writeDecimal } from '../platform/decimal.ts';
-import type { Answer } from '../platform/http-server.ts';
-import { encodeId } from '../platform/ids.ts';
+import { textCell } from '../ground/csv.ts';
+import { add, parseDecimal, writeDecimal } from '../ground/decimal.ts';
+import { encodeId } from '../ground/ids.ts';
+import type { Answer } from '../http/server.ts';
 import { attributedNames } from './attribution.ts';
 import { type Cell, csvAnswer } from './csv.ts';
 import type { ChannelDevices } from './devices-report.ts';

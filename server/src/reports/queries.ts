@@ -1,8 +1,8 @@
 // SQL: the sums that reports show: whole quarters of an hour from stored sums, and the ends of a
 // range from single rows. Reads other rooms' tables and writes nothing.
-import type { Fragment, Tx } from '../platform/db.ts';
-import { writeDecimal } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Fragment, Tx } from '../database/db.ts';
+import { writeDecimal } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import type { Range, SplitRange } from './periods.ts';
 import type { Tallied } from './tally.ts';

@@ -1,11 +1,12 @@
 // Reads the credits of unsettled events: credits that were classed ahead, and otherwise the events
 // themselves, classed now chunk by chunk from the stored deliveries. Writes nothing and keeps only
 // the sums.
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { parseDecimal } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { parseDecimal } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 import type { AttributedName, Credit } from './attribution.ts';
 import {
   type AttributableEvent,

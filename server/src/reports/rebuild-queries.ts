@@ -1,6 +1,6 @@
 // SQL: the time span of an app's events.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** Finds the times of the first and the last event of these names; undefined when there is none. */
 export async function findEventRange(

@@ -2,11 +2,11 @@
 // events and deliveries are still stored. Results that depend on deleted deliveries stay unchanged.
 // Each day is one transaction, so that a reader sees a day completely before or after the change.
 import { getAttributionWindowHours } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { listPartitions } from '../delivery/partitions.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintedAtMs, type Uuid } from '../platform/ids.ts';
+import { mintedAtMs, type Uuid } from '../ground/ids.ts';
 import { type AttributedName, attributedNames, type Credit, unattributed } from './attribution.ts';
 import {
   type AttributableEvent,

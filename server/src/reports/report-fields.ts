@@ -1,12 +1,12 @@
 // Fields that several reports answer, and the turn for which every report waits.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { ApiRequest } from '../platform/http-server.ts';
-import { component, count, instant } from '../platform/schemas.ts';
-import type { TimeZones } from '../platform/time-zones.ts';
-import type { Turns } from '../platform/turns.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { TimeZones } from '../ground/time-zones.ts';
+import { component, count, instant } from '../http/schemas.ts';
+import type { ApiRequest } from '../http/server.ts';
+import type { Turns } from '../http/turns.ts';
 import { groups } from './periods.ts';
 
 export interface ReportDeps {

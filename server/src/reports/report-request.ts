@@ -1,11 +1,12 @@
 // Reads the query of a report's URL. Throws the 400 that names every issue.
 import { z } from 'zod';
-import { type Issue, invalid } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { instantField } from '../platform/instant.ts';
-import { pageQuery } from '../platform/page.ts';
-import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
-import { validate } from '../platform/validate.ts';
+import type { Clock } from '../database/clock.ts';
+import { instantField } from '../ground/instant.ts';
+import type { Issue } from '../ground/issue.ts';
+import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
+import { invalid } from '../http/api-error.ts';
+import { pageQuery } from '../http/page.ts';
+import { validate } from '../http/validate.ts';
 import { type Group, groups, type Range } from './periods.ts';
 
 const dayMs = 86_400_000;

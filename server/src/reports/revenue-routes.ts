@@ -1,12 +1,12 @@
 // GET /v1/reports/revenue, as JSON or CSV (contract 5.21).
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { noSuch } from '../platform/api-error.ts';
-import type { Sql } from '../platform/db.ts';
-import { decodeId, type Uuid } from '../platform/ids.ts';
-import type { Cursors } from '../platform/page.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count, messageId, pageEnd } from '../platform/schemas.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, messageId, pageEnd } from '../http/schemas.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { wantsCsv } from './csv.ts';
 import { countedNames, presentRevenue, revenueAsCsv } from './present.ts';

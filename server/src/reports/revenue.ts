@@ -3,12 +3,12 @@
 // from stored deliveries.
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { CheckedFilter } from '../audience/check-filter.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
-import { noSuch } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { parseDecimal } from '../platform/decimal.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { parseDecimal } from '../ground/decimal.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
 import { findOpen } from './open-events.ts';

@@ -1,8 +1,8 @@
 // GET /v1/reports/devices and events, as JSON or CSV (contract 5.21); revenue and engagement have files of their own.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count } from '../platform/schemas.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count } from '../http/schemas.ts';
 import { wantsCsv } from './csv.ts';
 import { reportDevices } from './devices-report.ts';
 import { engagementRoutes } from './engagement-routes.ts';

@@ -2,9 +2,9 @@
 // people, so that a filter's questions about events are computed once for all.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { filterToSql } from '../audience/filter-to-sql.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import type { Range } from './periods.ts';
 

@@ -1,9 +1,9 @@
 // Selects the events of people who are in a segment now: the event's device is, or a device of its
 // user. Settled purchases keep their class.
 import type { CheckedFilter } from '../audience/check-filter.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName, Credit } from './attribution.ts';
 import { type AttributableEvent, listAttributions } from './attribution-queries.ts';
 import { findPeople } from './classify-events.ts';

@@ -3,11 +3,11 @@
 // and each event is settled once. A late event is found by its id, which contains the time of its
 // receipt.
 import { listAttributionWindows } from '../apps/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { writeDecimal } from '../platform/decimal.ts';
-import { mintUuid, type Uuid, uuidFloorOf } from '../platform/ids.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
+import { writeDecimal } from '../ground/decimal.ts';
+import { mintUuid, type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { type AttributedName, attributedNames, type Credit } from './attribution.ts';
 import {
   type AttributableEvent,

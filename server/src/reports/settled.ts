@@ -1,5 +1,5 @@
 // How far an app's events of a name are settled, given by two marks: a place and a receipt. Pure.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Progress } from './attribution-queries.ts';
 
 const nil: Uuid = '00000000-0000-0000-0000-000000000000';

@@ -1,7 +1,7 @@
 // Exact sums of classed events, by every dimension that reports ask for. Pure.
 
-import { add, type Decimal, parseDecimal, zero } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { add, type Decimal, parseDecimal, zero } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName, AttributionClass, Credit } from './attribution.ts';
 
 export interface Tallied {

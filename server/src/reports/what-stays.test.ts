@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { zero } from '../platform/decimal.ts';
+import { zero } from '../ground/decimal.ts';
 import type { AttributionClass } from './attribution.ts';
 import { besideWhatStays } from './what-stays.ts';
 

@@ -2,8 +2,8 @@
 // so that no event is credited twice. The events behind the staying counts are no longer known.
 // Pure.
 
-import { zero } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { zero } from '../ground/decimal.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Tallied } from './tally.ts';
 
 export interface StayingCount {

@@ -5,10 +5,10 @@
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { asksForParts, compareWholeValues } from '../audience/few-values.ts';
 import { type AudienceCount, countAudience, estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
-import { ApiError } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { isStatementTimeout, readOneSnapshot, type Sql, setStatementTimeout, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { isStatementTimeout, readOneSnapshot, type Sql, setStatementTimeout, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 
 export const previewMsMax = 2_000;
 const retryAfterMs = 5_000;

@@ -1,8 +1,7 @@
 // SQL: segments, and the scheduled messages that use one.
-import type { Clock } from '../platform/clock.ts';
-import { nowOf } from '../platform/clock.ts';
-import { asJson, type Sql, type Tx } from '../platform/db.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import { asJson, type Sql, type Tx } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 
 export interface StoredSegment {
   readonly id: Uuid;

@@ -4,9 +4,10 @@
 import type { Audience } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
 import type { ResolvedAudience } from '../audience/queries.ts';
-import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import { decodeId, type Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { invalid, noSuch } from '../http/api-error.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import { findSegment, keepSegments } from './queries.ts';

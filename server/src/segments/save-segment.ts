@@ -4,10 +4,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { checkFilter, fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import type { AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { type Issue, invalid, notFound } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import { invalid, notFound } from '../http/api-error.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import {
   countSegments,

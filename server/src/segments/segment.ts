@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
 import { type Filter, parseFilter } from '../audience/filter.ts';
-import type { IssueCode } from '../platform/api-error.ts';
-import { component } from '../platform/schemas.ts';
+import type { IssueCode } from '../ground/issue.ts';
+import { component } from '../http/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
 /** Segments of one app at most. */

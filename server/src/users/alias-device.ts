@@ -3,14 +3,14 @@
 // joins or misses a change meanwhile.
 import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
 import type { Device } from '../devices/device.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
 import { findLink, lockDevice, lockDevicesById, updateIdentified } from '../devices/queries.ts';
 import { unlinkDevices } from '../devices/unlink-devices.ts';
-import { notFound } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { notFound } from '../http/api-error.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { listDevicesToUnlink } from './make-room.ts';
 import type { User } from './user.ts';

@@ -1,8 +1,8 @@
 // Finds or creates the user ids of many external ids. A person whom only events named has a user id
 // and no profile.
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { insertPeople, listPeople } from './queries.ts';
 
 /**

@@ -1,9 +1,9 @@
 // The user id of an external id, minted when a profile, a link or an event names the external id
 // first. The row of `people` stays locked until the transaction ends, so that writes about one user
 // run one after the other.
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { insertPerson, lockPerson } from './queries.ts';
 
 export async function claimPerson(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<Uuid> {

@@ -4,12 +4,12 @@
 // within the day.
 
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
 import { optOutLocked } from '../devices/opt-out-devices.ts';
 import { clearOwnProperties } from '../devices/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
 import { lockDevicesOfUser } from './alias-device.ts';

@@ -2,10 +2,11 @@
 // 200 users at a time. Each room clears its own tables in steps that may be repeated; an erasure is
 // done when all rooms are. A year of history takes hours, so the progress of a turn is stored. A
 // turn uses one connection.
+
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import {
   deleteErasures,
   type Erasure,

@@ -1,8 +1,8 @@
 // Finds one user with the data that answers show beside the profile: the catalog entries of its
 // properties, and the newest active devices.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { Property } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
 import { findUser } from './queries.ts';

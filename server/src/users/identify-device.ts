@@ -1,9 +1,10 @@
 // Links a device to a user or to nobody. The last request wins, and repeating a request changes
 // nothing. `identify-proof.ts` checks before whether the caller may do so.
+
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { findLink } from '../devices/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { linkDevice } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
 import type { NumbersAtHand } from './numbers-at-hand.ts';

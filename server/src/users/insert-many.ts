@@ -1,8 +1,8 @@
 // SQL: many new users at once, for imports and for filling an app. Adds rows and never changes one:
 // a person who has a row keeps it.
-import { copyRows } from '../platform/copy-rows.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { copyRows } from '../database/copy-rows.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 
 export interface UserToAdd {

@@ -1,8 +1,8 @@
 // Gives many external ids their user ids at once, for imports. All of them stay locked until the
 // transaction ends, so that writes about one user run one after the other.
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { claimPerson } from './claim-person.ts';
 import { insertNewPeople } from './insert-many.ts';
 import { lockPerson } from './queries.ts';

@@ -1,11 +1,12 @@
 // Keeps a user at 100 active devices (contract 8). Each change of a profile is written to the rows
 // of all of them. Without a limit, a stranger who links thousands of invented devices to one user
 // would make such a change take seconds.
+
+import type { Tx } from '../database/db.ts';
 import { devicesPerUserMax } from '../devices/device.ts';
 import { countDevicesOfUser, findLongestUnseen, findOldestUnreached } from '../devices/room-queries.ts';
-import { invalid } from '../platform/api-error.ts';
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { invalid } from '../http/api-error.ts';
 
 export interface LinkToMake {
   readonly externalId: string;

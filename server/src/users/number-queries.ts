@@ -1,6 +1,6 @@
 // SQL: the numbers by which users are counted. A number is never used twice in an app.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * Takes `count` numbers and returns the first. Unused numbers are lost, which only makes counts of

@@ -10,10 +10,10 @@ import {
   updateUserNumbers,
 } from '../audience/number-queries.ts';
 import { listDeviceIdsOfUsers } from '../audience/queries.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
+import { runAlone } from '../database/run-alone.ts';
 import { lockDevicesById } from '../devices/queries.ts';
-import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { runAlone } from '../platform/run-alone.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { listNumbers, takeUserNumbers, updateNumbers } from './number-queries.ts';
 import { lockPerson } from './queries.ts';
 

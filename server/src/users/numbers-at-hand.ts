@@ -1,8 +1,8 @@
 // A supply of numbers for users who come by requests. One statement takes some dozens ahead, so
 // that no request waits for a number and requests do not queue up for numbers. When no number is at
 // hand the user gets none, and a worker gives it later.
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { takeUserNumbers } from './number-queries.ts';
 
 export interface NumbersAtHand {

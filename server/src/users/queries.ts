@@ -1,7 +1,7 @@
 // SQL: `people` (external id → user id) and `users`.
-import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { User } from './user.ts';
 
 const userColumns = (tx: Tx): Fragment => tx`

@@ -1,15 +1,15 @@
 // POST /v1/users, GET and DELETE /v1/users/{external_id}; POST /v1/identify has a file of its own.
 import { z } from 'zod';
 import { actorOf, type Caller } from '../apps/caller.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import { readDeviceId } from '../devices/device.ts';
-import { namingMissing, noSuch } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { encodeId } from '../platform/ids.ts';
-import { isStorable } from '../platform/json.ts';
-import { routesWith } from '../platform/route.ts';
-import { component, count, deviceId, instant, userId } from '../platform/schemas.ts';
-import { anyTimeZones } from '../platform/time-zones.ts';
+import { encodeId } from '../ground/ids.ts';
+import { anyTimeZones } from '../ground/time-zones.ts';
+import { namingMissing, noSuch } from '../http/api-error.ts';
+import { isStorable } from '../http/json.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, deviceId, instant, userId } from '../http/schemas.ts';
 import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import { eraseUser } from './erase-user.ts';
 import { devicesShownMax, type FoundUser, findUserWithDevices } from './find-user.ts';

@@ -2,9 +2,9 @@
 // transaction. Concurrent upserts of one user run one after the other; for each key the later value
 // wins.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import { noChanges, type PropertyChanges, type PropertyConflict } from '../properties/property.ts';

@@ -3,10 +3,10 @@
 import { z } from 'zod';
 import { countryField } from '../content/country.ts';
 import { languageField } from '../content/locales.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { component } from '../platform/schemas.ts';
-import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
-import { validate } from '../platform/validate.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
+import { component } from '../http/schemas.ts';
+import { validate } from '../http/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
 
 const externalIdLengthMax = 256;

@@ -2,9 +2,9 @@
 // and audience rows. The values are already invisible; clearing them frees their space and their
 // slot. Works a few rows at a time and never waits for a locked row.
 import { clearOverflow, clearSlot } from '../audience/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import { clearDeviceProperty } from '../devices/queries.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
 import { deleteRetired, listRetired, type RetiredProperty } from '../properties/queries.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { clearUserProperty } from './queries.ts';

@@ -2,10 +2,10 @@
 // deliveries. The same transaction stores the progress. So a replay that is interrupted anywhere
 // continues there, and queues nothing twice.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { type Happening, outboxEventOf } from './emit.ts';
 import { findWebhook, insertEvents } from './queries.ts';
 import { deleteOldReplays, deleteReplay, insertReplay, moveReplay } from './replay-queries.ts';

@@ -1,9 +1,9 @@
 // Deletes events that will not be told: those of deleted webhooks, and those held for too long.
 // Each statement deletes some thousand in a transaction of its own. So no send waits for it, and a
 // crash only leaves the rest for later.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { deleteEventsOf, listHoldingWebhooks, listOrphanedOutboxes } from './clearing-queries.ts';
 import { deleteOrphanedWork } from './work-queries.ts';
 

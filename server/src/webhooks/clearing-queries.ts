@@ -1,7 +1,7 @@
 // SQL that deletes untold events, or deletes a person's details from events, a limited number at a
 // time.
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** The webhooks whose events are held: disabled ones, and those of suspended apps. */
 export async function listHoldingWebhooks(sql: Sql): Promise<{ appId: Uuid; id: Uuid }[]> {

@@ -1,9 +1,9 @@
 // Puts events in the outboxes of subscribed webhooks, in the transaction that records the outcome.
 // So there is no outcome without its event and no event without its outcome. Subscriptions
 // are read when the event happens.
-import type { Clock } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { EventDetails } from './event-body.ts';
 import { insertEvents, listSubscribers, type NewEvent } from './queries.ts';
 import { type EventKind, kindNumber } from './webhook.ts';

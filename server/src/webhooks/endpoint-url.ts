@@ -1,8 +1,10 @@
 // The rules for a webhook's address: https, a public name, port 443 or 8443 (contract 13.6). The
 // address guard judges the addresses of the name at every connection. Pure.
-import type { OutboundExceptions } from '../platform/address-guard.ts';
-import { type Issue, invalid } from '../platform/api-error.ts';
-import { judgeUrl, type OutboundUrl, type UrlProblem } from '../platform/outbound-url.ts';
+
+import type { Issue } from '../ground/issue.ts';
+import { invalid } from '../http/api-error.ts';
+import type { OutboundExceptions } from '../outbound/address-guard.ts';
+import { judgeUrl, type OutboundUrl, type UrlProblem } from '../outbound/url.ts';
 
 export interface EndpointUrlRules {
   readonly exceptions: OutboundExceptions;

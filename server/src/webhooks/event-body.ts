@@ -1,6 +1,6 @@
 // The body of a request, made from the stored event. It is the same bytes on every attempt, with
 // keys in the documented order (contract 13.1, 13.2). Pure.
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import type { EventKind } from './webhook.ts';
 
 /** The fields of an event beyond the common four. They depend on its kind. */

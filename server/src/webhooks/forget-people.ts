@@ -1,7 +1,7 @@
 // Deletes an erased user's external id, and the urls of their clicks, from events that wait in
 // outboxes. An event may wait for 72 hours, and is still told without these fields.
-import type { Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { clearDetails, type ForgottenOwner, type OutboxPlace } from './clearing-queries.ts';
 
 const eventsAtOnce = 20_000;

@@ -3,11 +3,12 @@
 // hand; changes caused by an endpoint's answers show only in the webhook's state.
 import type { AuditAction, AuditChange } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
-import type { Seal } from '../platform/seal.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Issue } from '../ground/issue.ts';
+import type { Seal } from '../ground/seal.ts';
+import { invalid, noSuch } from '../http/api-error.ts';
 import { clearOutbox } from './clear-outbox.ts';
 import { checkEndpoint, type EndpointUrlRules } from './endpoint-url.ts';
 import { testBody } from './event-body.ts';

@@ -1,8 +1,8 @@
 // One signed POST to a webhook: at most five seconds, no redirect, no decompression, and of the
 // answer only the status and Retry-After are kept (contract 13.4, R-20 to R-23). Every failure is a
 // result and never an exception.
-import type { Clock } from '../platform/clock.ts';
-import type { OutboundHttp, OutboundResult } from '../platform/outbound-http.ts';
+import type { Clock } from '../database/clock.ts';
+import type { OutboundHttp, OutboundResult } from '../outbound/http.ts';
 import { type EndpointUrlRules, judgeEndpoint } from './endpoint-url.ts';
 import { parseRetryAfter } from './retry.ts';
 import { signatureOf } from './signature.ts';

@@ -1,7 +1,7 @@
 // SQL of webhooks, their outboxes and their last attempts.
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { EventDetails } from './event-body.ts';
 import type { Health } from './webhook.ts';
 

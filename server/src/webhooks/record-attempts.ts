@@ -1,12 +1,12 @@
 // Writes the results of attempts: the webhook's health in the order of completion, the events that
 // are done or wait, and the log. For each webhook only one transaction runs at a time over all
 // processes, and it writes everything that has completed since the last one.
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import type { PostResult } from './post-event.ts';
 import {
   type AttemptRow,

@@ -1,7 +1,7 @@
 // SQL of the progress of webhooks' replays that have not ended.
-import type { Clock } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /** The events of a replay. Two replays with equal fields are the same replay. */
 export interface ReplayedEvents {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { RequestPlaces } from './request-places.ts';
 
 const many = (count: number): Uuid[] => Array.from({ length: count }, () => mintUuid()).sort();

@@ -1,7 +1,7 @@
 // Counts the requests that a process has under way, and decides which webhooks may have more. Each
 // request is a connection with its buffers. So their number is shared between the webhooks that are
 // told something, and does not grow with them. Every webhook gets at least one place.
-import type { Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 /**
  * The requests shared between the webhooks that have requests under way. A single webhook has its

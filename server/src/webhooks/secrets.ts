@@ -1,8 +1,8 @@
 // The signing secrets of a webhook. They are sealed in its row and opened to sign.
-import type { Sql } from '../platform/db.ts';
-import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
-import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
-import type { Seal, SealPlace } from '../platform/seal.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
+import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
+import type { Seal, SealPlace } from '../ground/seal.ts';
 import { listSealedWebhooks, replaceWebhookSecrets, type SealedWebhook } from './seal-queries.ts';
 import type { StoredSecrets } from './signature.ts';
 

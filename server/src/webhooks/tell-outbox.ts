@@ -1,11 +1,11 @@
 // Tells workers that outboxes have new events. It does so after the commit, so that no send waits,
 // and for many flushes together. If the process is killed before, the lookout finds the events
 // (`bringForgottenForward`).
-import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import type { Teller } from '../platform/teller.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Teller } from '../database/teller.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
 import { bringForward } from './work-queries.ts';
 
 /** The topic by which processes tell each other that there are events to tell. */

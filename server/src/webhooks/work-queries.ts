@@ -1,9 +1,9 @@
 // SQL of the times at which webhooks next have work. A process that adds earlier work writes the
 // webhook's row after the commit of that work. Only a claim moves the row later, and it locks the
 // row before it reads the outbox. So no event is missed between the two.
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 
 export interface NamedWebhook {
   readonly appId: Uuid;

@@ -1,13 +1,13 @@
 // Empties the outboxes: claims webhooks with due events and room for requests, posts their events
 // at once, and records each as it completes. A slow or dead endpoint holds only its own places.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
-import { failpoint } from '../platform/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
-import type { Seal } from '../platform/seal.ts';
-import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { failpoint } from '../ground/failpoint.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
+import type { Seal } from '../ground/seal.ts';
+import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import { eventBody } from './event-body.ts';
 import { type PostDeps, type PostResult, postEvent } from './post-event.ts';
 import { type ClaimedEvent, claimEvents, lockNextWebhooks, type StoredWebhook } from './queries.ts';

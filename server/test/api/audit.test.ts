@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { listEntries } from '../../src/audit/queries.ts';
 import { recordAudit } from '../../src/audit/record-audit.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { encodeId } from '../../src/platform/ids.ts';
+import { transaction } from '../../src/database/db.ts';
+import { encodeId } from '../../src/ground/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -4,7 +4,7 @@ import { mintKey } from '../../src/apps/key.ts';
 import { createKeyLookups } from '../../src/apps/key-lookups.ts';
 import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppPlan, updateAppSuspension } from '../../src/apps/queries.ts';
-import { createLog } from '../../src/platform/log.ts';
+import { createLog } from '../../src/ground/log.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { exchange } from '../raw-http.ts';
 import { type Response, setup } from '../setup.ts';

@@ -2,7 +2,7 @@
 // must not appear after a send that used each of them.
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { rotateSecret } from '../../src/webhooks/manage-webhooks.ts';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';

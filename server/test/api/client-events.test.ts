@@ -6,7 +6,7 @@ import { changeClientEvents } from '../../src/apps/manage-app.ts';
 import { deleteEventName } from '../../src/events/delete-event-name.ts';
 import { forgetSamplesOfPeople } from '../../src/events/forget-samples.ts';
 import { createTrack, type Track } from '../../src/events/track-events.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
 import { deleteCreditsOfName } from '../../src/reports/forget-queries.ts';
 import { finishErasures } from '../../src/users/erasures.ts';
 import { setup, type TestApp } from '../setup.ts';

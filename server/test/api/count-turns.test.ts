@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { countConnections } from '../../src/databases.ts';
-import { transaction } from '../../src/platform/db.ts';
+import { transaction } from '../../src/database/db.ts';
+import { countConnections } from '../../src/process/databases.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

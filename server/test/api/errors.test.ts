@@ -1,9 +1,10 @@
 import { describe, expect, inject, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { apiErrors, issueCodes } from '../../src/platform/api-error.ts';
-import { openPool, type Sql } from '../../src/platform/db.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { openPool, type Sql } from '../../src/database/db.ts';
+import { issueCodes } from '../../src/ground/issue.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { apiErrors } from '../../src/http/api-error.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { type Response, setup, unknownId } from '../setup.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { saveCredential } from '../../src/apps/credentials.ts';
 import { clearIdentifySecrets, requireBoundIdentify, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

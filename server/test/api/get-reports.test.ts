@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
 import { ensurePartitionsAt } from '../../src/events/partitions.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import { reportEngagement } from '../../src/reports/engagement.ts';
 import { reportRevenue } from '../../src/reports/revenue.ts';
 import { settleDue } from '../../src/reports/settle.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createReadiness } from '../../src/health-routes.ts';
+import { createReadiness } from '../../src/process/health-routes.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { setup } from '../setup.ts';
 

@@ -215,7 +215,7 @@ describe('R-61 apps are separate in the database', () => {
       'the command line names a webhook alone',
     'webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':
       'finds the rotation to finish next',
-    "metrics-queries.ts: SELECT count(*) FROM messages WHERE status = 'scheduled'": 'a gauge of the whole service',
+    "metrics/queries.ts: SELECT count(*) FROM messages WHERE status = 'scheduled'": 'a gauge of the whole service',
     'cli/doctor-queries.ts: SELECT app_id, key, type, slot, move_slot, move_phase, moved':
       'the operator sees the slots of all apps',
     'delivery/timeline-queries.ts: SELECT ${deliveryColumns(tx)} FROM deliveries WHERE coalesce':

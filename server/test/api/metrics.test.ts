@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { encodeId } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';

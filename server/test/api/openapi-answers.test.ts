@@ -4,10 +4,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { apiRoutes } from '../../src/http.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { errorsOf } from '../../src/openapi/operation.ts';
 import { v1 } from '../../src/openapi/v1.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { apiRoutes } from '../../src/process/api-routes.ts';
 import { type Call, readDescription } from '../api-description.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';

@@ -1,7 +1,7 @@
 // Messages to phones from end to end: through the API, to servers that play Apple and Google, into
 // the timeline.
 import { describe, expect, test } from 'vitest';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import {
   apnsKey,
   bundleId,

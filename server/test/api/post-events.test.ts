@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/platform/db.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { transaction } from '../../src/database/db.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import { type Client, setup, type TestApp, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });

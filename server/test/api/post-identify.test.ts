@@ -6,8 +6,8 @@ import {
   requireBoundIdentify,
   rotateIdentifySecret,
 } from '../../src/apps/identify-secrets.ts';
-import { decodeId } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { decodeId } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { simpleVectors } from '../fixtures/identify-vectors.ts';
 import { type Response, setup, type TestApp, unknownId } from '../setup.ts';
 

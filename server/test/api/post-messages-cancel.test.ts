@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { transaction } from '../../src/database/db.ts';
 import { claimNextBatch, handBackBatch } from '../../src/delivery/queries.ts';
+import { decodeId, mintUuid } from '../../src/ground/ids.ts';
 import { cancelMessage } from '../../src/messages/cancel-message.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { decodeId, mintUuid } from '../../src/platform/ids.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 

@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { decodeId } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { decodeId } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { setup, unknownId } from '../setup.ts';
 
 const lines: string[] = [];

@@ -4,7 +4,7 @@ import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 
 const lines: string[] = [];

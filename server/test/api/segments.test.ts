@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/platform/db.ts';
+import { transaction } from '../../src/database/db.ts';
 import { preview } from '../../src/segments/preview.ts';
 import { resolveAudience } from '../../src/segments/resolve-audience.ts';
 import { setup, unknownId } from '../setup.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { type Sql, transaction } from '../../src/database/db.ts';
 import { channelNumber, errorNumber, statusNumber } from '../../src/delivery/delivery.ts';
 import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import { listMessageDeliveries, rowsReadMax } from '../../src/delivery/list-timeline.ts';
-import { type Sql, transaction } from '../../src/platform/db.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 
 const t = await setup({ environment: { SEND_WAIT_MS: '1000' } });

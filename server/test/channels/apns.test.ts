@@ -1,6 +1,6 @@
 import type { ApnsCredential } from '../../src/channels/apns/credential.ts';
-import { nodeEngine } from '../../src/platform/http2/node-session.ts';
-import { ownEngine } from '../../src/platform/http2/own-session.ts';
+import { nodeEngine } from '../../src/http2/node-session.ts';
+import { ownEngine } from '../../src/http2/own-session.ts';
 import { describeChannel } from './conformance.ts';
 import { apnsCredential, createTestApns, hexToken, pushTo } from './phone-bundle.ts';
 

@@ -11,13 +11,13 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ByteWriter } from '../../src/platform/http2/byte-writer.ts';
-import { FrameReader, frameTypes, writeFrameHeader } from '../../src/platform/http2/frames.ts';
-import { HpackEncoder } from '../../src/platform/http2/hpack.ts';
-import { nodeEngine } from '../../src/platform/http2/node-session.ts';
-import { ownEngine } from '../../src/platform/http2/own-session.ts';
-import { Http2Pool } from '../../src/platform/http2/pool.ts';
-import type { Http2Engine, Http2Request, Http2Result, Http2Session } from '../../src/platform/http2/session.ts';
+import { ByteWriter } from '../../src/http2/byte-writer.ts';
+import { FrameReader, frameTypes, writeFrameHeader } from '../../src/http2/frames.ts';
+import { HpackEncoder } from '../../src/http2/hpack.ts';
+import { nodeEngine } from '../../src/http2/node-session.ts';
+import { ownEngine } from '../../src/http2/own-session.ts';
+import { Http2Pool } from '../../src/http2/pool.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session } from '../../src/http2/session.ts';
 import { certificate, certificateKey } from './push-server.ts';
 
 const engines: readonly (readonly [string, Http2Engine])[] = [

@@ -6,8 +6,8 @@ import {
   createAddressGuard,
   noExceptions,
   type Resolver,
-} from '../../src/platform/address-guard.ts';
-import { createOutboundSockets, transportErrorOf } from '../../src/platform/outbound-socket.ts';
+} from '../../src/outbound/address-guard.ts';
+import { createOutboundSockets, transportErrorOf } from '../../src/outbound/socket.ts';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { takeEveryCertificate } from '../lax-certificates.ts';
 import { type PushServerOptions, startPushServer } from './push-server.ts';

@@ -8,13 +8,13 @@ import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/
 import type { PaceOptions, TakeSlice } from '../../src/channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
-import { createAddressGuard, parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { ownEngine } from '../../src/platform/http2/own-session.ts';
-import type { Http2Engine } from '../../src/platform/http2/session.ts';
-import { createLog } from '../../src/platform/log.ts';
-import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
-import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
-import { createOutboundTransport, type TransportOptions } from '../../src/platform/outbound-transport.ts';
+import { createLog } from '../../src/ground/log.ts';
+import { ownEngine } from '../../src/http2/own-session.ts';
+import type { Http2Engine } from '../../src/http2/session.ts';
+import { createOutboundTransport, type TransportOptions } from '../../src/http2/transport.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/outbound/http.ts';
+import { createOutboundSockets } from '../../src/outbound/socket.ts';
 import { certificate } from './push-server.ts';
 
 /** The host name of the APNs sandbox; production is reached by its address. */

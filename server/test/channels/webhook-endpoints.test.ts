@@ -9,10 +9,10 @@ import {
   isPublicAddress,
   parseOutboundExceptions,
   type Resolver,
-} from '../../src/platform/address-guard.ts';
-import { LookupNotBegunError } from '../../src/platform/name-lookups.ts';
-import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
-import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
+} from '../../src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/outbound/http.ts';
+import { LookupNotBegunError } from '../../src/outbound/name-lookups.ts';
+import { createOutboundSockets } from '../../src/outbound/socket.ts';
 import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
 import { signatureOf } from '../../src/webhooks/signature.ts';
 import { takeEveryCertificate } from '../lax-certificates.ts';

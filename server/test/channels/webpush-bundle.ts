@@ -8,13 +8,13 @@ import type { EndpointRules } from '../../src/channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings } from '../../src/channels/webpush/send.ts';
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
-import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/platform/address-guard.ts';
-import { ownEngine } from '../../src/platform/http2/own-session.ts';
-import type { Http2Engine } from '../../src/platform/http2/session.ts';
-import { createLog, type Log } from '../../src/platform/log.ts';
-import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
-import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
-import { createOutboundTransport } from '../../src/platform/outbound-transport.ts';
+import { createLog, type Log } from '../../src/ground/log.ts';
+import { ownEngine } from '../../src/http2/own-session.ts';
+import type { Http2Engine } from '../../src/http2/session.ts';
+import { createOutboundTransport } from '../../src/http2/transport.ts';
+import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/outbound/http.ts';
+import { createOutboundSockets } from '../../src/outbound/socket.ts';
 import { certificate } from './push-server.ts';
 
 const foreign: {

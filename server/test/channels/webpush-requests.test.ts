@@ -10,7 +10,7 @@ import webPush from 'web-push';
 import type { Push } from '../../src/channels/channel.ts';
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
-import type { Log } from '../../src/platform/log.ts';
+import type { Log } from '../../src/ground/log.ts';
 import { certificate, certificateKey, type Protocol, type Served, startPushServer } from './push-server.ts';
 import { createTestChannel, credential, pushTo, readPayload, subscriptionTo, vapidKeys } from './webpush-bundle.ts';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { auditActions } from '../../src/audit/entry.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import { loadInstance } from '../../src/platform/instance.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { loadInstance } from '../../src/database/instance.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -7,9 +7,9 @@ import { createCredentials } from '../../src/apps/credentials.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import { registerDevice } from '../../src/devices/register-device.ts';
 import { parseToken } from '../../src/devices/token.ts';
-import { noExceptions } from '../../src/platform/address-guard.ts';
-import { encodeId, type Uuid } from '../../src/platform/ids.ts';
-import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
+import { encodeId, type Uuid } from '../../src/ground/ids.ts';
+import { createSeal, parseMasterKey } from '../../src/ground/seal.ts';
+import { noExceptions } from '../../src/outbound/address-guard.ts';
 import {
   apnsKey,
   bundleId,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/apps/create-app.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/service-place.ts';
+import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/process/service-place.ts';
 import { whenDone } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 

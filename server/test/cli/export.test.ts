@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { openTable, type TableName, tableNames } from '../../src/cli/export-tables.ts';
 import { writeTable } from '../../src/cli/part-file.ts';
 import { type FormatName, formatNames, rowFormat } from '../../src/cli/row-format.ts';
-import { encodeId } from '../../src/platform/ids.ts';
+import { encodeId } from '../../src/ground/ids.ts';
 import { settleDue } from '../../src/reports/settle.ts';
 import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { loadIdentifyRules } from '../../src/apps/identify-secrets.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import type { Uuid } from '../../src/platform/ids.ts';
+import type { Uuid } from '../../src/ground/ids.ts';
 import type { StoredProperties } from '../../src/properties/property.ts';
 import { listSlottedAndNumbered } from '../../src/properties/queries.ts';
 import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/apps/key.ts';
 import { createKey } from '../../src/apps/manage-keys.ts';
 import { findKeyByHash, listKeys } from '../../src/apps/queries.ts';
-import { encodeId } from '../../src/platform/ids.ts';
+import { encodeId } from '../../src/ground/ids.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

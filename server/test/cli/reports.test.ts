@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/platform/ids.ts';
+import { encodeId } from '../../src/ground/ids.ts';
 import { settleDue } from '../../src/reports/settle.ts';
 import { stage } from '../reports/ledger.ts';
 import { setup } from '../setup.ts';

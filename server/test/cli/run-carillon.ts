@@ -9,9 +9,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { createApp, type NewApp } from '../../src/apps/create-app.ts';
 import type { Actor } from '../../src/audit/actor.ts';
-import { createClock, type SettableClock } from '../../src/platform/clock.ts';
-import type { Sql } from '../../src/platform/db.ts';
-import { encodeId } from '../../src/platform/ids.ts';
+import { createClock, type SettableClock } from '../../src/database/clock.ts';
+import type { Sql } from '../../src/database/db.ts';
+import { encodeId } from '../../src/ground/ids.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { tester } from '../tester.ts';
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { clientEventsDefault } from '../../src/apps/caller.ts';
 import { createTrack } from '../../src/events/track-events.ts';
-import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { type MadeApp, refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../src/channels/error-code.ts';
 import { skipReasons } from '../../src/delivery/delivery.ts';
-import { apiErrors, issueCodes } from '../../src/platform/api-error.ts';
+import { issueCodes } from '../../src/ground/issue.ts';
+import { apiErrors } from '../../src/http/api-error.ts';
 
 const text = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 

@@ -5,7 +5,7 @@ import type { CheckedFilter } from '../../src/audience/check-filter.ts';
 import { compareWholeValues, type FewValuesLimits, fewValuesLimits } from '../../src/audience/few-values.ts';
 import { buildIndex } from '../../src/audience/index-queries.ts';
 import { type AudienceCount, countAudience, type ResolvedAudience } from '../../src/audience/queries.ts';
-import { readOneSnapshot, type Tx, transaction } from '../../src/platform/db.ts';
+import { readOneSnapshot, type Tx, transaction } from '../../src/database/db.ts';
 import { resolveAudience } from '../../src/segments/resolve-audience.ts';
 import { setup } from '../setup.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { moveSlots } from '../../src/audience/move-slots.ts';
 import { copyProfile } from '../../src/audience/profile-copy.ts';
-import { armFailpoints } from '../../src/platform/failpoint.ts';
-import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { armFailpoints } from '../../src/ground/failpoint.ts';
+import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { listMoves } from '../../src/properties/move-queries.ts';
 import type { Property } from '../../src/properties/property.ts';
 import { readCatalog } from '../../src/properties/queries.ts';

@@ -4,13 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { loadTimeZones } from '../../src/database/load-time-zones.ts';
 import { CellTypes } from '../../src/imports/cells.ts';
 import { detectFormat } from '../../src/imports/detect.ts';
 import { importFile } from '../../src/imports/import-file.ts';
 import { createJudge } from '../../src/imports/judge.ts';
 import { RejectFile } from '../../src/imports/reject-file.ts';
-import { noExceptions } from '../../src/platform/address-guard.ts';
-import { loadTimeZones } from '../../src/platform/time-zones.ts';
+import { noExceptions } from '../../src/outbound/address-guard.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -4,7 +4,7 @@ import { forgetPeople } from '../../src/events/forget-people.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleAlone, settleDue } from '../../src/reports/settle.ts';
 import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
-import { createRandom } from '../platform/random.ts';
+import { createRandom } from '../http2/random.ts';
 import { newestReceiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { march, playMarch, type Stage, stage } from './ledger.ts';

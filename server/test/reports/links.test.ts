@@ -1,18 +1,18 @@
 // Devices change users and back while people buy. Each purchase is compared with the words of the
 // contract, which this file implements in the plainest way.
 import { describe, expect, it } from 'vitest';
+import { loadTimeZones } from '../../src/database/load-time-zones.ts';
 import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
+import { decodeId, encodeId } from '../../src/ground/ids.ts';
 import { CellTypes } from '../../src/imports/cells.ts';
 import { detectFormat } from '../../src/imports/detect.ts';
 import { importFile } from '../../src/imports/import-file.ts';
 import { createJudge } from '../../src/imports/judge.ts';
 import { RejectFile } from '../../src/imports/reject-file.ts';
-import { noExceptions } from '../../src/platform/address-guard.ts';
-import { decodeId, encodeId } from '../../src/platform/ids.ts';
-import { loadTimeZones } from '../../src/platform/time-zones.ts';
+import { noExceptions } from '../../src/outbound/address-guard.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleDue } from '../../src/reports/settle.ts';
-import { createRandom } from '../platform/random.ts';
+import { createRandom } from '../http2/random.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { stage } from './ledger.ts';
 

@@ -3,7 +3,7 @@
 import Stripe from 'stripe';
 import { describe, expect, it } from 'vitest';
 import { verifyWebhook } from '../../../node/src/verify-webhook.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { finishRotation, rotateSecret, testWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Received } from '../webhook-receiver.ts';

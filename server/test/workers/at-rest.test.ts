@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/platform/db.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
+import type { Sql } from '../../src/database/db.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
 import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { openShop, setupWebhooks } from './webhook-shop.ts';
@@ -122,5 +122,5 @@ it("R-99 NOTIFY is sent alone: by the teller, the heartbeat and an operator's pa
   const notifying = files.filter((file) =>
     /SELECT pg_notify|\bNOTIFY \$\{/.test(readFileSync(`${src}/${file}`, 'utf8')),
   );
-  expect(notifying.sort()).toEqual(['platform/listener.ts', 'platform/restore-guard.ts', 'platform/teller.ts']);
+  expect(notifying.sort()).toEqual(['database/listener.ts', 'database/restore-guard.ts', 'database/teller.ts']);
 });

@@ -1,9 +1,9 @@
 // The log lines for an operator who looks for one batch, one delivery or one webhook request by its
 // id.
 import { expect, it } from 'vitest';
-import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { decodeId, encodeId } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { decodeId, encodeId } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { transaction } from '../../src/database/db.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { createFairSlots } from '../../src/platform/fair-slots.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
+import { createFairSlots } from '../../src/ground/fair-slots.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';
 

@@ -3,13 +3,13 @@
 // outcomes, because a kill would repeat those pushes. The limits on silence and on
 // statements are far away here, so a wait for the held process would never end.
 import { afterEach, describe, expect, it } from 'vitest';
+import { isDatabaseDown, openPool } from '../../src/database/db.ts';
+import { openCopy } from '../../src/database/driver-repairs.ts';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import { advanceBatch, claimNextBatch } from '../../src/delivery/queries.ts';
-import { isDatabaseDown, openPool } from '../../src/platform/db.ts';
-import { openCopy } from '../../src/platform/driver-repairs.ts';
-import { armFailpoints } from '../../src/platform/failpoint.ts';
-import { decodeId, mintUuid } from '../../src/platform/ids.ts';
+import { armFailpoints } from '../../src/ground/failpoint.ts';
+import { decodeId, mintUuid } from '../../src/ground/ids.ts';
 import { whenDone } from '../database.ts';
 import type { Bundle, TestApp } from '../setup.ts';
 import { createGate, holdAt, never, setUpHeld, until } from './held.ts';

@@ -4,7 +4,7 @@ import { createAppSizes } from '../../src/audience/column-uses.ts';
 import { followUse } from '../../src/audience/follow-use.ts';
 import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/audience/index-queries.ts';
 import { type IndexLimits, indexLimits } from '../../src/audience/plan-indexes.ts';
-import { transaction } from '../../src/platform/db.ts';
+import { transaction } from '../../src/database/db.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,6 +1,6 @@
 // Holds a process at a place on purpose until the test releases it. The limits of the database are
 // too long to end the hold, so only the code under test can.
-import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
+import { armFailpoints, type Failpoint } from '../../src/ground/failpoint.ts';
 import { whenDone } from '../database.ts';
 import { type Bundle, setup } from '../setup.ts';
 

@@ -3,7 +3,7 @@ import { createAppSizes } from '../../src/audience/column-uses.ts';
 import { followUse } from '../../src/audience/follow-use.ts';
 import { moveSlots } from '../../src/audience/move-slots.ts';
 import { indexLimits } from '../../src/audience/plan-indexes.ts';
-import { transaction } from '../../src/platform/db.ts';
+import { transaction } from '../../src/database/db.ts';
 import { retireProperty } from '../../src/properties/edit-property.ts';
 import { listMoves } from '../../src/properties/move-queries.ts';
 import { createPropertyClearing } from '../../src/users/worker.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findPause, type Pause, pause, pauseWhereMoved, resume } from '../../src/platform/restore-guard.ts';
-import { createService, type Service } from '../../src/service.ts';
+import { findPause, type Pause, pause, pauseWhereMoved, resume } from '../../src/database/restore-guard.ts';
+import { createService, type Service } from '../../src/process/service.ts';
 import { whenDone } from '../database.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';

@@ -4,7 +4,7 @@ import { aheadMs } from '../../src/delivery/message-pace.ts';
 import { claimNextPacedBatch, deletePastPaces, reservePlaces } from '../../src/delivery/pace-queries.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
 

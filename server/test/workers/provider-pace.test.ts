@@ -2,8 +2,8 @@
 // one row.
 import { describe, expect, it } from 'vitest';
 import { createPace, type PaceOptions } from '../../src/channels/fcm/pace.ts';
+import { createClock } from '../../src/database/clock.ts';
 import { deletePastPaces, takeProviderSlice } from '../../src/delivery/pace-queries.ts';
-import { createClock } from '../../src/platform/clock.ts';
 import { createTestDatabase } from '../database.ts';
 import { setup } from '../setup.ts';
 

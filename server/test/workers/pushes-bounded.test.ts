@@ -1,11 +1,11 @@
 // at most five pushes per device, in any order of kills and retries. A kill is a claim whose
 // pushes went out and whose outcomes were never written.
 import { describe, expect, it } from 'vitest';
+import type { Sql } from '../../src/database/db.ts';
 import { claimsMax, leaseMs } from '../../src/delivery/batch.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
-import type { Sql } from '../../src/platform/db.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
 import type { Script } from '../push-service.ts';
 import { setup } from '../setup.ts';
 

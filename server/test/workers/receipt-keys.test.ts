@@ -2,6 +2,9 @@
 // as long as deliveries of its time exist (contract 14).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { createClock } from '../../src/database/clock.ts';
+import { loadInstance } from '../../src/database/instance.ts';
+import { resealReceiptKeys } from '../../src/database/receipt-keys.ts';
 import {
   forgetReceiptKeys,
   receiptKeysMax,
@@ -9,11 +12,8 @@ import {
   watchReceiptKeys,
 } from '../../src/delivery/receipt-keys.ts';
 import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { createClock } from '../../src/platform/clock.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
-import { loadInstance } from '../../src/platform/instance.ts';
-import { resealReceiptKeys } from '../../src/platform/receipt-keys.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { createTestDatabase } from '../database.ts';
 import { setup } from '../setup.ts';
 import { tester } from '../tester.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { pause } from '../../src/database/restore-guard.ts';
+import { runAlone } from '../../src/database/run-alone.ts';
 import { partitionsAround } from '../../src/delivery/partitions.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
-import { pause } from '../../src/platform/restore-guard.ts';
-import { runAlone } from '../../src/platform/run-alone.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
@@ -226,7 +226,7 @@ describe('retention', () => {
   it('runs in one process at a time', async () => {
     const t = await setUp();
     let ran: boolean | undefined;
-    // The lock number in upkeep.ts.
+    // The lock number in process/upkeep.ts.
     await runAlone(t.sql, 4_271_960_132, async () => {
       ran = await upkeep(t);
     });

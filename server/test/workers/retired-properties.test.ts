@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/platform/db.ts';
+import { transaction } from '../../src/database/db.ts';
 import { changePropertyType, retireProperty } from '../../src/properties/edit-property.ts';
 import { createPropertyClearing } from '../../src/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';

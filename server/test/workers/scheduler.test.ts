@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { openPool, type Sql, transaction } from '../../src/database/db.ts';
+import { pause, resume } from '../../src/database/restore-guard.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import { lockFreshMessages } from '../../src/messages/schedule-queries.ts';
 import { startScheduleWorker } from '../../src/messages/worker.ts';
-import { openPool, type Sql, transaction } from '../../src/platform/db.ts';
-import { decodeId } from '../../src/platform/ids.ts';
-import { pause, resume } from '../../src/platform/restore-guard.ts';
 import { builtInPlans } from '../../src/quotas/plan.ts';
 import { whenDone } from '../database.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { transaction } from '../../src/database/db.ts';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import type { Leases } from '../../src/delivery/leases.ts';
 import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { armFailpoints } from '../../src/platform/failpoint.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { armFailpoints } from '../../src/ground/failpoint.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
 

@@ -3,15 +3,15 @@
 // repeated. Neither counts towards the limit of R-18.
 import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
+import type { Sql } from '../../src/database/db.ts';
 import { type ClaimedBatch, claimsMax } from '../../src/delivery/batch.ts';
 import { createClaims } from '../../src/delivery/claims.ts';
 import { createCompiledMessages } from '../../src/delivery/compiled-messages.ts';
 import { createMessageWatches } from '../../src/delivery/message-watch.ts';
 import { claimNextBatch, type TakeOver } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
-import type { Sql } from '../../src/platform/db.ts';
-import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { createGate, until } from './held.ts';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { purgeDevices } from '../../src/devices/purge-devices.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';
 

@@ -1,12 +1,12 @@
 // The cost of a worker's periodic tasks for its database when no app has work for them.
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openDatabases } from '../../src/databases.ts';
-import { createClock } from '../../src/platform/clock.ts';
-import type { Sql } from '../../src/platform/db.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
-import { createLog } from '../../src/platform/log.ts';
-import { createUpkeep } from '../../src/upkeep.ts';
-import { periodicTasks } from '../../src/workers.ts';
+import { createClock } from '../../src/database/clock.ts';
+import type { Sql } from '../../src/database/db.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
+import { createLog } from '../../src/ground/log.ts';
+import { openDatabases } from '../../src/process/databases.ts';
+import { createUpkeep } from '../../src/process/upkeep.ts';
+import { periodicTasks } from '../../src/process/workers.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { until } from './held.ts';
 

@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { checkUserNumbers } from '../../src/cli/doctor-queries.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { decodeId, type Uuid } from '../../src/platform/ids.ts';
+import { transaction } from '../../src/database/db.ts';
+import { decodeId, type Uuid } from '../../src/ground/ids.ts';
 import { takeUserNumbers } from '../../src/users/number-queries.ts';
 import { numberUsers } from '../../src/users/number-users.ts';
 import { createNumbersAtHand } from '../../src/users/numbers-at-hand.ts';

@@ -1,9 +1,9 @@
 import { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { ApiError } from '../../src/platform/api-error.ts';
-import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { ApiError } from '../../src/http/api-error.ts';
+import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import { createWebhook, type NewWebhook, testWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, insertEvents, listAttempts } from '../../src/webhooks/queries.ts';
 import { webhooksMax } from '../../src/webhooks/webhook.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { createClock } from '../../src/platform/clock.ts';
-import { openPool, type Sql } from '../../src/platform/db.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createClock } from '../../src/database/clock.ts';
+import { openPool, type Sql } from '../../src/database/db.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
 import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { claimEvents } from '../../src/webhooks/queries.ts';

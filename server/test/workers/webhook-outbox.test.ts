@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/platform/db.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { transaction } from '../../src/database/db.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
 import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';

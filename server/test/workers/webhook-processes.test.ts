@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { transaction } from '../../src/database/db.ts';
+import { armFailpoints, type Failpoint } from '../../src/ground/failpoint.ts';
+import { encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import {
   claimEvents,

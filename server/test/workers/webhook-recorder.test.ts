@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { transaction } from '../../src/platform/db.ts';
-import { armFailpoints } from '../../src/platform/failpoint.ts';
-import { mintUuid } from '../../src/platform/ids.ts';
+import { transaction } from '../../src/database/db.ts';
+import { armFailpoints } from '../../src/ground/failpoint.ts';
+import { mintUuid } from '../../src/ground/ids.ts';
 import { claimEvents, insertEvents, listAttempts } from '../../src/webhooks/queries.ts';
 import { createAttemptRecorder } from '../../src/webhooks/record-attempts.ts';
 import { setup } from '../setup.ts';

@@ -1,6 +1,6 @@
 // Retries of unacknowledged events beside new events.
 import { expect, it } from 'vitest';
-import { createSeal } from '../../src/platform/seal.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { openShop, setupWebhooks } from './webhook-shop.ts';
 

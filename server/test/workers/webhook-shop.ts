@@ -1,7 +1,8 @@
 // An app with a webhook and its receiver, on a running service.
-import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import type { Uuid } from '../../src/platform/ids.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+
+import type { Uuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, type StoredWebhook } from '../../src/webhooks/queries.ts';
 import { type Bundle, type Client, type SetupOptions, setup, type TestApp } from '../setup.ts';

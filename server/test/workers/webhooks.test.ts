@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { transaction } from '../../src/platform/db.ts';
-import { createSeal } from '../../src/platform/seal.ts';
+import { transaction } from '../../src/database/db.ts';
+import { createSeal } from '../../src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import {
   createWebhook,
   disableWebhook,

@@ -1,7 +1,7 @@
 // Turns Apple's answer into an outcome (contract 7.6). The reason decides before the status,
 // because 400 and 403 each stand for faults of the token, of our credential and of the content.
 // Pure. A body that is not JSON counts as an answer without a reason.
-import type { OutboundResult } from '../../platform/outbound-http.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';

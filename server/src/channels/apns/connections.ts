@@ -1,8 +1,9 @@
 // Chooses the connections that a push uses. Apple binds a connection to the first team, key and
 // environment that it sees, so each combination has connections of its own. Connections that turned
 // bad for their key are replaced at most once a minute, because Apple takes more for an attack.
-import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
-import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+
+import type { OutboundTransport } from '../../http2/transport.ts';
+import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { Environment } from '../channel.ts';
 import type { ApnsCredential } from './credential.ts';
 

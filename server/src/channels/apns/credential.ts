@@ -2,7 +2,7 @@
 // checks the credential in words and by a signature, so that a wrong file is found before the first
 // push.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import type { Issue } from '../../platform/api-error.ts';
+import type { Issue } from '../../ground/issue.ts';
 import { type Environment, environments } from '../channel.ts';
 import { publicHalfOf } from '../public-half.ts';
 

@@ -3,8 +3,8 @@
 // Pure, but remembers the message whose id it read last.
 import { hash } from 'node:crypto';
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
-import { decodeId, uuidToBytes } from '../../platform/ids.ts';
-import { member, membersOf, nested, objectOf } from '../../platform/json-text.ts';
+import { decodeId, uuidToBytes } from '../../ground/ids.ts';
+import { member, membersOf, nested, objectOf } from '../../ground/json-text.ts';
 import type { Push } from '../channel.ts';
 
 export function buildPayload({ content, messageId, receiptToken }: Push<unknown>): Buffer {

@@ -1,11 +1,11 @@
 // Apple push: one push is one stream of a warm HTTP/2 connection. `send` never rejects and changes
 // no argument; a failure before any request is a refusal without a provider's answer. No push opens
 // a connection of its own, because Apple takes that for an attack.
-import { isHex } from '../../platform/ids.ts';
-import type { Log } from '../../platform/log.ts';
-import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
-import type { OutboundTransport, TransportRequest } from '../../platform/outbound-transport.ts';
+import { isHex } from '../../ground/ids.ts';
+import type { Log } from '../../ground/log.ts';
+import type { OutboundTransport, TransportRequest } from '../../http2/transport.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
+import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { Channel, Environment, Outcome, Push } from '../channel.ts';
 import { apns } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';

@@ -4,9 +4,9 @@
 // most one exchange under way. After a failure there is none for a while, so that a bad key does
 // not cost a request per push. A token never enters an outcome.
 import { sign } from 'node:crypto';
-import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
-import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { OutboundTransport } from '../../http2/transport.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
+import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { RefusedOutcome } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';

@@ -2,7 +2,7 @@
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode). FCM's own code decides before
 // the status in the body, and that status before HTTP's. `INVALID_ARGUMENT` means a bad token or
 // bad content. Only the details tell, and bad content must not retire a good token. Pure.
-import type { OutboundResult } from '../../platform/outbound-http.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';

@@ -2,7 +2,7 @@
 // file in words, so that a wrong one of Google's many JSON files is found before the first push.
 import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import type { Issue } from '../../platform/api-error.ts';
+import type { Issue } from '../../ground/issue.ts';
 import { publicHalfOf } from '../public-half.ts';
 
 /** A service account ready for use. */

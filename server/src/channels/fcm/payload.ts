@@ -1,7 +1,7 @@
 // The message of FCM's HTTP v1 API for an Android phone (contract 7.4;
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages). Pure.
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
-import { member, membersOf, nested, objectOf } from '../../platform/json-text.ts';
+import { member, membersOf, nested, objectOf } from '../../ground/json-text.ts';
 import type { Push } from '../channel.ts';
 
 /** Four weeks: FCM keeps no message longer. */

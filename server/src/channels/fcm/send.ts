@@ -1,9 +1,10 @@
 // Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. `send`
 // never rejects and changes no argument; a failure before any request is a refusal without a
 // provider's answer.
-import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
-import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+
+import type { OutboundTransport } from '../../http2/transport.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
+import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { fcm } from '../channels.ts';
 import { refuseLocally } from '../provider-answer.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { OutboundAnswer } from '../../platform/outbound-http.ts';
+import type { OutboundAnswer } from '../../outbound/http.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { readAnswer } from './answer.ts';
 

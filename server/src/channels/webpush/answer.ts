@@ -1,7 +1,7 @@
 // Turns a push service's answer into an outcome (contract 7.6). The body's reason decides before
 // the status, because vendors give the same status for a dead subscription, a wrong key and a bad
 // request. Pure. A body that is not JSON counts as an answer without a reason.
-import type { OutboundResult } from '../../platform/outbound-http.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';

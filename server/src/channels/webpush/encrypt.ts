@@ -1,7 +1,7 @@
 // Encrypts one message for one subscriber: RFC 8291 over the aes128gcm coding of RFC 8188, in a
 // single record. Every message gets a key pair and a salt of its own, and no secret is kept.
 import { createCipheriv, createECDH, randomFillSync } from 'node:crypto';
-import { hmacSha256 } from '../../platform/hmac-sha256.ts';
+import { hmacSha256 } from '../../ground/hmac-sha256.ts';
 
 /**
  * Larger messages do not fit the 4,096 bytes that a push service must accept (RFC 8030, section

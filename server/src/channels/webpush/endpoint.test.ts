@@ -1,7 +1,7 @@
 import { createECDH, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { refusedUrls } from '../../../test/fixtures/refused-urls.ts';
-import { noExceptions, parseOutboundExceptions } from '../../platform/address-guard.ts';
+import { noExceptions, parseOutboundExceptions } from '../../outbound/address-guard.ts';
 import { checkSubscription, type EndpointRules, readSubscription } from './endpoint.ts';
 
 const rules: EndpointRules = { pushHosts: [], exceptions: noExceptions, ownHosts: ['push.example.com'] };

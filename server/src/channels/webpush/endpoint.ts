@@ -1,9 +1,9 @@
 // Reads a push subscription from unknown text: its shape, its keys, and the host that its endpoint
 // may name. Asks no name server, because the address guard judges every connection as well.
 import { ECDH } from 'node:crypto';
-import type { OutboundExceptions } from '../../platform/address-guard.ts';
-import type { Issue, IssueCode } from '../../platform/api-error.ts';
-import { judgeUrl } from '../../platform/outbound-url.ts';
+import type { Issue, IssueCode } from '../../ground/issue.ts';
+import type { OutboundExceptions } from '../../outbound/address-guard.ts';
+import { judgeUrl } from '../../outbound/url.ts';
 import { decodeBase64Url } from './base64url.ts';
 import { findEndpointFault, isPushHost } from './push-hosts.ts';
 

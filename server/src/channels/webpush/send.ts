@@ -2,9 +2,9 @@
 // and changes no argument; a failure before any request is a refusal without a provider's answer.
 import { createHash } from 'node:crypto';
 import type { ChannelContent, Priority } from '../../content/content.ts';
-import type { Log } from '../../platform/log.ts';
-import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { Log } from '../../ground/log.ts';
+import type { OutboundTransport } from '../../http2/transport.ts';
+import type { OutboundResult } from '../../outbound/http.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';

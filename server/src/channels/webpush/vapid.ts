@@ -2,9 +2,9 @@
 // subscription of a push service, and is kept until shortly before its end. Push services remember
 // a header, and Apple dislikes a new one with each push.
 import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import { noExceptions } from '../../platform/address-guard.ts';
-import type { Issue } from '../../platform/api-error.ts';
-import { judgeUrl } from '../../platform/outbound-url.ts';
+import type { Issue } from '../../ground/issue.ts';
+import { noExceptions } from '../../outbound/address-guard.ts';
+import { judgeUrl } from '../../outbound/url.ts';
 import { decodeBase64Url } from './base64url.ts';
 
 /** A VAPID key pair ready for use. A subscription is bound to its public key for life. */

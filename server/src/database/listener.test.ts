@@ -1,0 +1,76 @@
+import { inject, it } from 'vitest';
+import { createTestDatabase, whenDone } from '../../test/database.ts';
+import { createLog } from '../ground/log.ts';
+import { openPool } from './db.ts';
+import { startListener } from './listener.ts';
+
+function createEar() {
+  const heard: string[] = [];
+  const waiting = new Set<() => void>();
+  return {
+    hear(payload: string): void {
+      heard.push(payload);
+      for (const wake of waiting) wake();
+    },
+    until: (payload: string) =>
+      new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (!heard.includes(payload)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}
+
+async function setUp() {
+  const database = await createTestDatabase();
+  const ear = createEar();
+  const gap = createEar();
+  const listener = await startListener({
+    open: () => openPool({ url: database.url, connectionsMax: 1, name: 'ear', statementTimeoutMs: 5000 }),
+    sql: database.sql,
+    hear: { greetings: (payload) => ear.hear(payload) },
+    onGap: () => gap.hear('gap'),
+    log: createLog('silent', 'test'),
+    heartbeatEveryMs: 20,
+  });
+  whenDone(() => listener.stop());
+  const greet = (payload: string) => database.sql`SELECT pg_notify('greetings', ${payload})`;
+  const kill = () =>
+    database.sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ear'`;
+  return { ...database, ear, gap, greet, kill };
+}
+
+it('hears what is notified', async () => {
+  const { ear, greet } = await setUp();
+  await greet('hello');
+  await ear.until('hello');
+});
+
+it('R-06 hears again after its connection was killed, and says that something may have been missed', async () => {
+  const { ear, gap, greet, kill } = await setUp();
+  await kill();
+  await gap.until('gap');
+  // One channel may hear again before the other; the gap covers a greeting in between.
+  const greeting = setInterval(() => void greet('again').catch(() => undefined), 20);
+  await ear.until('again');
+  clearInterval(greeting);
+});
+
+it('R-06 hears again after it could not connect for a while: its own heartbeat tells it that it is deaf', async () => {
+  const { sql, ear, gap, greet, kill } = await setUp();
+  const [row] = await sql<{ name: string }[]>`SELECT current_database() AS name`;
+  const admin = openPool({ url: inject('serverUrl'), connectionsMax: 1, name: 'tests', statementTimeoutMs: 5000 });
+  whenDone(() => admin.end());
+  await admin.unsafe(`ALTER DATABASE ${row?.name} ALLOW_CONNECTIONS false`);
+  await kill();
+  await gap.until('gap');
+  await admin.unsafe(`ALTER DATABASE ${row?.name} ALLOW_CONNECTIONS true`);
+  // The greeting is repeated until it is heard, because the next heartbeat has no known time.
+  const greeting = setInterval(() => void greet('late').catch(() => undefined), 20);
+  await ear.until('late');
+  clearInterval(greeting);
+});

@@ -1,0 +1,119 @@
+// Listens for NOTIFY on its own connection, and notices when that connection has gone deaf. A
+// half-open connection looks alive, so in silence a heartbeat is sent through another connection
+// and must arrive (R-06). Notifications only save latency.
+import { setTimeout as pause } from 'node:timers/promises';
+import { mintUuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
+import type { Sql } from './db.ts';
+import { isServerFull } from './pool-line.ts';
+
+export interface ListenerOptions {
+  /** Opens the connection that listens; called again after a loss. */
+  readonly open: () => Sql;
+  /** Another pool, which sends the heartbeats. */
+  readonly sql: Sql;
+  /** NOTIFY channel → function that takes its payload. */
+  readonly hear: Readonly<Record<string, (payload: string) => void>>;
+  /** Called when notifications may have been missed, so that every listener looks for itself. */
+  readonly onGap: () => void;
+  readonly log: Log;
+  readonly heartbeatEveryMs?: number;
+}
+
+export interface Listener {
+  stop(): Promise<void>;
+}
+
+const heartbeatChannel = 'carillon_heartbeat';
+
+/** Milliseconds after which a server without a free connection is asked again, as the pools do. */
+const fullAgainMs = 250;
+const fullTriesMax = 20;
+
+/** Resolves when it listens for the first time; rejects when it cannot. */
+export async function startListener(options: ListenerOptions): Promise<Listener> {
+  const { open, sql, hear, onGap, log, heartbeatEveryMs = 5000 } = options;
+  const id = mintUuid();
+  let connection = open();
+  let unheard = 0;
+  let hasHeard = false;
+  let isReconnecting = false;
+
+  const listenTo = async (channel: string, onPayload: (payload: string) => void): Promise<void> => {
+    let isFirst = true;
+    const hearPayload = (payload: string): void => {
+      hasHeard = true;
+      onPayload(payload);
+    };
+    await connection.listen(channel, hearPayload, () => {
+      // The driver listens again by itself, once, after a closed connection. Notifications in
+      // between are lost.
+      if (!isFirst) onGap();
+      isFirst = false;
+    });
+  };
+  const listen = async (): Promise<void> => {
+    await listenTo(heartbeatChannel, (payload) => {
+      if (payload === id) unheard = 0;
+    });
+    for (const [channel, onPayload] of Object.entries(hear)) await listenTo(channel, onPayload);
+  };
+
+  const openAnother = (): void => {
+    const deaf = connection;
+    connection = open();
+    void deaf.end({ timeout: 0 }).catch(() => undefined);
+  };
+  const listenFirst = async (): Promise<void> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await listen();
+      } catch (error) {
+        if (!isServerFull(error) || tries === fullTriesMax) throw error;
+        await pause(fullAgainMs);
+        openAnother();
+      }
+    }
+  };
+
+  const reconnect = async (): Promise<void> => {
+    if (isReconnecting) return;
+    isReconnecting = true;
+    try {
+      openAnother();
+      await listen();
+      unheard = 0;
+      log.warn('listening for notifications again');
+    } catch (error) {
+      log.debug({ err: error }, 'cannot listen for notifications yet, polling');
+    } finally {
+      isReconnecting = false;
+      onGap();
+    }
+  };
+
+  const beat = async (): Promise<void> => {
+    // Any notification is as good as a heartbeat.
+    const isHearing = hasHeard;
+    hasHeard = false;
+    if (isHearing) {
+      unheard = 0;
+      return;
+    }
+    if (unheard >= 2) return reconnect();
+    unheard++;
+    await sql`SELECT pg_notify(${heartbeatChannel}, ${id})`;
+  };
+
+  await listenFirst();
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => log.debug({ err: error }, 'no heartbeat'));
+  }, heartbeatEveryMs);
+  timer.unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      await connection.end({ timeout: 1 }).catch(() => undefined);
+    },
+  };
+}

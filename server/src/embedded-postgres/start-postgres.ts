@@ -1,0 +1,203 @@
+// Carillon's own PostgreSQL, for installations without a DATABASE_URL. Takes over the server that a
+// killed process left running or starts one; the last user stops it. Never refuses a healthy data
+// directory, and never serves one directory to two services.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { CARILLON, findCluster, makeCluster } from './cluster.ts';
+import type { Connection } from './postmaster.ts';
+import { EmbeddedServer } from './server.ts';
+
+/**
+ * Advisory locks in the database `postgres`, where no other part of Carillon connects. They end
+ * with the process that holds them, however it ends, so that no process id has to be trusted. All
+ * users of the server share `inUse`; the one that stops the server holds it alone.
+ */
+const LOCK = { inUse: 1, service: 2 };
+
+/** Milliseconds. The database notices a killed service within milliseconds. */
+const LOCK_WAIT_MS = 2_000;
+
+export interface EmbeddedOptions {
+  readonly dataDir: string;
+  readonly log: (line: string) => void;
+  /**
+   * Connections that the server allows at least; its configuration may allow more. Default: the
+   * configuration's number.
+   */
+  readonly connections?: number;
+  /**
+   * At most one service uses a data directory. Commands may use it beside the service or without
+   * one.
+   */
+  readonly purpose?: 'service' | 'command';
+  /** A port on 127.0.0.1 too, for tools that cannot use unix sockets. */
+  readonly listenPort?: number;
+}
+
+export interface EmbeddedDatabase {
+  /**
+   * `postgres://carillon@localhost:5432/carillon?host=/directory`, in libpq's form. For the driver,
+   * see `splitSocket`.
+   */
+  readonly url: string;
+  /** The same by TCP, when a port was requested, with a password that is valid for this run. */
+  readonly loopbackUrl: string | undefined;
+  readonly clusterDir: string;
+  /**
+   * True when there was no cluster before. No set-up may depend on this alone, because the start
+   * that created the cluster may have been killed.
+   */
+  readonly isNew: boolean;
+  /** Leaves the server. The last user stops it and waits until it is down. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Resolves when the database answers. A service then keeps it running: a server that dies is
+ * started again at the same address. Rejects with a sentence for the operator when another service
+ * uses the directory or the server cannot run.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const { log, listenPort, purpose = 'service' } = options;
+  const found = await findCluster(options.dataDir);
+  const cluster = found ?? (await makeCluster(options.dataDir));
+  const server = new EmbeddedServer(cluster, log, { listenPort, connections: options.connections });
+  const password = randomBytes(24).toString('hex');
+  let stopped: Promise<void> | undefined;
+
+  /**
+   * Connects and takes the locks. Restarts a running server that has another port or too few
+   * connections.
+   */
+  async function join(): Promise<Connection> {
+    for (;;) {
+      const connection = await server.start();
+      try {
+        await connection.sql`SELECT pg_advisory_lock_shared(${LOCK.inUse})`;
+        if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
+        await createDatabase(connection.sql);
+        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${CARILLON} PASSWORD '${password}'`);
+        if (purpose === 'command') return connection;
+        if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
+        await server.stop();
+        await connection.sql.end({ timeout: 0 });
+      } catch (error) {
+        await connection.sql.end({ timeout: 0 });
+        // Otherwise the last user was stopping the server just now.
+        if (!isConnectionLost(error)) throw error;
+      }
+    }
+  }
+
+  /**
+   * Returns whether the server has too few connections and may be restarted. While a command uses
+   * it, it is not restarted; the processes of the service then wait for connections.
+   */
+  async function isTooSmall(sql: postgres.Sql): Promise<boolean> {
+    const [row] = await sql<{ most: number; isShared: boolean }[]>`
+      SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
+        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${LOCK.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
+    const { connections = 0 } = options;
+    if (!row || row.most >= connections) return false;
+    const what = `PostgreSQL runs with ${row.most} connections, and ${connections} are needed`;
+    log(row.isShared ? `${what}; a command uses it, so it is left as it is until the next start` : what);
+    return !row.isShared;
+  }
+
+  async function rejoin(): Promise<Connection | undefined> {
+    while (!stopped) {
+      const connection = await join().catch((error: Error) => log(error.message));
+      if (connection) return keep(connection);
+      await pause(1_000);
+    }
+    return undefined;
+  }
+
+  function keep(connection: Connection): Connection {
+    void connection.lost.then(() => {
+      if (stopped || purpose === 'command') return;
+      log('The connection to PostgreSQL was lost: going back to it, or starting it again');
+      current = rejoin();
+    });
+    return connection;
+  }
+
+  async function leave(): Promise<void> {
+    const connection = await current;
+    if (!connection) return;
+    const { sql } = connection;
+    try {
+      await sql`SELECT pg_advisory_unlock_shared(${LOCK.inUse})`;
+      const [row] = await sql<{ isLast: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK.inUse}) AS "isLast"`;
+      if (row?.isLast) await server.stop();
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error;
+    } finally {
+      await sql.end({ timeout: 0 });
+    }
+  }
+
+  const first = await join();
+  let current: Promise<Connection | undefined> = Promise.resolve(first);
+  keep(first);
+  return {
+    url: socketUrl(first),
+    loopbackUrl:
+      listenPort === undefined ? undefined : `postgres://${CARILLON}:${password}@127.0.0.1:${listenPort}/${CARILLON}`,
+    clusterDir: cluster.directory,
+    isNew: found === undefined,
+    stop: () => {
+      stopped ??= leave();
+      return stopped;
+    },
+  };
+}
+
+/**
+ * The address of the server that runs on a data directory, if one does. It may stop at any time:
+ * see `purpose: 'command'`.
+ */
+export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
+  const cluster = await findCluster(dataDir);
+  const connection = cluster && (await new EmbeddedServer(cluster, () => undefined).find());
+  await connection?.sql.end({ timeout: 0 });
+  return connection && { url: socketUrl(connection) };
+}
+
+function socketUrl({ host, port }: Connection): string {
+  return `postgres://${CARILLON}@localhost:${port}/${CARILLON}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
+}
+
+async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<void> {
+  try {
+    await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`;
+    await sql`SELECT pg_advisory_lock(${LOCK.service})`;
+  } catch (error) {
+    if (!hasCode(error, /^55P03$/)) throw error;
+    const [holder] = await sql<{ name: string }[]>`
+      SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE locktype = 'advisory' AND objid = ${LOCK.service} AND granted`;
+    throw new Error(
+      `Another service (${holder?.name ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
+    );
+  }
+}
+
+async function createDatabase(sql: postgres.Sql): Promise<void> {
+  const [found] = await sql`SELECT FROM pg_database WHERE datname = ${CARILLON}`;
+  if (found) return;
+  await sql.unsafe(`CREATE DATABASE ${CARILLON}`).catch((error: unknown) => {
+    // Two processes created it at once: 42P04 duplicate_database, 23505 from the catalog's own
+    // index.
+    if (!hasCode(error, /^(42P04|23505)$/)) throw error;
+  });
+}
+
+function isConnectionLost(error: unknown): boolean {
+  return hasCode(error, /^(57P|CONNECTION_|ECONN|EPIPE|ENOENT)/);
+}
+
+function hasCode(error: unknown, pattern: RegExp): boolean {
+  return pattern.test(String((error as { code?: unknown } | null)?.code));
+}

@@ -1,0 +1,75 @@
+// Logging: pino's JSON on a pipe, readable lines on a terminal. Always to standard error, because
+// standard output belongs to the banner and the command line. CR, LF and ESC in a field stay inside
+// one JSON line (R-81). Ids appear in the form that callers know.
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { encodeId, type IdPrefix } from './ids.ts';
+
+export type Log = Logger;
+
+/**
+ * Headers and fields that may contain a secret appear as `[redacted]`, at the top of a line or one
+ * level below. So do the parts of a database error that quote the row, because rows contain tokens
+ * and property values (R-80).
+ */
+const redactedPaths = [
+  '*.authorization',
+  '*.secret',
+  '*.token',
+  '*.p8',
+  '*.privateKey',
+  'authorization',
+  'secret',
+  'token',
+  'err.detail',
+  'err.where',
+];
+
+/** Fields whose ids the API shows too. A batch has no public id. */
+const prefixOfField: Readonly<Record<string, IdPrefix>> = {
+  app_id: 'app',
+  message_id: 'msg',
+  device_id: 'dev',
+  webhook_id: 'whk',
+  event_id: 'whe',
+};
+
+const uuidLength = 36;
+
+/** Runs only for lines that are written, so callers pass ids unchanged. */
+const serializers = Object.fromEntries(
+  Object.entries(prefixOfField).map(([field, prefix]) => [
+    field,
+    (id: unknown) => (typeof id === 'string' && id.length === uuidLength ? encodeId(prefix, id) : id),
+  ]),
+);
+
+/** `destination` takes the lines in place of standard error. */
+export function createLog(level: string, role: string, destination?: DestinationStream): Log {
+  const redact = { paths: redactedPaths, censor: '[redacted]' };
+  const options = { level, base: { role, pid: process.pid }, serializers, redact };
+  if (destination) return pino(options, destination);
+  if (process.stderr.isTTY) {
+    return pino({
+      ...options,
+      transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,role', translateTime: 'HH:MM:ss' } },
+    });
+  }
+  return pino(options, pino.destination({ dest: 2, sync: true }));
+}
+
+/**
+ * Logs an unforeseen error and ends the process, because its state is unknown; the supervisor
+ * starts it again (R-87). `isForeseen` tells the rejections whose promise no caller holds, which are
+ * only logged.
+ */
+export function dieOfTheUnforeseen(log: Log, isForeseen: (error: unknown) => boolean): void {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'uncaught exception');
+    process.exit(1);
+  });
+  process.on('unhandledRejection', (error) => {
+    if (isForeseen(error)) return log.warn({ err: error }, 'a connection was lost as it began');
+    log.fatal({ err: error }, 'unhandled rejection');
+    process.exit(1);
+  });
+}

@@ -1,0 +1,124 @@
+// One table of every error that a caller can see, with its status (contract 2). Any error that is
+// not an `ApiError` reaches a caller as `internal_error` and is logged completely.
+import type { Issue } from '../ground/issue.ts';
+
+export const apiErrors = {
+  validation_failed: { status: 400, message: 'The request is invalid.' },
+  invalid_json: { status: 400, message: 'The body is not valid JSON.' },
+  body_too_large: { status: 400, message: 'The request is too large.' },
+  missing_key: { status: 401, message: 'Send an API key as: Authorization: Bearer <API_KEY>' },
+  invalid_key: { status: 401, message: 'The API key is not valid.' },
+  app_suspended: { status: 403, message: 'The app of this key is suspended.' },
+  wrong_key_scope: { status: 403, message: 'This needs a server key.' },
+  identity_check_failed: { status: 403, message: 'The identity check failed.' },
+  not_found: { status: 404, message: 'There is no such resource.' },
+  rate_limited: { status: 429, message: 'Too many requests.' },
+  quota_exceeded: { status: 429, message: 'The monthly quota is used up.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side. Name the request id when you report it.' },
+  unavailable: { status: 503, message: 'The service is unavailable for the moment. Try again.' },
+} as const;
+
+export type ApiErrorCode = keyof typeof apiErrors;
+
+/** Issues that an answer lists at most. */
+const issuesMax = 50;
+
+export interface ApiErrorDetails {
+  readonly message?: string;
+  readonly issues?: readonly Issue[];
+  /**
+   * Sets `Retry-After`, in whole seconds rounded up. On `rate_limited` it also sets
+   * `retry_after_ms`.
+   */
+  readonly retryAfterMs?: number;
+  /** Further fields of the body, such as `quota` and `upgrade`. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  /** For the log only; no answer contains it. */
+  readonly cause?: unknown;
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ApiErrorCode;
+  readonly status: number;
+  readonly details: ApiErrorDetails;
+
+  constructor(code: ApiErrorCode, details: ApiErrorDetails = {}) {
+    // Refusals have no stack trace, because a flood of refusals would spend time on traces that
+    // nobody reads. `internal_error` keeps its trace for the log.
+    const { stackTraceLimit } = Error;
+    if (code !== 'internal_error') Error.stackTraceLimit = 0;
+    super(details.message ?? apiErrors[code].message, { cause: details.cause });
+    Error.stackTraceLimit = stackTraceLimit;
+    this.code = code;
+    this.status = apiErrors[code].status;
+    this.details = details;
+  }
+
+  /** The body of the answer, with its fields in the contract's order. */
+  present(requestId: string): Record<string, unknown> {
+    const { issues, retryAfterMs, extra } = this.details;
+    return {
+      error: this.code,
+      message: this.message,
+      ...(issues && { issues: issues.slice(0, issuesMax) }),
+      ...(this.code === 'rate_limited' && { retry_after_ms: retryAfterMs }),
+      ...extra,
+      request_id: requestId,
+    };
+  }
+}
+
+/** A 400 that lists the issues. */
+export function invalid(issues: readonly Issue[]): ApiError {
+  const [first, ...others] = issues;
+  const message = first && others.length === 0 ? nameField(first) : `${issues.length} fields are invalid.`;
+  return new ApiError('validation_failed', { issues, message });
+}
+
+/**
+ * Returns an issue's message with the field's name before it, unless the message names the field
+ * itself.
+ */
+function nameField({ path, message }: Issue): string {
+  const field = path.join('.');
+  return field === '' || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
+}
+
+/** The 404 of a path, a link or anything else without an id. */
+export function notFound(message?: string): ApiError {
+  return new ApiError('not_found', message === undefined ? {} : { message });
+}
+
+/**
+ * The 404 that repeats the id as the caller wrote it. An id of another app, an unknown id and a
+ * malformed one read alike (R-60).
+ */
+export function noSuch(kind: 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key', id: string): ApiError {
+  return notFound(`No ${kind} ${clip(id)} in this app.`);
+}
+
+/**
+ * Awaits `work`. When it throws a 404 without a name, throws the 404 that names the requested id.
+ */
+export async function namingMissing<Result>(
+  kind: Parameters<typeof noSuch>[0],
+  id: string | null | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found' && typeof id === 'string') throw noSuch(kind, id);
+    throw error;
+  }
+}
+
+/**
+ * Characters that are shown of an id: enough for every id of ours and for nearly every external id.
+ */
+const shownMax = 80;
+
+function clip(id: string): string {
+  return id.length <= shownMax ? id : `${id.slice(0, shownMax).toWellFormed()}…`;
+}

@@ -1,0 +1,111 @@
+// The door of the API: how many requests are inside, and whose turn it is to be worked on. Requests of one app, however many, leave
+// room and turns to all others. Past a first number requests of devices are turned away, since their SDK repeats them; past a
+// second also those of servers; health never comes here (R-85). Counts only: knows no request and no resource.
+
+import { createFairShares } from '../ground/fair-shares.ts';
+import { createFairSlots, withSlotWithin } from '../ground/fair-slots.ts';
+import type { Log } from '../ground/log.ts';
+import { ApiError } from './api-error.ts';
+
+/** Routes that client keys or nobody's key may call are for devices; the others are for servers. */
+export type VisitorKind = 'device' | 'server';
+
+export interface Visitor {
+  /** The app; empty for requests without a key, which share as one app does. */
+  readonly app: string;
+  readonly kind: VisitorKind;
+}
+
+export interface Door {
+  /** Rejects with the 503 where a request of this visitor would find no room. Takes nothing. */
+  look(visitor: Visitor): Promise<void> | undefined;
+  /** Works when there is room and it is the visitor's turn; else rejects with the 503. */
+  run<Result>(visitor: Visitor, work: (inside: Inside) => Promise<Result>): Promise<Result>;
+}
+
+export interface Inside {
+  /** Does work that is nearly all waiting. From here on the request has neither room nor turn. */
+  aside<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * Requests inside at which each kind is turned away. An app that is alone has two thirds of them, 200 of devices and 400 in all.
+ * A registration costs the API process about 0.6 ms of CPU (measured with `bench -- api`), so the last of 400 in line is answered
+ * within a quarter of a second.
+ */
+export interface DoorLimits {
+  readonly devices: number;
+  readonly servers: number;
+  /** A request waits this long for its turn, as for a connection to the database (R-85). */
+  readonly waitMs: number;
+}
+
+export const usualDoorLimits: DoorLimits = { devices: 300, servers: 600, waitMs: 1000 };
+
+/** Two for each one that is free: an app alone has two thirds of the room. */
+const roomPerFree = 2;
+/**
+ * Requests worked on at once. 50 at once are answered as fast as 400, so more would only wait, and before requests of other apps. An
+ * app that is alone has half of the turns; of two that ask for all, each has a third.
+ */
+const turnsOf: Readonly<Record<VisitorKind, number>> = { device: 48, server: 128 };
+const retryAfterMs = 1000;
+/** A refusal is held back so long, below the 100 ms of R-85: a caller that comes again at once then comes seldom. */
+const refusedAfterMs = 75;
+
+export function createDoor(limits: DoorLimits, log: Log): Door {
+  const roomOf: Readonly<Record<VisitorKind, number>> = { device: limits.devices, server: limits.servers };
+  const room = createFairShares({ perFree: roomPerFree });
+  const turns = {
+    device: createFairSlots({ slotsMax: turnsOf.device, perFree: 1 }),
+    server: createFairSlots({ slotsMax: turnsOf.server, perFree: 1 }),
+  };
+  // One line when it begins and one when it is over: a line for each refusal would be a load of its own.
+  let turnedAway = 0;
+
+  const refuse = async ({ app }: Visitor): Promise<never> => {
+    if (turnedAway++ === 0) log.warn({ inside: room.taken, app_id: app }, 'overloaded: turning requests away');
+    await new Promise((resolve) => setTimeout(resolve, refusedAfterMs));
+    throw overloaded();
+  };
+  const leave = (app: string): void => {
+    room.give(app, 1);
+    if (turnedAway === 0 || room.taken >= limits.devices / 4) return;
+    log.warn({ turned_away: turnedAway }, 'no longer overloaded');
+    turnedAway = 0;
+  };
+
+  return {
+    look(visitor) {
+      if (!room.take(visitor.app, 1, roomOf[visitor.kind])) return refuse(visitor);
+      room.give(visitor.app, 1);
+      return undefined;
+    },
+    async run(visitor, work) {
+      const { app, kind } = visitor;
+      if (!room.take(app, 1, roomOf[kind])) return refuse(visitor);
+      let isInside = true;
+      const leaveOnce = (): void => {
+        if (isInside) leave(app);
+        isInside = false;
+      };
+      try {
+        return await withSlotWithin(turns[kind], app, limits.waitMs, overloaded, (giveBack) =>
+          work({
+            aside(waiting) {
+              giveBack();
+              leaveOnce();
+              return waiting();
+            },
+          }),
+        );
+      } finally {
+        leaveOnce();
+      }
+    },
+  };
+}
+
+function overloaded(): ApiError {
+  return new ApiError('unavailable', { retryAfterMs });
+}

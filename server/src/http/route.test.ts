@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createLog } from '../ground/log.ts';
+import { bind, routesWith } from './route.ts';
+import { component } from './schemas.ts';
+import { Answer, type ApiRequest } from './server.ts';
+
+interface Deps {
+  readonly greeting: string;
+  readonly steps: string[];
+}
+interface Person {
+  readonly name: string;
+}
+const route = routesWith<Deps, Person>('Test');
+const greeted = component('Greeted', z.strictObject({ text: z.string(), kind: z.enum(['short', 'long']) }));
+const answers = { 200: { description: 'A greeting.', schema: greeted, example: { text: 'Hi', kind: 'short' } } };
+const fields = { id: 'greet', method: 'POST', access: 'public', summary: 'Greet', answers } as const;
+const greeting = async ({ greeting: text }: Deps) => ({ text, kind: 'short' as const });
+
+const request = (given: Partial<ApiRequest<Person>> = {}): ApiRequest<Person> => ({
+  caller: { name: 'Ada' },
+  method: 'POST',
+  params: {},
+  query: {},
+  body: undefined,
+  header: () => [],
+  id: 'req_1',
+  log: createLog('silent', 'test'),
+  address: '127.0.0.1',
+  aside: (work) => work(),
+  ...given,
+});
+const newDeps = (): Deps => ({ greeting: 'Hi', steps: [] });
+const issuesOf = async (answer: Promise<unknown>) =>
+  answer.then(
+    () => [],
+    (error) => error.details.issues.map(({ path, code }: { path: string[]; code: string }) => `${path} ${code}`),
+  );
+
+describe('a bound route', () => {
+  it('refuses query parameters and a body where it describes none', async () => {
+    const [bound] = bind([route({ ...fields, path: '/hello' }).handle(greeting)], newDeps());
+    expect(await bound?.handle(request())).toEqual({ text: 'Hi', kind: 'short' });
+    expect(await issuesOf(bound?.handle(request({ query: { a: '1' } })) as never)).toEqual(['a unrecognized_keys']);
+    expect(await issuesOf(bound?.handle(request({ body: { b: 1 } })) as never)).toEqual(['b unrecognized_keys']);
+  });
+
+  it('hands over parameters of its path, and query and body as its schemas read them', async () => {
+    const greet = route({
+      ...fields,
+      path: '/hello/:name/:times',
+      params: {
+        name: { description: 'Who.', example: 'Ada' },
+        times: { description: 'How often.', example: '2' },
+      },
+      query: z.strictObject({ loud: z.string().transform((text) => text === 'yes') }),
+      body: { schema: z.strictObject({ sign: z.string() }), example: { sign: '!' } },
+    }).handle(async ({ greeting: text }, { params, query, body }) => {
+      const loud: boolean = query.loud;
+      return { text: `${text} ${params.name} ${params.times} ${loud} ${body.sign}`, kind: 'long' };
+    });
+    const [bound] = bind([greet], newDeps());
+    const given = { params: { name: 'Bo', times: '3' }, query: { loud: 'yes' }, body: { sign: '!' } };
+    expect(await bound?.handle(request(given))).toEqual({ text: 'Hi Bo 3 true !', kind: 'long' });
+    expect(await issuesOf(bound?.handle(request({ ...given, query: {} })) as never)).toEqual(['loud required']);
+    expect(await issuesOf(bound?.handle(request({ ...given, body: {} })) as never)).toEqual(['sign required']);
+  });
+
+  it('reads by its own readers where it has some: the schemas only describe', async () => {
+    const greet = route({
+      ...fields,
+      path: '/hello',
+      query: z.strictObject({ a: z.string() }),
+      readQuery: (given, deps) => `${deps.greeting} ${Object.keys(given)}`,
+      body: { schema: z.strictObject({}), example: {} },
+      readBody: (given, _deps, caller) => ({ given, by: caller.name }),
+    }).handle(async (_deps, { query, body }) => ({ text: `${query} ${body.given} ${body.by}`, kind: 'long' }));
+    const [bound] = bind([greet], newDeps());
+    const answer = await bound?.handle(request({ query: { b: '1' }, body: 5 }));
+    expect(answer).toEqual({ text: 'Hi b 5 Ada', kind: 'long' });
+  });
+
+  it('does its work around a request before the request is judged', async () => {
+    const greet = route({
+      ...fields,
+      path: '/hello',
+      async within({ steps }, _request, work) {
+        steps.push('before');
+        return work().finally(() => steps.push('after'));
+      },
+    }).handle(async ({ steps, greeting: text }) => {
+      steps.push('handled');
+      return { text, kind: 'short' };
+    });
+    const deps = newDeps();
+    const [bound] = bind([greet], deps);
+    await bound?.handle(request());
+    expect(deps.steps).toEqual(['before', 'handled', 'after']);
+    expect(await issuesOf(bound?.handle(request({ query: { a: '1' } })) as never)).toEqual(['a unrecognized_keys']);
+    expect(deps.steps.slice(3)).toEqual(['before', 'after']);
+  });
+
+  it('compiles only with answers, parameters and statuses as described', () => {
+    const plain = route({ ...fields, path: '/hello' });
+    // @ts-expect-error: the answer lacks a field.
+    plain.handle(async () => ({ text: 'Hi' }));
+    // @ts-expect-error: the field has another closed set of values.
+    plain.handle(async () => ({ text: 'Hi', kind: 'medium' }));
+    // @ts-expect-error: the status is not described.
+    plain.handle(async () => new Answer(302, { location: '/' }));
+    // @ts-expect-error: the path has no such parameter.
+    plain.handle(async (_deps, { params }) => ({ text: params.name, kind: 'short' }));
+    // @ts-expect-error: the parameter of the path is not described.
+    route({ ...fields, path: '/hello/:name' });
+    // @ts-expect-error: the table of errors has no such code.
+    route({ ...fields, path: '/hello', refusals: ['teapot'] });
+    expect(plain).toHaveProperty('handle');
+  });
+});

@@ -1,0 +1,158 @@
+// A route: one endpoint, described once. The same value validates requests, gives the handler its types and is written into the
+// API's description. Knows no API: paths, tags and callers are those of the room that defines it.
+import { z } from 'zod';
+import type { ApiErrorCode } from './api-error.ts';
+import type { Answer, ApiRequest, BoundRoute } from './server.ts';
+import { validate } from './validate.ts';
+
+type RawQuery = Readonly<Record<string, string>>;
+
+interface ParamForm {
+  readonly description: string;
+  readonly example: string;
+}
+
+export interface AnswerForm {
+  readonly description: string;
+  /** Absent: no body. */
+  readonly schema?: z.ZodType;
+  readonly example?: unknown;
+  /** Beside those that every answer has: name and meaning. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+type AnswerForms = Readonly<Record<number, AnswerForm>>;
+
+/** Fields whose types are the same for every route. */
+interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
+  /** The operation's name in the description. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Headers beside the usual ones; a handler reads them with `header`. */
+  readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];
+  /** Errors that this route may answer beside those that any request with its access may get. */
+  readonly refusals?: readonly ApiErrorCode[];
+}
+
+/** A route of any query, body and answer, still without what it works with: `bind` adds that. */
+export interface Route<Deps, Caller> extends RouteFields {
+  readonly tag: string;
+  readonly params: Readonly<Record<string, ParamForm>>;
+  readonly query: z.ZodObject;
+  readonly body: { readonly schema: z.ZodType; readonly example: unknown } | null;
+  readonly answers: AnswerForms;
+  readonly answer: (deps: Deps, request: ApiRequest<Caller>) => Promise<object>;
+}
+
+type ParamOf<Path extends string> = Path extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer Tail}`
+    ? Name | ParamOf<Tail>
+    : Rest
+  : never;
+
+/** A value as a handler may answer it: nothing will change it. */
+type Shown<Value> = Value extends Date
+  ? Value
+  : Value extends readonly (infer Item)[]
+    ? readonly Shown<Item>[]
+    : Value extends object
+      ? { readonly [Key in keyof Value]: Shown<Value[Key]> }
+      : Value;
+
+/** A plain value is 200; any other status needs an `Answer`, and so does a 200 that is no JSON. */
+type Answered<Answers> = {
+  [Status in keyof Answers & number]: Answers[Status] extends { readonly schema: infer Schema extends z.ZodType }
+    ? (Status extends 200 ? Shown<z.output<Schema>> : never) | Answer<Status, Shown<z.output<Schema>> | string | Buffer>
+    : Answer<Status>;
+}[keyof Answers & number];
+
+interface ReadRequest<Caller, Path extends string, Query, Body>
+  extends Omit<ApiRequest<Caller>, 'params' | 'query' | 'body'> {
+  readonly params: Readonly<Record<ParamOf<Path>, string>>;
+  readonly query: Query;
+  readonly body: Body;
+}
+
+/** Every parameter of a path is described. */
+type ParamForms<Path extends string> = [ParamOf<Path>] extends [never]
+  ? unknown
+  : { readonly params: Readonly<Record<ParamOf<Path>, ParamForm>> };
+
+interface RouteForm<Deps, Caller, Path extends string, QuerySchema, Query, BodySchema, Body, Answers>
+  extends RouteFields {
+  readonly path: Path;
+  readonly params?: Readonly<Record<string, ParamForm>>;
+  /** None unless told: each parameter given is unknown. */
+  readonly query?: QuerySchema;
+  /** Reads a query that takes more than its schema: answers the value, or throws the 400. */
+  readQuery?(given: RawQuery, deps: Deps): Query;
+  /** None unless told: each field given is unknown. */
+  readonly body?: { readonly schema: BodySchema; readonly example: unknown };
+  /** Reads a body that takes more than its schema: answers the value, or throws the 400. */
+  readBody?(given: unknown, deps: Deps, caller: Caller): Body;
+  /** Answers that are no refusals, by status. */
+  readonly answers: Answers;
+  /** Work around validation and handler, such as a turn to wait for or a limit that comes first. */
+  within?<Result>(deps: Deps, request: ApiRequest<Caller>, work: () => Promise<Result>): Promise<Result>;
+}
+
+const noQuery = z.strictObject({});
+const noBody = z.strictObject({}).optional();
+const bodyMethods = ['POST', 'PUT', 'PATCH'];
+
+/**
+ * Defines the routes of a room, which work with `Deps`, serve `Caller` and stand under `tag` in the description:
+ * `route({ … }).handle(async (deps, request) => …)`.
+ */
+export function routesWith<Deps, Caller>(tag: string) {
+  return <
+    const Path extends string,
+    Answers extends AnswerForms,
+    QuerySchema extends z.ZodObject = typeof noQuery,
+    Query = z.output<QuerySchema>,
+    BodySchema extends z.ZodType = z.ZodUndefined,
+    Body = z.output<BodySchema>,
+  >(
+    form: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> & ParamForms<Path>,
+  ) => ({
+    // A call of its own: by then the types of the form are known, and the answers' literals are checked as such.
+    handle(
+      handler: (deps: Deps, request: ReadRequest<Caller, Path, Query, Body>) => Promise<Answered<Answers>>,
+    ): Route<Deps, Caller> {
+      const own: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> = form;
+      const { params = {}, query = noQuery, readQuery, body = null, readBody, within, ...fields } = own;
+      const queryOf = (given: RawQuery, deps: Deps): unknown => {
+        if (readQuery) return readQuery(given, deps);
+        // A route that ignores unknown parameters and describes none takes any query.
+        return own.query || !form.ignoresUnknownQuery ? validate(query, given) : {};
+      };
+      const bodyOf = (given: unknown, deps: Deps, caller: Caller): unknown => {
+        if (readBody) return readBody(given, deps, caller);
+        if (body) return validate(body.schema, given);
+        // The server itself refuses a body where a method takes none.
+        return bodyMethods.includes(form.method) ? validate(noBody, given) : undefined;
+      };
+      return {
+        ...fields,
+        tag,
+        params,
+        query,
+        body,
+        answer(deps, request) {
+          const work = async (): Promise<object> => {
+            const query = queryOf(request.query, deps);
+            const read = { ...request, query, body: bodyOf(request.body, deps, request.caller) };
+            // The router matched this very path, and the schemas and readers above are those that the types come from.
+            return handler(deps, read as ReadRequest<Caller, Path, Query, Body>) as Promise<object>;
+          };
+          return within ? within(deps, request, work) : work();
+        },
+      };
+    },
+  });
+}
+
+/** The routes with what they work with: ready to be served. */
+export function bind<Deps, Caller>(routes: readonly Route<Deps, Caller>[], deps: Deps): BoundRoute<Caller>[] {
+  return routes.map((route) => ({ ...route, handle: (request) => route.answer(deps, request) }));
+}

@@ -1,0 +1,338 @@
+// The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks of contract 1 built in:
+// route, key, suspension, scope, rate limit, then the body. Knows no resource; rooms hand it their routes.
+import type { IncomingMessage } from 'node:http';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { z } from 'zod';
+import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
+import { createFairShares } from '../ground/fair-shares.ts';
+import { encodeId, mintUuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
+import { ApiError, notFound } from './api-error.ts';
+import { answerBrokenRequest, answerConnect } from './broken-request.ts';
+import { clientAddressFinder } from './client-address.ts';
+import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
+import { pathDescriber } from './describe-path.ts';
+import { createDoor, type DoorLimits, usualDoorLimits, type Visitor } from './door.ts';
+import { invalidJson, parseJson } from './json.ts';
+import { readQuery } from './query-string.ts';
+import { readBytes } from './request-body.ts';
+import { validate } from './validate.ts';
+
+/** Who may call a route. `public` takes no key; an `Authorization` header there is ignored. */
+export type Access = 'server' | 'client-or-server' | 'public';
+
+export interface ApiRequest<Caller> {
+  /** Who is calling; on a public route there is nobody. */
+  readonly caller: Caller;
+  /** `HEAD` reaches the routes of GET and is answered without a body. */
+  readonly method: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** Query parameters; a repeated one was already refused. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The parsed body; undefined when the request had none. */
+  readonly body: unknown;
+  /** All values of a header, as they came on the wire. */
+  header(name: string): readonly string[];
+  readonly id: string;
+  readonly log: Log;
+  /** The client's address: the peer's, or what a trusted proxy says. */
+  readonly address: string;
+  /** Does what is nearly all waiting, such as for a report: from here on the request does not count as load. */
+  aside<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/** An answer that is not the usual 200 with JSON. A body that is neither text nor bytes is written as JSON. */
+export class Answer<Status extends number = number, Body = string | Buffer> {
+  readonly status: Status;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Body | '';
+  constructor(status: Status, headers: Readonly<Record<string, string>>, body: Body | '' = '') {
+    this.status = status;
+    this.headers = headers;
+    this.body = body;
+  }
+}
+
+/** A route that can be served. An API's own are bound from the ones that describe themselves (`route.ts`). */
+export interface BoundRoute<Caller> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Fastify's form: `/v1/messages/:id`. */
+  readonly path: string;
+  readonly access: Access;
+  /** Largest body; unless told 256 KiB, and 1 KiB on public routes (contract 1). */
+  readonly bodyBytesMax?: number;
+  /** Further content types that are read as JSON, such as `text/plain` for receipts. */
+  readonly alsoJson?: readonly string[];
+  /** True on routes that take any query parameter, such as redirects. */
+  readonly ignoresUnknownQuery?: boolean;
+  handle(request: ApiRequest<Caller>): Promise<object | Answer>;
+}
+
+/** What a request under a rate limit is told, and why it is refused, if it is. */
+export interface Admission {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly refusal: ApiError | null;
+}
+
+export interface HttpServerOptions<Caller> {
+  readonly routes: readonly BoundRoute<Caller>[];
+  /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
+  authenticate(
+    authorization: readonly string[],
+    access: 'server' | 'client-or-server',
+    address: () => string,
+  ): Promise<Caller>;
+  /** Whose requests share room and turns: the caller's app. */
+  appOf(caller: Caller): string;
+  /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
+  admit(caller: Caller): Promise<Admission> | null;
+  /** Resolves when a 401 may be answered. */
+  delayUnauthorized(address: string): Promise<void>;
+  /** The caller of public routes. */
+  readonly nobody: Caller;
+  readonly log: Log;
+  /** Told of each answer. `route` is its pattern, empty where no route fits: an address may be anything. */
+  readonly noteAnswer?: (answer: { method: string; route: string; status: number; seconds: number }) => void;
+  /** Peers whose X-Forwarded-For is believed; none by default. */
+  readonly trustedProxies?: readonly string[];
+  /** Told of one of the others that sends it, now and then. */
+  readonly onIgnoredForwarding?: (peer: string) => void;
+  /** Headers must arrive within this time, and a body within as much again. */
+  readonly bodyTimeoutMs?: number;
+  readonly doorLimits?: Partial<DoorLimits>;
+  readonly connectionLimits?: Partial<ConnectionLimits>;
+}
+
+export interface ConnectionLimits {
+  /** Open at once; further ones are closed as they come. */
+  readonly connectionsMax: number;
+  /**
+   * A connection on which nothing moves for so long ends: its client does not read its answer. Longer than any route works without
+   * a word: a report has a minute in the database.
+   */
+  readonly silenceMs: number;
+  /** Bytes of bodies held at once, on their way and being worked on. An app has half of them at the most. */
+  readonly bodyBytesMax: number;
+}
+
+const usualConnectionLimits: ConnectionLimits = {
+  connectionsMax: 10_000,
+  silenceMs: 120_000,
+  bodyBytesMax: 128 * 1024 * 1024,
+};
+
+const bodyBytesDefault = 256 * 1024;
+/** Nobody without a key makes the service keep more of a body. */
+const publicBodyBytesDefault = 1024;
+const headerBytesMax = 16 * 1024;
+const idleClosedEveryMs = 1000;
+const tellEveryMs = 60_000;
+
+/** Builds the server; `listen` and `close` are the caller's. */
+export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
+  const { routes, log, bodyTimeoutMs = 10_000 } = options;
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  const door = createDoor({ ...usualDoorLimits, ...options.doorLimits }, log);
+  const { connectionsMax, silenceMs, bodyBytesMax } = { ...usualConnectionLimits, ...options.connectionLimits };
+  const bodies = createFairShares({ perFree: 1 });
+  const open = openRouteFinder(routes);
+  const findClient = clientAddressFinder(options.trustedProxies ?? []);
+  let hasWarned = false;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const server = fastify({
+    // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
+    requestTimeout: 3 * bodyTimeoutMs,
+    keepAliveTimeout: 75_000,
+    connectionTimeout: silenceMs,
+    http: {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: bodyTimeoutMs,
+      connectionsCheckingInterval: Math.min(500, bodyTimeoutMs),
+      // node:http would answer by itself, without a body and a request id: the hook below does.
+      requireHostHeader: false,
+    },
+    genReqId: () => encodeId('req', mintUuid()),
+    logger: false,
+    exposeHeadRoutes: true,
+    // What fits into the headers fits into a path: an identifier of any length is judged by its route.
+    routerOptions: { maxParamLength: headerBytesMax },
+    forceCloseConnections: 'idle',
+    // What still arrives while the server closes is answered as ever; the database goes last.
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, log),
+    // An address that cannot be decoded reaches no route and no hook.
+    frameworkErrors: (_error, request, reply) => {
+      if (open.hasAddress(request.raw)) reply.headers(corsHeaders);
+      return sendError(notFound(), request, reply, log);
+    },
+  });
+  server.server.maxConnections = connectionsMax;
+  let idleClosedAt = Number.NEGATIVE_INFINITY;
+  server.server.on('drop', () => {
+    // Connections that only stand open keep nobody out: their clients connect again when they have something to ask.
+    if (performance.now() - idleClosedAt < idleClosedEveryMs) return;
+    idleClosedAt = performance.now();
+    log.warn({ connections: connectionsMax }, 'too many connections: turning new ones away and closing idle ones');
+    server.server.closeIdleConnections();
+  });
+  // An expectation that nobody knows may be ignored (RFC 9110 section 10.1.1); 417 is no status of ours.
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
+  server.server.on('connect', (_request, socket) => answerConnect(socket));
+  // Bodies are read by the routes below, whatever the method: Fastify has other statuses for a bad content type.
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    if (open.hasRoute(request)) reply.headers(corsHeaders);
+    if (performance.now() - toldAt >= tellEveryMs && findClient(request.raw).isForwardingIgnored) {
+      toldAt = performance.now();
+      const { remoteAddress: peer = '' } = request.raw.socket;
+      options.onIgnoredForwarding?.(peer);
+      if (!hasWarned) {
+        log.warn({ peer }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
+      }
+      hasWarned = true;
+    }
+    if (request.raw.httpVersion === '1.1' && headerValues(request.raw, 'host').length !== 1) {
+      throw invalidJson('A request has exactly one Host header.');
+    }
+  });
+  const { noteAnswer } = options;
+  if (noteAnswer) {
+    server.addHook('onResponse', async (request, reply) => {
+      const route = request.routeOptions.url ?? '';
+      noteAnswer({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 });
+    });
+  }
+  server.setErrorHandler((error, request, reply) => sendError(toApiError(error), request, reply, log));
+  const describePath = pathDescriber(routes);
+  server.setNotFoundHandler((request, reply) => sendError(notFound(describePath(request.raw)), request, reply, log));
+
+  for (const route of routes) {
+    const { access } = route;
+    const ofPublic = visitorOf(route, options.appOf(options.nobody));
+    const bodyLimit = route.bodyBytesMax ?? (access === 'public' ? publicBodyBytesDefault : bodyBytesDefault);
+    server.route({
+      method: route.method,
+      url: route.path,
+      onRequest: async (request, reply) => {
+        if (access === 'public') {
+          if (ofPublic) await door.look(ofPublic);
+          return;
+        }
+        const authorization = headerValues(request.raw, 'authorization');
+        const address = (): string => findClient(request.raw).address;
+        let caller: Caller;
+        try {
+          caller = await options.authenticate(authorization, access, address);
+        } catch (error) {
+          if (error instanceof ApiError && error.status === 401) await options.delayUnauthorized(address());
+          throw error;
+        }
+        callers.set(request, caller);
+        const visitor = visitorOf(route, options.appOf(caller));
+        if (visitor) await door.look(visitor);
+        const admission = await options.admit(caller);
+        if (admission) reply.headers(admission.headers);
+        if (admission?.refusal) throw admission.refusal;
+      },
+      handler: async (request, reply) => {
+        const caller = callers.get(request) ?? options.nobody;
+        const app = options.appOf(caller);
+        // Inside the door is nobody whose body is still on its way: a thousand slow ones keep nobody else from being served.
+        let bodyBytes = 0;
+        const answerWith = async (aside: ApiRequest<Caller>['aside'], bytes: Buffer): Promise<object | Answer> =>
+          route.handle({
+            caller,
+            method: request.method,
+            params: request.params as Record<string, string>,
+            body: readBody(bytes, request, route),
+            query: readQuery(request.raw.url ?? '', route.ignoresUnknownQuery === true),
+            header: (name) => headerValues(request.raw, name),
+            id: request.id,
+            log,
+            address: findClient(request.raw).address,
+            aside,
+          });
+        let answer: object | Answer;
+        try {
+          const bytes = await readBytes(request.raw, {
+            bytesMax: bodyLimit,
+            timeoutMs: bodyTimeoutMs,
+            mayKeep(count) {
+              const isKept = bodies.take(app, count, bodyBytesMax);
+              if (isKept) bodyBytes += count;
+              return isKept;
+            },
+          });
+          const visitor = visitorOf(route, app);
+          answer = visitor
+            ? await door.run(visitor, ({ aside }) => answerWith(aside, bytes))
+            : await answerWith((work) => work(), bytes);
+        } finally {
+          bodies.give(app, bodyBytes);
+        }
+        if (!(answer instanceof Answer)) return sendJson(reply, answer);
+        reply.code(answer.status).headers(answer.headers);
+        const { body } = answer;
+        return typeof body === 'string' || Buffer.isBuffer(body) ? reply.send(body) : sendJson(reply, body);
+      },
+    });
+  }
+
+  for (const path of new Set(routes.filter(isOpenRoute).map((route) => route.path))) {
+    server.options(path, async (_request, reply) => reply.code(200).headers(preflightHeaders).send(''));
+  }
+  return server;
+}
+
+// What stands outside /v1 (health, pages) passes no door: it is never turned away.
+function visitorOf({ access, path }: Pick<BoundRoute<unknown>, 'access' | 'path'>, app: string): Visitor | null {
+  return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
+}
+
+function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: BoundRoute<Caller>): unknown {
+  if (bytes.length === 0) return undefined;
+  const type = (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type !== 'application/json' && !route.alsoJson?.includes(type)) {
+    throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
+  }
+  const body = parseJson(bytes);
+  // Where a method takes no body, every field of one is unknown.
+  if (route.method === 'GET' || route.method === 'DELETE') validate(z.strictObject({}).nullable(), body);
+  return body;
+}
+
+/** The JSON is a line of its own on a terminal. */
+function sendJson(reply: FastifyReply, value: object): FastifyReply {
+  return reply.header('content-type', 'application/json; charset=utf-8').send(`${JSON.stringify(value)}\n`);
+}
+
+function headerValues(raw: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i < raw.rawHeaders.length; i += 2) {
+    if (raw.rawHeaders[i]?.toLowerCase() === name) values.push(raw.rawHeaders[i + 1] ?? '');
+  }
+  return values;
+}
+
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isDatabaseDown(error) || isStatementTimeout(error))
+    return new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
+  return new ApiError('internal_error', { cause: error });
+}
+
+function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
+  // `unavailable` without a cause is a deliberate refusal, which whoever decided it has logged.
+  if (error.code === 'internal_error' || (error.code === 'unavailable' && error.cause)) {
+    log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
+  }
+  const { retryAfterMs } = error.details;
+  if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  // What is left of an oversize or half-read body must not be taken for the next request, and nobody waits for it.
+  if (!request.raw.complete) reply.header('connection', 'close');
+  return sendJson(reply.code(error.status).header('x-request-id', request.id), error.present(request.id));
+}

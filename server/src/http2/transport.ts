@@ -1,0 +1,169 @@
+// Sends one request to an origin over the protocol that it supports: ALPN decides at the first
+// connection, and the result is remembered for the origin. All HTTPS that prefers HTTP/2 goes
+// through here. Never rejects.
+import { isIP } from 'node:net';
+import type { OutboundHttp, OutboundRequest, OutboundResult } from '../outbound/http.ts';
+import type { OutboundOrigin, OutboundSockets } from '../outbound/socket.ts';
+import { ConnectGate } from './connect-gate.ts';
+import { Http2Pool, type Http2PoolOptions } from './pool.ts';
+import type { Http2Engine, Http2Request } from './session.ts';
+
+export interface TransportRequest extends OutboundRequest {
+  /** Headers whose values are unique for each request; HTTP/2 does not index them. */
+  readonly unindexed?: readonly string[];
+  /**
+   * Requests with different names here never share a connection, because some peers bind a
+   * connection to the first key that they see on it.
+   */
+  readonly pool?: string;
+}
+
+export interface OutboundTransport {
+  /**
+   * Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent.
+   */
+  request(request: TransportRequest): Promise<OutboundResult>;
+  /**
+   * Closes the connections of a named pool when the requests on them have ended. A later request
+   * opens new ones.
+   */
+  retire(origin: OutboundOrigin, pool: string): void;
+  /** Closes open connections when the requests under way have ended. */
+  close(): Promise<void>;
+}
+
+export interface TransportOptions {
+  readonly sockets: OutboundSockets;
+  readonly http1: OutboundHttp;
+  readonly engine: Http2Engine;
+  /** Returns whether a host never gets HTTP/2. */
+  readonly isHttp1Only?: (host: string) => boolean;
+  /** Concurrent HTTP/1.1 connections to a host. */
+  readonly http1SocketsMax?: (host: string) => number;
+  readonly http2?: Partial<
+    Pick<Http2PoolOptions, 'sessionsMax' | 'streamsMax' | 'connectTimeoutMs' | 'idleMs' | 'ping'>
+  >;
+}
+
+/** The known state of an origin: its connections, or that it supports no HTTP/2. */
+type Peer = { readonly pool: Http2Pool; readonly authority: string } | 'http/1.1';
+
+/** The origin of the last request, which nearly always is the next one's too. */
+interface Remembered {
+  readonly host: string;
+  readonly port: number;
+  readonly name: string | undefined;
+  readonly key: string;
+  readonly peer: Exclude<Peer, 'http/1.1'>;
+}
+
+const noNames: readonly string[] = [];
+
+/**
+ * Origins that are remembered. Above this number, origins without a connection are dropped; they
+ * are met again when needed.
+ */
+const originsMax = 1_000;
+
+const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_000, idleMs: 60_000 };
+
+export function createOutboundTransport(options: TransportOptions): OutboundTransport {
+  const { sockets, http1, engine, isHttp1Only = () => false, http1SocketsMax = () => 64 } = options;
+  const origins = new Map<string, Peer>();
+  /** By host, because the pools of all apps to one host share its gate. */
+  const gates = new Map<string, ConnectGate>();
+  const retiring = new Set<Promise<void>>();
+
+  const gateOf = (origin: OutboundOrigin): ConnectGate => {
+    const key = keyOf(origin);
+    let gate = gates.get(key);
+    if (gate === undefined) {
+      if (gates.size >= originsMax) for (const [other, { isClosed }] of gates) if (!isClosed) gates.delete(other);
+      gate = new ConnectGate();
+      gates.set(key, gate);
+    }
+    return gate;
+  };
+
+  let last: Remembered | undefined;
+
+  const peerOf = (request: TransportRequest): Remembered | 'http/1.1' => {
+    const { host, port, pool: name } = request;
+    if (last !== undefined && last.name === name && last.host === host && last.port === port) return last;
+    const key = keyOf(request, name);
+    const peer = origins.get(key) ?? meet(key, request);
+    if (peer === 'http/1.1') return peer;
+    last = { host, port, name, key, peer };
+    return last;
+  };
+
+  const meet = (key: string, { host, port }: TransportRequest): Peer => {
+    if (isHttp1Only(host)) return 'http/1.1';
+    if (origins.size >= originsMax) forgetUnused(origins);
+    last = undefined;
+    const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
+    const gate = gateOf({ host, port });
+    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine, gate });
+    const peer = { pool, authority: authorityOf({ host, port }) };
+    origins.set(key, peer);
+    return peer;
+  };
+
+  const overHttp1 = async (request: TransportRequest) => {
+    const result = await http1.request({ ...request, socketsMax: http1SocketsMax(request.host) });
+    // The time ran out before the connection was ready. Unlike with a silent server, it is certain
+    // that nothing was sent.
+    if ('transportError' in result && result.transportError === 'timeout' && !result.written) {
+      return { ...result, transportError: 'connect_error' as const };
+    }
+    return result;
+  };
+
+  return {
+    request(request) {
+      const found = peerOf(request);
+      if (found === 'http/1.1') return overHttp1(request);
+      const { key, peer } = found;
+      const { authority, pool } = peer;
+      const { path, headers, body, timeoutMs, unindexed = noNames, isWanted } = request;
+      // Field by field, because this runs for every push and a spread costs a microsecond. The type
+      // reports a missing field.
+      const sent = { authority, path, headers, body, timeoutMs, unindexed, isWanted } satisfies Record<
+        keyof Http2Request,
+        unknown
+      >;
+      return pool.requestOr(sent, () => {
+        origins.set(key, 'http/1.1');
+        last = undefined;
+        return overHttp1(request);
+      });
+    },
+    retire(origin, pool) {
+      const key = keyOf(origin, pool);
+      const known = origins.get(key);
+      if (known === undefined || known === 'http/1.1') return;
+      origins.delete(key);
+      last = undefined;
+      const closing = known.pool.close().finally(() => retiring.delete(closing));
+      retiring.add(closing);
+    },
+    async close() {
+      http1.close();
+      await Promise.all([...origins.values()].map((known) => known !== 'http/1.1' && known.pool.close()));
+      await Promise.all(retiring);
+    },
+  };
+}
+
+function authorityOf({ host, port }: OutboundOrigin): string {
+  const written = isIP(host) === 6 ? `[${host}]` : host;
+  return port === 443 ? written : `${written}:${port}`;
+}
+
+function keyOf({ host, port }: OutboundOrigin, pool = ''): string {
+  return `${host} ${port} ${pool}`;
+}
+
+function forgetUnused(origins: Map<string, Peer>): void {
+  for (const [key, known] of origins) if (known === 'http/1.1' || known.pool.isEmpty) origins.delete(key);
+}

@@ -1,0 +1,44 @@
+// SQL: finds what falls due, over all apps and rooms. It is one statement a second, however many
+// apps and webhooks there are.
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+
+/** The kinds of work that are due now or before the next look. */
+export interface Due {
+  readonly batches: boolean;
+  readonly schedules: boolean;
+  readonly webhooks: boolean;
+  readonly isPaused: boolean;
+  /**
+   * The receipt keys that exist, as `ReceiptKeys.version` names them. Absent in the word of a
+   * process of an earlier version.
+   */
+  readonly receiptKeys?: string | null;
+}
+
+/**
+ * Finds what is due now. Scheduled messages and webhooks are also found when they are due within
+ * `aheadMs`, because their loops wait for the moment themselves. The statement steps from app to
+ * app among the apps that have open batches.
+ */
+export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<Due> {
+  const soon = sql`${clock.now} + ${aheadMs}::float8 * interval '1 millisecond'`;
+  const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
+  const isPacedOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
+  const [due] = await sql<Due[]>`
+    WITH RECURSIVE apps_open AS (
+      (SELECT b.app_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT b.app_id FROM batches b WHERE ${isOpen} AND b.app_id > apps_open.app_id ORDER BY b.app_id LIMIT 1)
+      FROM apps_open WHERE apps_open.app_id IS NOT NULL
+    )
+    SELECT
+      EXISTS (SELECT FROM apps_open WHERE EXISTS (
+        SELECT FROM batches b WHERE ${isOpen} AND b.app_id = apps_open.app_id AND b.available_at <= ${clock.now}))
+      OR EXISTS (SELECT FROM batches b WHERE ${isPacedOpen} AND b.available_at <= ${clock.now}) AS batches,
+      EXISTS (SELECT FROM messages WHERE status = 'scheduled' AND next_start_at <= ${soon}) AS schedules,
+      EXISTS (SELECT FROM webhook_work WHERE next_at <= ${soon}) AS webhooks,
+      EXISTS (SELECT FROM instance WHERE id = 1 AND paused_at IS NOT NULL) AS is_paused,
+      (SELECT receipt_keys_forgotten || '/' || cardinality(receipt_keys) FROM instance WHERE id = 1) AS receipt_keys`;
+  return due ?? { batches: false, schedules: false, webhooks: false, isPaused: false };
+}

@@ -1,0 +1,237 @@
+// Prints where things are and, with an empty database of its own, the first app and its keys, once.
+// The banner is for a person and goes to standard output; it is no log line. Its keys are stored in
+// DATA_DIR/first-run.txt (0600) only. A start that ends before it listens has shown nothing, so the
+// next start shows the keys.
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createApp, type NewApp } from '../apps/create-app.ts';
+import { saveCredential } from '../apps/credentials.ts';
+import { createKey } from '../apps/manage-keys.ts';
+import { warnOfOpenIdentity } from '../apps/open-identity.ts';
+import { listApps, listCredentials } from '../apps/queries.ts';
+import { serviceActor } from '../audit/actor.ts';
+import { generateVapidKeys } from '../channels/webpush/vapid.ts';
+import type { Config } from '../config.ts';
+import { type Clock, createClock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { describePause, type Pause } from '../database/restore-guard.ts';
+import type { EmbeddedDatabase } from '../embedded-postgres/start-postgres.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { programName } from '../ground/program-name.ts';
+import type { Seal } from '../ground/seal.ts';
+import { demoAppName } from '../pages/demo-app.ts';
+import { describePlan } from '../quotas/describe-plan.ts';
+import { type Plans, planNamed } from '../quotas/plan.ts';
+
+/**
+ * Push services ask for an address to write to. An operator sets another one with `carillon channel
+ * set`.
+ */
+export const defaultVapidSubject = 'mailto:push@carillon.example';
+
+const by = serviceActor('first start');
+
+export interface FirstStartDeps {
+  readonly sql: Sql;
+  readonly seal: Seal;
+  readonly config: Config;
+  readonly plans: Plans;
+  readonly embedded: EmbeddedDatabase | undefined;
+  /** The pause in which the service starts; null: there is none. */
+  readonly paused: Pause | null;
+}
+
+/**
+ * The text of a start, given the address on which it listens. A null address means that the start
+ * runs no API.
+ */
+export interface StartNotice {
+  text(address: string | null): string;
+  document(address: string | null): object;
+  /**
+   * Called after the notice was printed. From then on the keys are in first-run.txt, and no later
+   * start prints them.
+   */
+  wasShown(address: string | null): Promise<void>;
+}
+
+/**
+ * Makes the first app in an embedded database without apps. Returns what to print once the service
+ * answers.
+ */
+export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
+  const { config, embedded, paused } = deps;
+  const untold = embedded && (await makeDemoApp(deps));
+  const baseOf = (address: string | null): string => config.publicUrl ?? address ?? '';
+  const data = embedded ? embedded.clusterDir : 'the database of DATABASE_URL';
+  return {
+    text: (address) =>
+      [
+        ...describeStart(deps, address, data),
+        ...describeWaiting(paused),
+        ...(untold && address !== null ? describeKeys(untold, config, baseOf(address)) : []),
+        '',
+        '',
+      ].join('\n'),
+    document: (address) => ({
+      address,
+      data,
+      data_dir: embedded ? config.dataDir : null,
+      default_plan: config.defaultPlan,
+      paused_at: paused?.at ?? null,
+      pause_reason: paused?.reason ?? null,
+      first_app:
+        untold && address !== null
+          ? {
+              name: demoAppName,
+              server_key: untold.serverKey,
+              client_key: untold.clientKey,
+              demo: demoLink(baseOf(address), untold),
+            }
+          : null,
+    }),
+    async wasShown(address) {
+      if (!untold || address === null) return;
+      // Renamed, so that nobody who waits for the file reads half of it.
+      const unfinished = `${firstRunFile(config)}.part`;
+      await writeFile(unfinished, describeForFile(baseOf(address), untold), { mode: 0o600 });
+      await rename(unfinished, firstRunFile(config));
+      await rm(untoldFile(config), { force: true });
+    },
+  };
+}
+
+function describeStart({ config, plans }: FirstStartDeps, address: string | null, data: string): string[] {
+  const limits = describePlan(planNamed(plans, config.defaultPlan));
+  return [
+    '',
+    address === null ? '  Carillon works' : `  Carillon is up at ${address}`,
+    '',
+    `  Data        ${data}`,
+    ...(config.databaseUrl === null ? [`  Keys, files ${config.dataDir}`] : []),
+    ...(limits === null
+      ? []
+      : [`  Plan        new apps are on ${limits}; lift it: ${programName} app plan APP unlimited`]),
+    ...(config.publicUrl === null
+      ? ['  PUBLIC_URL  is not set: pushes carry the real url, and clicks on Apple endpoints are not counted']
+      : []),
+  ];
+}
+
+function describeWaiting(paused: Pause | null): string[] {
+  if (!paused) return [];
+  return [
+    '',
+    `  *** PAUSED ***  nothing is sent until somebody says: ${programName} resume`,
+    `  ${describePause(paused)}`,
+  ];
+}
+
+function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
+  return [
+    '',
+    `  The app '${demoAppName}' was made. Its keys are shown this once, and kept in`,
+    `  ${firstRunFile(config)}:`,
+    '',
+    `  Server key  ${keys.serverKey}`,
+    `  Client key  ${keys.clientKey}`,
+    '',
+    '  Ring your own browser: open this link, allow notifications, and follow the page.',
+    `  Demo        ${demoLink(base, keys)}`,
+    '',
+    `  ${warnOfOpenIdentity(demoAppName)}`,
+    '',
+    ...secrecy.map((line) => `  ${line}`),
+  ];
+}
+
+/**
+ * A warning about other readers of the keys, and what to do then. It stands wherever the keys
+ * stand.
+ */
+const secrecy = [
+  'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',
+  'container keeps this text. Where others can read that log, replace the key and then delete the file:',
+  `  ${programName} key list ${demoAppName}              names the keys, key_…`,
+  `  ${programName} key rotate KEY --overlap 0    prints a new key and ends the old one now`,
+] as const;
+
+function describeForFile(base: string, keys: DemoKeys): string {
+  return [
+    `Carillon, app '${demoAppName}'`,
+    '',
+    `server key  ${keys.serverKey}`,
+    `client key  ${keys.clientKey}`,
+    `demo        ${demoLink(base, keys)}`,
+    '',
+    warnOfOpenIdentity(demoAppName),
+    '',
+    ...secrecy,
+    '',
+  ].join('\n');
+}
+
+function demoLink(base: string, { clientKey }: DemoKeys): string {
+  return `${base}/demo#${clientKey}`;
+}
+
+interface DemoKeys {
+  readonly serverKey: string;
+  readonly clientKey: string;
+}
+
+export const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
+/**
+ * The file of keys that no start has shown yet. The start that shows them writes first-run.txt and
+ * deletes this file.
+ */
+export const untoldFile = (config: Config): string => join(config.dataDir, 'first-run.untold.json');
+
+/**
+ * Makes the app Demo in a database without apps, and returns its keys until they were shown. The
+ * VAPID key is made last and marks the end: a start that died before it is finished by the next
+ * start, with new keys.
+ */
+async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys | undefined> {
+  const clock = await createClock(sql);
+  const [first, ...others] = await listApps(sql);
+  const isUnfinished =
+    first?.name === demoAppName && others.length === 0 && (await listCredentials(sql, first.id)).length === 0;
+  if (first && !isUnfinished) return readUntold(config);
+
+  const { id, serverKey, clientKey } = first
+    ? await makeKeys(sql, clock, first.id)
+    : await createApp({ sql, clock, by }, demoApp(config));
+  await writeFile(untoldFile(config), JSON.stringify({ serverKey, clientKey }), { mode: 0o600, flush: true });
+
+  const vapid = generateVapidKeys();
+  await saveCredential(
+    { sql, clock, by, seal },
+    {
+      appId: id,
+      channel: 'webpush',
+      public: { publicKey: vapid.publicKey, subject: defaultVapidSubject },
+      secret: vapid.privateKey,
+    },
+  );
+  return { serverKey, clientKey };
+}
+
+async function readUntold(config: Config): Promise<DemoKeys | undefined> {
+  try {
+    return JSON.parse(await readFile(untoldFile(config), 'utf8')) as DemoKeys;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function demoApp(config: Config): { name: string; plan: string } {
+  return { name: demoAppName, plan: config.defaultPlan };
+}
+
+async function makeKeys(sql: Sql, clock: Clock, appId: Uuid): Promise<NewApp> {
+  const server = await createKey({ sql, clock, by }, { appId, scope: 'server', name: 'Server key' });
+  const client = await createKey({ sql, clock, by }, { appId, scope: 'client', name: 'Client key' });
+  return { id: appId, serverKey: server.text, clientKey: client.text };
+}

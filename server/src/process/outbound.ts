@@ -1,0 +1,99 @@
+// Everything that one process sends with: the configured rules of which addresses it may reach, and
+// the channels that reach them.
+import { readFileSync } from 'node:fs';
+import { transportSettings as apnsSettings, createApns } from '../channels/apns/send.ts';
+import { googlePace } from '../channels/fcm/pace.ts';
+import { createFcm, transportSettings as fcmSettings } from '../channels/fcm/send.ts';
+import { createThreadedEncryptor } from '../channels/webpush/encryptor.ts';
+import type { EndpointRules } from '../channels/webpush/endpoint.ts';
+import { createWebPush, transportSettings as webPushSettings } from '../channels/webpush/send.ts';
+import { type Config, variables } from '../config.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { takeProviderSlice } from '../delivery/pace-queries.ts';
+import { createSenders, type Senders } from '../delivery/senders.ts';
+import type { Log } from '../ground/log.ts';
+import { nodeEngine } from '../http2/node-session.ts';
+import { ownEngine } from '../http2/own-session.ts';
+import { createOutboundTransport, type TransportOptions } from '../http2/transport.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../outbound/address-guard.ts';
+import { createOutboundHttp, type OutboundHttp } from '../outbound/http.ts';
+import { createOutboundSockets } from '../outbound/socket.ts';
+import { originOfUrl } from '../outbound/url.ts';
+
+export interface Outbound {
+  /** The rules of which addresses of browsers and webhooks may be called. */
+  readonly endpointRules: EndpointRules;
+  readonly http1: OutboundHttp;
+  readonly senders: Senders;
+}
+
+/**
+ * Reads the certificates that the configuration names, and logs what the configuration allows
+ * beyond the usual. Opens no connection yet.
+ */
+export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Outbound {
+  const exceptions = parseOutboundExceptions({
+    allowCidrs: config.outboundAllowCidrs,
+    allowPorts: config.outboundAllowPorts,
+    resolve: config.outboundResolve,
+    ca: config.outboundCaFile === null ? undefined : readFileSync(config.outboundCaFile, 'utf8'),
+  });
+  logExceptions(config, log);
+  const ownHosts = config.publicUrl === null ? [] : [new URL(config.publicUrl).hostname];
+  const endpointRules: EndpointRules = { pushHosts: config.pushHosts, exceptions, ownHosts };
+  const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
+  const http1 = createOutboundHttp(sockets);
+  const engine = config.http2Client === 'own' ? ownEngine : nodeEngine;
+  // Each channel has a transport of its own, because providers want their connections treated
+  // differently.
+  const transportOf = (settings: Partial<TransportOptions>) =>
+    createOutboundTransport({ sockets, http1, engine, ...settings });
+  const senders = createSenders({
+    webpush: createWebPush({
+      transport: transportOf(webPushSettings),
+      rules: endpointRules,
+      clock,
+      log,
+      encryptor: createThreadedEncryptor(),
+    }),
+    apns: createApns({
+      transport: transportOf(apnsSettings),
+      origins: { production: originOfUrl(config.apnsUrl), sandbox: originOfUrl(config.apnsSandboxUrl) },
+      clock,
+      log,
+    }),
+    fcm: createFcm({
+      transport: transportOf(fcmSettings),
+      origin: originOfUrl(config.fcmUrl),
+      tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
+      clock,
+      // The pace follows Google's quota, so another FCM_URL has no pace.
+      pace:
+        config.fcmUrl === variables.FCM_URL
+          ? { ...googlePace, takeSlice: (name, pace) => takeProviderSlice(sql, name, pace) }
+          : null,
+    }),
+    fcmTokenUrl: config.fcmTokenUrl,
+  });
+  return { endpointRules, http1, senders };
+}
+
+// Logs widened outbound rules at each start, because they are an operator's deliberate act.
+function logExceptions(config: Config, log: Log): void {
+  const { outboundAllowCidrs, outboundAllowPorts, outboundResolve, outboundCaFile, pushHosts } = config;
+  if (outboundAllowCidrs.length > 0)
+    log.warn({ cidrs: outboundAllowCidrs }, 'outbound requests may reach these private ranges');
+  if (outboundAllowPorts !== '')
+    log.warn({ ports: outboundAllowPorts }, 'outbound requests may use these further ports');
+  if (outboundResolve !== '')
+    log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
+  if (outboundCaFile !== null)
+    log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
+  const { apnsUrl: APNS_URL, apnsSandboxUrl: APNS_SANDBOX_URL, fcmUrl: FCM_URL, fcmTokenUrl: FCM_TOKEN_URL } = config;
+  const providers = { APNS_URL, APNS_SANDBOX_URL, FCM_URL, FCM_TOKEN_URL };
+  for (const [variable, url] of Object.entries(providers))
+    if (url !== variables[variable as keyof typeof providers])
+      log.warn({ variable, url }, 'phones are reached elsewhere than at their real provider');
+  if (pushHosts.length > 0) log.info({ hosts: pushHosts }, 'further web push hosts are allowed');
+}

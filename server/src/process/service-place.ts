@@ -1,0 +1,81 @@
+// Notes where the service of a checkout keeps its database. Each start writes the note, so that a
+// command finds the database from any folder of the checkout and never takes an empty folder for an
+// empty service. The note holds no secret.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type Config, loadConfig } from '../config.ts';
+import { checkoutDir } from '../ground/program-name.ts';
+
+interface ServicePlace {
+  /**
+   * The folder in which the service was started: its `.env` is read there, and relative paths begin
+   * there.
+   */
+  readonly working_dir: string;
+  /** Null: the service was started with DATABASE_URL. */
+  readonly data_dir: string | null;
+}
+
+const placeFile = (checkout: string): string => join(checkout, '.carillon-service.json');
+
+/**
+ * Notes where a service that is started inside its checkout keeps its database. Nothing depends on
+ * the note: a read-only checkout has none.
+ */
+export function noteServicePlace(config: Config, workingDir = process.cwd(), checkout = checkoutDir): void {
+  if (checkout === null || !isInside(checkout, workingDir)) return;
+  const place: ServicePlace = {
+    working_dir: workingDir,
+    data_dir: config.databaseUrl === null ? config.dataDir : null,
+  };
+  try {
+    writeFileSync(placeFile(checkout), `${JSON.stringify(place, null, 2)}\n`);
+  } catch {}
+}
+
+/**
+ * Loads the configuration of a command. The command's own folder decides where it names a database
+ * or has one. Otherwise, inside a checkout, the service decides that was last started there. Throws
+ * `ConfigError`.
+ */
+export function loadCommandConfig(
+  environment?: NodeJS.ProcessEnv,
+  workingDir = process.cwd(),
+  checkout = checkoutDir,
+): Config {
+  const here = loadConfig(environment, workingDir);
+  if (here.databaseUrl !== null || here.isDataDirGiven || hasDatabase(here.dataDir)) return here;
+  const place = checkout !== null && isInside(checkout, workingDir) ? readPlace(checkout) : undefined;
+  if (!place) return here;
+  return loadConfig(environment, place.working_dir, place.data_dir === null ? {} : { DATA_DIR: place.data_dir });
+}
+
+/**
+ * Tells a person whose command found no database where it looked, and how to name the right place.
+ */
+export function describeNoDatabase({ dataDir }: Config, checkout = checkoutDir): string {
+  const place = checkout === null ? undefined : readPlace(checkout);
+  const known =
+    place === undefined || place.data_dir === dataDir
+      ? ''
+      : place.data_dir === null
+        ? ` The service of ${checkout} was started with DATABASE_URL.`
+        : ` The service of ${checkout} has DATA_DIR=${place.data_dir}.`;
+  return `There is no database in ${dataDir}.${known} Name the service's with DATA_DIR=… or DATABASE_URL=… before the command`;
+}
+
+function hasDatabase(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'database')) || existsSync(join(dataDir, 'postgres'));
+}
+
+function readPlace(checkout: string): ServicePlace | undefined {
+  try {
+    return JSON.parse(readFileSync(placeFile(checkout), 'utf8')) as ServicePlace;
+  } catch {
+    return undefined;
+  }
+}
+
+function isInside(folder: string, path: string): boolean {
+  return !/^\.\.(?:\/|$)/.test(relative(folder, path));
+}

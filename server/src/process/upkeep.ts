@@ -1,0 +1,107 @@
+// The hourly upkeep of a service, in one process at a time: makes partitions ahead and deletes old
+// rows. A step that fails is logged and stops no other step.
+import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from '../apps/queries.ts';
+import { runAlone } from '../database/run-alone.ts';
+import { deletePastPaces } from '../delivery/pace-queries.ts';
+import { ensureDeliveryPartitions, listPartitions } from '../delivery/partitions.ts';
+import { forgetReceiptKeys } from '../delivery/receipt-keys.ts';
+import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from '../delivery/retention.ts';
+import { deleteFormerLinksBefore, listAppsWithFormerLinksBefore } from '../devices/link-queries.ts';
+import { foldTotals } from '../events/fold-totals.ts';
+import { ensureEventPartitions } from '../events/partitions.ts';
+import { dropOldEvents } from '../events/retention.ts';
+import { mintedAtMs } from '../ground/ids.ts';
+import type { PeriodicTask } from '../ground/in-turn.ts';
+import { removeOldMessages } from '../messages/retention.ts';
+import { deleteFullBuckets } from '../quotas/queries.ts';
+import { listAppsToSettle } from '../reports/due-apps-queries.ts';
+import { settleDue } from '../reports/settle.ts';
+
+export interface UpkeepDeps extends RetentionDeps {
+  readonly retentionDays: number;
+  /** Null: events are kept for ever. */
+  readonly eventRetentionDays: number | null;
+  /**
+   * While the service is paused nothing is deleted, because an operator may have restored a backup
+   * to look for what it holds.
+   */
+  readonly isPaused: () => boolean;
+}
+
+export interface Upkeep {
+  /** Does everything that is due. Resolves with false where another process does it. */
+  runOnce(): Promise<boolean>;
+  /** Runs `runOnce` once an hour. */
+  readonly task: PeriodicTask;
+}
+
+/** The advisory lock of the upkeep: any number that nothing else in this database locks. */
+const upkeepLock = 4_271_960_132;
+
+const everyMs = 3_600_000;
+/** The first upkeep waits a minute, because a start has other things to do. */
+const firstAfterMs = 60_000;
+
+export function createUpkeep(deps: UpkeepDeps): Upkeep {
+  const { sql, clock, log } = deps;
+
+  /** Runs one step. Resolves with false where the step failed. */
+  const step = async (name: string, work: () => Promise<unknown>): Promise<boolean> => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      log.error({ err: error, step: name }, 'upkeep failed');
+      return false;
+    }
+  };
+  const remove = async (areSumsFolded: boolean): Promise<void> => {
+    const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
+    // Purchases are settled first, because the deliveries that they are credited to are about to be
+    // deleted. Where settling fails, no delivery is deleted.
+    if (areSumsFolded) {
+      await step('drop deliveries', async () => {
+        await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
+        await dropOldDeliveries(deps, keepDays);
+      });
+    }
+    await step('forget keys of receipts', () => forgetReceiptKeys(sql));
+    await step('forget former links', () => forgetFormerLinks(deps));
+    await step('remove messages', () => removeOldMessages(deps, keepDays));
+    await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
+  };
+  // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would
+  // hold one more connection (R-98).
+  const runOnce = async (): Promise<boolean> => {
+    const areSumsFolded = await step('fold sums', () => foldTotals(deps));
+    const isDone = await runAlone(sql, upkeepLock, async () => {
+      await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
+      await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
+      await step('forget full buckets', () => deleteFullBuckets(sql, clock));
+      await step('forget places that have passed', () => deletePastPaces(sql, clock));
+      if (!deps.isPaused()) await step('remove what is old', () => remove(areSumsFolded));
+    });
+    const { eventRetentionDays } = deps;
+    if (isDone && eventRetentionDays !== null && !deps.isPaused())
+      await step('drop events', () => dropOldEvents(deps, eventRetentionDays));
+    return isDone;
+  };
+
+  return { runOnce, task: { what: 'upkeep', everyMs, firstAfterMs, run: runOnce } };
+}
+
+const linksAtOnce = 5_000;
+const dayMs = 86_400_000;
+
+/**
+ * Deletes former links of devices to users. A former link is needed as long as deliveries of its
+ * time may exist. One day more makes up for clocks and slow commits.
+ */
+async function forgetFormerLinks({ sql }: UpkeepDeps): Promise<void> {
+  const [oldest] = await listPartitions(sql);
+  if (!oldest) return;
+  const before = new Date(mintedAtMs(oldest.from) - dayMs);
+  for (const appId of await listAppsWithFormerLinksBefore(sql, before)) {
+    while ((await deleteFormerLinksBefore(sql, appId, before, linksAtOnce)) === linksAtOnce);
+  }
+}

@@ -1,0 +1,154 @@
+// Every loop of a worker process.
+
+import { createAppSizes } from '../audience/column-uses.ts';
+import { type FollowUseDeps, followUse } from '../audience/follow-use.ts';
+import { moveSlots } from '../audience/move-slots.ts';
+import type { Sql } from '../database/db.ts';
+import type { Lookout } from '../database/lookout.ts';
+import { createStallWatch } from '../database/stalled.ts';
+import { forgetUrls } from '../delivery/forget-urls.ts';
+import type { RunDeps } from '../delivery/run-batch.ts';
+import { startSendWorker } from '../delivery/worker.ts';
+import { foldTotals } from '../events/fold-totals.ts';
+import { forgetPeople } from '../events/forget-people.ts';
+import { forgetSamplesOfPeople } from '../events/forget-samples.ts';
+import { type PeriodicTask, runInTurn } from '../ground/in-turn.ts';
+import { type ScheduleDeps, startScheduleWorker } from '../messages/worker.ts';
+import { createPropertyCounter } from '../properties/worker.ts';
+import { settleAlone } from '../reports/settle.ts';
+import { type Forget, finishErasures } from '../users/erasures.ts';
+import { numberUsers } from '../users/number-users.ts';
+import { createPropertyClearing } from '../users/worker.ts';
+import { clearOrphanedOutboxes, dropHeldTooLong } from '../webhooks/clear-outbox.ts';
+import { forgetInOutboxes } from '../webhooks/forget-people.ts';
+import { finishDueRotations } from '../webhooks/manage-webhooks.ts';
+import { bringForgottenForward } from '../webhooks/work-queries.ts';
+import { startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
+import type { Due } from './due-queries.ts';
+import { createUpkeep, type Upkeep } from './upkeep.ts';
+
+export interface Workers {
+  /** When the slowest of the loops last looked for work, by `performance.now()`. */
+  readonly lastLookedAt: number;
+  readonly upkeep: Pick<Upkeep, 'runOnce'>;
+  /** Makes the loops look now, because there may be batches. */
+  wake(): void;
+  /** Makes the webhook loop look now, because there may be events. */
+  wakeWebhooks(): void;
+  /**
+   * Resolves when no message, batch or event is due or under way, and all verdicts on devices and
+   * credentials are written.
+   */
+  idle(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
+  readonly run: RunDeps;
+  /** Tells what falls due. The elected process runs the periodic tasks. */
+  readonly lookout: Pick<Lookout<Due>, 'isElected' | 'lastLookedAt' | 'onDue'>;
+  /** The pool for long statements. */
+  readonly sql: Sql;
+  /** The connection that builds indexes, without a time limit. */
+  readonly indexSql: Sql;
+  readonly retentionDays: number;
+  readonly eventRetentionDays: number | null;
+  readonly webhooks: WebhookDeps;
+}
+
+export function startWorkers(deps: WorkersDeps): Workers {
+  const { run, lookout, sql, indexSql, clock, log, retentionDays, eventRetentionDays } = deps;
+  const send = startSendWorker(run);
+  const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
+  const webhooks = startWebhookWorker(deps.webhooks);
+  lookout.onDue((due) => {
+    if (due.schedules) schedule.wake();
+    if (due.batches) send.wake();
+    if (due.webhooks) webhooks.wake();
+  });
+  const upkeep = createUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
+  // Only the elected process runs these tasks, so that they cost other processes nothing at rest.
+  // Most tasks take a lock as well, which ensures that no other process runs them.
+  const ifElected = (task: PeriodicTask): PeriodicTask => ({
+    ...task,
+    run: async () => (lookout.isElected ? task.run() : undefined),
+  });
+  const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
+  const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
+  // These tasks must not wait behind long ones. The first ends what a stopped process holds (R-04).
+  // The second tells what a killed process had no time to tell (R-26).
+  const stalls = createStallWatch({ sql: deps.txSql });
+  const prompt = [
+    { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
+    { what: 'tell webhooks what nobody has told', everyMs: 10_000, run: () => bringForgottenForward(deps.txSql) },
+  ];
+  const watch = runInTurn(prompt.map(ifElected), { log, random: run.random });
+  return {
+    get lastLookedAt() {
+      return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt, lookout.lastLookedAt);
+    },
+    upkeep,
+    wake() {
+      send.wake();
+      webhooks.wake();
+    },
+    wakeWebhooks: () => webhooks.wake(),
+    async idle() {
+      await schedule.idle();
+      await send.idle();
+      await run.verdicts.settle();
+      await run.outbox.settle();
+      await webhooks.idle();
+    },
+    async stop() {
+      tasks.stop();
+      watch.stop();
+      await Promise.all([send.stop(), schedule.stop(), webhooks.stop()]);
+    },
+  };
+}
+
+/** The steps that clear the traces of erased users, the shortest first. */
+export function stepsToForget(sql: Sql): Forget[] {
+  return [
+    (turn) => forgetUrls(turn),
+    ({ appId, erasures, run }) => {
+      const devices = erasures.flatMap(({ deviceIds, at }) => deviceIds.map((id) => ({ id, until: at })));
+      return forgetInOutboxes({ appId, devices, run });
+    },
+    (turn) => forgetPeople(sql, turn),
+    forgetSamplesOfPeople,
+  ];
+}
+
+/** The periodic tasks of a worker, except for the hourly upkeep. */
+export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
+  const counter = createPropertyCounter({ sql, clock });
+  const clearing = createPropertyClearing({ sql, clock });
+  const forget = stepsToForget(sql);
+  const sizes = createAppSizes({ sql, clock });
+  return [
+    { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
+    { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },
+    { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
+    { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
+    { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },
+    { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },
+    { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
+    {
+      what: 'let slots and indexes follow use',
+      everyMs: 60_000,
+      run: () => followFilters({ sql, indexSql, sizes, clock, log }),
+    },
+    { what: 'settle what purchases are owed to', everyMs: 60_000, run: () => settleAlone({ sql, clock }) },
+  ];
+}
+
+/**
+ * Runs both steps one after the other, because each holds a connection for its lock while it works.
+ */
+async function followFilters(deps: FollowUseDeps): Promise<void> {
+  await moveSlots(deps);
+  await followUse(deps);
+}
