@@ -366,7 +366,7 @@ describe('channel test for phones', () => {
     expect(channels[0]).toMatchObject({ state: 'suspect', suspect_since: expect.stringMatching(/Z$/) });
     const { stdout } = await cli.run('channel', 'list', 'Wrong bundle');
     expect(stdout).toMatch(
-      /apns is suspect since .*Z: .* \(DeviceTokenNotForTopic\)\.\n {2}No device is retired for it/,
+      /apns is suspect since .*Z: .* \(DeviceTokenNotForTopic\)\.\n {2}No device is retired for this reason/,
     );
     const active = await cli.sql`SELECT 1 FROM devices WHERE app_id = ${app.id} AND status = 'active'`;
     expect(active).toHaveLength(3);
