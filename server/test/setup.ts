@@ -129,6 +129,16 @@ export interface SetupOptions {
 const pushHost = 'push.test.example';
 const masterKey = randomBytes(32);
 
+const endsWithinMs = 45_000;
+
+async function endsInTime(what: string, ending: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not end within ${endsWithinMs} ms`)), endsWithinMs);
+  });
+  await Promise.race([ending, late]).finally(() => clearTimeout(timer));
+}
+
 export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   const database = options.database ?? (await createTestDatabase());
   const push = await startPushService();
@@ -161,10 +171,11 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      await service.drain();
-      await service.server.close();
-      await service.close();
-      await push.close();
+      // Named one by one, so that an end that hangs says where.
+      await endsInTime('the drain of the service', service.drain());
+      await endsInTime('the close of its server', service.server.close());
+      await endsInTime('the close of its connections', service.close());
+      await endsInTime('the close of the push service', push.close());
     })();
     return closing;
   };
