@@ -2,7 +2,8 @@
 // each other in a circle. If the database still ends one as a deadlock, the request is repeated.
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../src/database/db.ts';
-import { type Hearing, recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
+import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
+import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
 import { decodeId, type Uuid } from '../src/ground/ids.ts';
 import { setup } from './setup.ts';

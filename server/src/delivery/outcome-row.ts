@@ -11,7 +11,7 @@ import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, s
 import type { DeliveryRow } from './delivery-row.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
-import type { Verdict } from './record-verdicts.ts';
+import type { Verdict } from './verdict.ts';
 
 /** One delivery's outcome on its way to the database. */
 export interface OutcomeItem {

@@ -10,7 +10,6 @@ import {
   markCredentialSuspect,
   updateCredentialError,
 } from '../apps/queries.ts';
-import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
@@ -25,52 +24,9 @@ import {
 import { lockDevicesById } from '../devices/queries.ts';
 import { markReached } from '../devices/reach-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { Log } from '../ground/log.ts';
 import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
-
-/**
- * The finding of one attempt about its device and credential. `errorCode` null is a success, which
- * has a verdict only when it changes something of its device.
- */
-export interface Verdict {
-  readonly deviceId: Uuid;
-  readonly credentialId: number;
-  readonly errorCode: ErrorCode | null;
-  readonly reason: string | null;
-  /**
-   * The time when the token ended, by the provider's word. A device that registered later is not
-   * retired.
-   */
-  readonly goneAtMs: number | null;
-  /**
-   * The time when the device had registered the token of this push. A device that registered again
-   * since is not retired.
-   */
-  readonly registeredAtMs: number;
-  /** The environment in which a push found the device's token, to be remembered. */
-  readonly environmentFound: Environment | null;
-  /** Found by a local check without asking the provider, so it says nothing of the credential. */
-  readonly isLocal: boolean;
-  /** The first push that reached the device. */
-  readonly reaches: boolean;
-  /**
-   * Refused as a fault of our credential, but for a device that a stranger may have made up. The
-   * push service may mean the device.
-   */
-  readonly isDoubtful: boolean;
-  /** Failed for good because the host has no address, and nothing ever reached the device. */
-  readonly isUnresolved: boolean;
-}
-
-/** The findings of one process about one credential within some time. */
-export interface Hearing {
-  readonly appId: Uuid;
-  readonly credentialId: number;
-  /** The credential had a success, beside any refusals. */
-  readonly hasWorked: boolean;
-  readonly verdicts: readonly Verdict[];
-}
+import type { Hearing, JudgeDeps, Verdict } from './verdict.ts';
 
 /** The parts of a hearing that are committed. A repeat skips them. */
 export interface HearingProgress {
@@ -82,12 +38,6 @@ export interface HearingProgress {
 
 export function beginHearing(): HearingProgress {
   return { areRefusalsCounted: false, areDevicesJudged: false, mayBeAtFault: false };
-}
-
-export interface JudgeDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 const mismatchesMax = 3;

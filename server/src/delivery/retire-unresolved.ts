@@ -7,7 +7,7 @@ import { invalidateDevices } from '../devices/device-history.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import { countUnresolved } from '../devices/reach-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { JudgeDeps, Verdict } from './record-verdicts.ts';
+import type { JudgeDeps, Verdict } from './verdict.ts';
 
 const rule = { messagesMost: 3, hoursLeast: 24 };
 

@@ -4,7 +4,8 @@
 // again what was lost (decision 60).
 import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { beginHearing, type HearingProgress, type JudgeDeps, recordVerdicts, type Verdict } from './record-verdicts.ts';
+import { beginHearing, type HearingProgress, recordVerdicts } from './record-verdicts.ts';
+import type { JudgeDeps, Verdict } from './verdict.ts';
 
 export interface VerdictBook {
   /** Takes what a committed flush says. `succeeded` names every credential that had a success. */

@@ -12,22 +12,11 @@ import { findRefused, sentenceOf } from './find-refused.ts';
 import { type GivenRow, Refused } from './given-row.ts';
 import { importRows } from './import-rows.ts';
 import { ImportError, type Input } from './input.ts';
+import type { ImportProgress } from './progress.ts';
 import { deleteImport, deleteOldImports, findImport, insertImport, updateImport } from './queries.ts';
 import type { FileRecord, Position } from './records.ts';
 import type { Reject, RejectFile } from './reject-file.ts';
-import { addCounts, type ImportCounts, type ImportRow, noCounts } from './row.ts';
-
-/** The progress of an import, and its results so far. */
-export interface ImportProgress {
-  readonly position: Position;
-  readonly records: number;
-  readonly counts: ImportCounts;
-  /** Records of which at least a part was refused. */
-  readonly rejected: number;
-  /** For each reason, the number of records that it applies to. */
-  readonly reasons: Readonly<Record<string, number>>;
-  readonly rejectedBytes: number;
-}
+import { addCounts, type ImportRow, noCounts } from './row.ts';
 
 export interface ImportPlan {
   readonly appId: Uuid;

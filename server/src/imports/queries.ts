@@ -2,7 +2,7 @@
 import { type Clock, nowOf } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { ImportProgress } from './import-file.ts';
+import type { ImportProgress } from './progress.ts';
 
 /** Finds the progress of an earlier run. */
 export async function findImport(tx: Tx, appId: Uuid, fingerprint: Buffer): Promise<ImportProgress | undefined> {

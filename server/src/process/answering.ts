@@ -1,0 +1,159 @@
+// The side of a process that answers: the routes, whom they let in, and how much of it at once.
+import type { FastifyInstance } from 'fastify';
+import { createAuthenticate } from '../apps/authenticate.ts';
+import { type Caller, nobody } from '../apps/caller.ts';
+import { createKeyLookups } from '../apps/key-lookups.ts';
+import { createFieldUses } from '../audience/follow-use.ts';
+import { cursorKeyOf, noteIgnoredForwarder } from '../database/instance.ts';
+import { createRegister } from '../devices/register-together.ts';
+import { createTrack } from '../events/track-events.ts';
+import { createFairSlots } from '../ground/fair-slots.ts';
+import { seldom } from '../ground/seldom.ts';
+import { createCursors } from '../http/page.ts';
+import { type BoundRoute, createHttpServer, type HttpServerOptions } from '../http/server.ts';
+import { createTurns } from '../http/turns.ts';
+import type { ServiceMetrics } from '../metrics/service-metrics.ts';
+import { type AddressLimits, createAddressLimits } from '../quotas/address-limit.ts';
+import { createRateLimit } from '../quotas/rate-limit.ts';
+import { type HttpDeps, routesOf } from './api-routes.ts';
+import { audienceConnections, countConnections, readTurnsMax } from './databases.ts';
+import type { Foundation } from './foundation.ts';
+import type { MasterKeys } from './master-key.ts';
+import type { Sending } from './sending.ts';
+
+export interface AnsweringOptions {
+  /** Limits for tests, which cannot wait as long or load as much as the defaults. */
+  readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'doorLimits' | 'connectionLimits'>;
+  readonly masterKeys: MasterKeys;
+}
+
+/** How a process is doing, as its routes ask. */
+export type Stage = Pick<HttpDeps, 'finishes' | 'track' | 'isStopping' | 'isLeaving' | 'lastPollAgeMs' | 'readMetrics'>;
+
+export interface AnsweringDeps {
+  readonly foundation: Foundation;
+  readonly sending: Pick<Sending, 'run' | 'endpointRules'>;
+  readonly metrics: ServiceMetrics;
+  readonly stage: Stage;
+}
+
+export interface Answering {
+  readonly server: FastifyInstance;
+  /** The routes of the server, and who may call them. */
+  readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
+}
+
+/** Milliseconds that a preview, a dry run or a report may wait for its turn. */
+const countWaitMsMax = 2_000;
+
+/**
+ * Milliseconds that a connection may be silent beyond `SEND_WAIT_MS`. Nothing moves on it while its
+ * caller waits for a send, or for a report, which has a minute in the database.
+ */
+const silenceBeyondSendMs = 100_000;
+
+/** Makes the server, which does not listen yet. */
+export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: AnsweringOptions): Answering {
+  const { foundation, metrics } = deps;
+  const { config, databases, clock, log, plans } = foundation;
+  const { promptSql, sql, waitMs } = databases;
+  const addressLimits = limitAddresses(foundation, metrics);
+  const routes = routesOf(partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key)));
+  const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
+  const server = createHttpServer<Caller>({
+    ...http,
+    doorLimits: { waitMs, ...http?.doorLimits },
+    connectionLimits: { silenceMs: config.sendWaitMs + silenceBeyondSendMs, ...http?.connectionLimits },
+    routes,
+    authenticate: createAuthenticate({ sql, clock, log, lookups }),
+    appOf: ({ appId }) => appId,
+    admit: createRateLimit({ sql: promptSql, clock, plans, waitMs }),
+    delayUnauthorized: addressLimits.delayUnauthorized,
+    nobody,
+    log,
+    noteAnswer: metrics.noteRequest,
+    trustedProxies: config.trustedProxies,
+    onIgnoredForwarding(peer) {
+      noteIgnoredForwarder(sql, peer).catch((error: unknown) => log.debug({ err: error }, 'a proxy is not noted'));
+    },
+  });
+  return { server, routes };
+}
+
+function partsOfRoutes(
+  { foundation, sending: { run, endpointRules }, metrics, stage }: AnsweringDeps,
+  addressLimits: AddressLimits,
+  cursorKey: Buffer,
+): HttpDeps {
+  const { config, databases, clock, log, pause, seal, plans, timeZones, localInstants } = foundation;
+  const { ledger, teller, outbox, receiptKeys } = foundation;
+  const { sql, txSql, workSql, waitMs } = databases;
+  const tellOfUnproven = seldom(clock, (refreshes) =>
+    log.info({ refreshes }, 'refreshes without proof: each became a device of its own'),
+  );
+  return {
+    ...stage,
+    sql,
+    txSql,
+    workSql,
+    countSql: workSql,
+    countTurns: createTurns({
+      turnsMax: countConnections,
+      waitMsMax: countWaitMsMax,
+      refusal: 'Too many audiences are being counted at the moment. Try again.',
+      retryAfterMs: 2_000,
+    }),
+    readTurns: createTurns({
+      turnsMax: readTurnsMax,
+      waitMsMax: waitMs,
+      refusal: 'Too much is being read for this app at the moment. Try again.',
+      retryAfterMs: 1_000,
+    }),
+    clock,
+    seal,
+    plans,
+    timeZones,
+    localInstants,
+    ledger,
+    teller,
+    outbox,
+    receiptKeys,
+    run,
+    endpointRules,
+    audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
+    cursors: createCursors(cursorKey),
+    register: createRegister({ sql: txSql, clock, waitMs }),
+    trackEvents: createTrack({ sql, txSql, clock, waitMs }),
+    retentionDays: config.retentionDays,
+    fieldUses: createFieldUses({ sql: txSql, clock, log }),
+    isPaused: pause.isPaused,
+    sendWaitMs: config.sendWaitMs,
+    addressLimits,
+    noteUnprovenRefresh() {
+      metrics.noteUnprovenRefresh();
+      tellOfUnproven();
+    },
+    metrics,
+    metricsToken: config.metricsToken,
+  };
+}
+
+/** Limits callers by their address, and logs where a limit may hit the innocent. */
+function limitAddresses({ config, clock, log }: Foundation, metrics: ServiceMetrics): AddressLimits {
+  let limitedNetwork = '';
+  const warn = seldom(clock, (refused) =>
+    log.warn(
+      { address: limitedNetwork, refused, limit: config.newDevicesPerMinute },
+      'new devices are refused: NEW_DEVICES_PER_MINUTE limits them by client address; behind a proxy all clients are one address unless TRUSTED_PROXIES names it',
+    ),
+  );
+  return createAddressLimits({
+    clock,
+    newDevicesPerMinute: config.newDevicesPerMinute,
+    onNewDeviceRefused(network) {
+      metrics.noteNewDeviceRefused();
+      limitedNetwork = network;
+      warn();
+    },
+  });
+}

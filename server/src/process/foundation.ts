@@ -1,0 +1,107 @@
+// Everything in a process stands on this: its pools, clock and keys, the plans and time zones, and
+// the words by which processes wake each other.
+import { listPlansInUse } from '../apps/queries.ts';
+import type { Config } from '../config.ts';
+import { createClock, type SettableClock } from '../database/clock.ts';
+import { checkDurability, loadInstance } from '../database/instance.ts';
+import { loadTimeZones } from '../database/load-time-zones.ts';
+import { type PauseWatch, pauseWhereMoved, watchPause } from '../database/restore-guard.ts';
+import { createTeller, type Teller } from '../database/teller.ts';
+import type { MessageLedger } from '../delivery/message-ledger.ts';
+import { type ReceiptKeys, watchReceiptKeys } from '../delivery/receipt-keys.ts';
+import type { Log } from '../ground/log.ts';
+import { createSeal, type Seal } from '../ground/seal.ts';
+import type { TimeZones } from '../ground/time-zones.ts';
+import { isStillSending } from '../messages/cancel-message.ts';
+import { createLocalInstants, type LocalInstants } from '../messages/local-time.ts';
+import { advanceMessage, findMessageToSend } from '../messages/queries.ts';
+import { loadPlans, type Plans } from '../quotas/plan.ts';
+import { createOutboxTeller, type OutboxTeller } from '../webhooks/tell-outbox.ts';
+import { type DatabaseLimits, type Databases, openDatabases, type ProcessRole } from './databases.ts';
+import type { MasterKeys } from './master-key.ts';
+
+export interface FoundationOptions {
+  readonly config: Config;
+  /** The database's address, found or started before. */
+  readonly databaseUrl: string;
+  readonly masterKeys: MasterKeys;
+  readonly log: Log;
+  /** The role decides the pools. Absent, as in tests: the process has the pools of both roles. */
+  readonly role?: ProcessRole;
+  /** Limits of the database for tests, which cannot wait as long or load as much as the defaults. */
+  readonly databaseLimits?: Partial<DatabaseLimits>;
+}
+
+export interface Foundation {
+  readonly config: Config;
+  readonly log: Log;
+  readonly databases: Databases;
+  readonly clock: SettableClock;
+  readonly seal: Seal;
+  readonly receiptKeys: ReceiptKeys;
+  readonly plans: Plans;
+  readonly timeZones: TimeZones;
+  /** Finds the instant of a local time in every time zone. */
+  readonly localInstants: LocalInstants;
+  /** Tells other processes. */
+  readonly teller: Teller;
+  /** Tells webhooks. */
+  readonly outbox: OutboxTeller;
+  /** What a delivery may ask and tell of its message. */
+  readonly ledger: MessageLedger;
+  readonly pause: PauseWatch;
+  /** Sends the last words and closes the pools. */
+  close(): Promise<void>;
+}
+
+const clockComparedEveryMs = 30_000;
+
+/**
+ * Opens the pools and reads what the database knows of this installation. Rejects when the database
+ * or the keys are not those of this installation. `onResume` runs when a pause has ended.
+ */
+export async function openFoundation(options: FoundationOptions, onResume: () => void): Promise<Foundation> {
+  const { config, databaseUrl, masterKeys, log, role, databaseLimits } = options;
+  const databases = openDatabases(databaseUrl, role, databaseLimits);
+  const { promptSql, sql, txSql } = databases;
+  await checkDurability(sql, config.allowUnsafePostgres);
+  const clock = await createClock(promptSql);
+  const comparing = setInterval(() => clock.synchronize().catch(() => undefined), clockComparedEveryMs);
+  comparing.unref();
+
+  const seal = createSeal(masterKeys.key, masterKeys.previous);
+  await loadInstance(sql, seal);
+  const receiptKeys = await watchReceiptKeys({ sql, clock, seal });
+  const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
+  const timeZones = await loadTimeZones(sql);
+
+  const teller = createTeller({ sql: promptSql, log });
+  await pauseWhereMoved(sql);
+  const pause = await watchPause({ sql: promptSql, log, onResume });
+
+  return {
+    config,
+    log,
+    databases,
+    clock,
+    seal,
+    receiptKeys,
+    plans,
+    timeZones,
+    localInstants: createLocalInstants(timeZones.names),
+    teller,
+    outbox: createOutboxTeller({ sql: txSql, clock, log, teller }),
+    ledger: {
+      find: findMessageToSend,
+      isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock, teller }, appId, messageId),
+      advance: (tx, appId, messageId, counts, endsBatch) =>
+        advanceMessage(tx, clock, appId, messageId, counts, endsBatch),
+    },
+    pause,
+    async close() {
+      clearInterval(comparing);
+      await teller.close();
+      await databases.close();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+// The side of a process that sends: the parts with which batches are run and webhooks are called.
+import { createCredentials } from '../apps/credentials.ts';
+import type { EndpointRules } from '../channels/webpush/endpoint.ts';
+import { createAnswerForms } from '../delivery/answer-forms.ts';
+import { createCompiledMessages } from '../delivery/compiled-messages.ts';
+import { channelOfNumber } from '../delivery/delivery.ts';
+import { createFlushPace, type FlushPace } from '../delivery/flush-pace.ts';
+import { createLanes } from '../delivery/lanes.ts';
+import { createLeases } from '../delivery/leases.ts';
+import { createMessageWatches } from '../delivery/message-watch.ts';
+import { createOutageWatch } from '../delivery/outage-watch.ts';
+import { createOutcomeBacklog } from '../delivery/outcome-backlog.ts';
+import type { RunDeps } from '../delivery/run-batch.ts';
+import { createVerdictBook } from '../delivery/verdict-book.ts';
+import { createFairSlots } from '../ground/fair-slots.ts';
+import { createSpareTime } from '../ground/spare-time.ts';
+import type { ServiceMetrics } from '../metrics/service-metrics.ts';
+import type { WebhookDeps } from '../webhooks/worker.ts';
+import type { Foundation } from './foundation.ts';
+import { openOutbound } from './outbound.ts';
+
+export interface Sending {
+  /** The parts with which a batch is run. */
+  readonly run: RunDeps;
+  /** The parts with which webhooks are called. */
+  readonly webhooks: WebhookDeps;
+  /** The rules of which addresses of browsers and webhooks may be called. */
+  readonly endpointRules: EndpointRules;
+  /** Writes the last verdicts and gives up the leases. */
+  stop(): Promise<void>;
+  /** Closes the connections to providers. */
+  close(): Promise<void>;
+}
+
+/**
+ * Pushes under way at once in one process. An app that is alone can get half of them. With 50 ms of
+ * provider latency this keeps the process busy, although pushes go out and are answered in waves.
+ * An app begins with 200: as many unanswered or refused pushes as may be lost before they are known
+ * as such (R-62, contract 7.5). The maximum is low enough to bound memory. Time, and not this
+ * number, bounds what a crash can repeat (R-02).
+ */
+const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
+
+export function createSending(foundation: Foundation, metrics: ServiceMetrics): Sending {
+  const { config, databases, clock, log, seal, ledger, outbox, teller, pause, receiptKeys } = foundation;
+  const { promptSql, txSql, sendSql } = databases;
+  const { endpointRules, http1, senders } = openOutbound(config, { sql: sendSql, clock, log });
+  const outages = createOutageWatch(clock);
+  const leases = createLeases({ sql: promptSql, clock, log, outages });
+  const run: RunDeps = {
+    sql: sendSql,
+    clock,
+    log,
+    forms: createAnswerForms({ sql: sendSql }),
+    ledger,
+    flushPace: countedPace(metrics),
+    backlog: createOutcomeBacklog(),
+    outbox,
+    teller,
+    noteOutcomes: metrics.noteOutcomes,
+    verdicts: createVerdictBook({ sql: txSql, clock, log }),
+    senders,
+    lanes: createLanes(() => clock.nowMs()),
+    random: Math.random,
+    credentials: createCredentials({ sql: sendSql, seal }),
+    leases,
+    outages,
+    watches: createMessageWatches({ sql: sendSql, ledger, log }),
+    slots: createFairSlots(pushSlots),
+    hasSpareTime: createSpareTime(),
+    compiled: createCompiledMessages({ sql: sendSql, ledger }),
+    receiptKeys,
+    publicUrl: config.publicUrl,
+    isPaused: pause.isPaused,
+  };
+  const webhooks: WebhookDeps = {
+    sql: txSql,
+    clock,
+    log,
+    http: http1,
+    rules: endpointRules,
+    seal,
+    isPaused: pause.isPaused,
+    channelOfNumber,
+    random: Math.random,
+    retrySeconds: config.webhookRetrySeconds,
+    failurePauseMsMax: config.webhookFailurePauseMsMax,
+    noteAttempt: metrics.noteAttempt,
+  };
+  return {
+    run,
+    webhooks,
+    endpointRules,
+    async stop() {
+      await run.verdicts.close();
+      leases.stop();
+    },
+    async close() {
+      await Promise.all(Object.values(senders).map((sender) => sender.close()));
+    },
+  };
+}
+
+/** The pace of flushes, each of which is also counted. */
+function countedPace(metrics: Pick<ServiceMetrics, 'noteFlush'>): FlushPace {
+  const pace = createFlushPace();
+  return {
+    get waitMs() {
+      return pace.waitMs;
+    },
+    note(tookMs) {
+      pace.note(tookMs);
+      metrics.noteFlush(tookMs);
+    },
+  };
+}
