@@ -17,6 +17,7 @@ export default defineConfig({
         },
       },
       { test: { name: 'sandbox', root: 'sandbox', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
+      { test: { name: 'rig', root: 'rig', include: ['src/**/*.test.ts'] } },
       { test: { name: 'proof', root: 'proof', include: ['src/**/*.test.ts'] } },
       {
         // The examples name the package as its users do; here that is its source.

@@ -3,11 +3,11 @@
 // machine.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../rig/src/ports.ts';
 
 const serviceProgram = fileURLToPath(new URL('../server/bin/carillon.mjs', import.meta.url));
 const sandboxProgram = fileURLToPath(new URL('../sandbox/bin/sandbox.mjs', import.meta.url));
@@ -201,15 +201,6 @@ async function stop(child: ChildProcess): Promise<void> {
   const late = setTimeout(() => child.kill('SIGKILL'), stopWithinMs);
   await ended;
   clearTimeout(late);
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }
 
 function readIfThere(path: string): string | undefined {

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
  */
 const writtenElsewhere: Readonly<Record<string, string>> = {
   'e2e/src/chromium.ts': 'a label of our own test pages, with every special character escaped',
-  'proof/src/fuzz/values.ts': 'a pattern of our own description, which was a literal before',
+  'rig/src/fuzz/values.ts': 'a pattern of our own description, which was a literal before',
 };
 /** The text that stands for an unknown part of a pattern. */
 const unknownPart = 'x';

@@ -3,10 +3,10 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describeSchema } from '../rig/src/describe-schema.ts';
 import { openPool } from '../server/src/database/db.ts';
 import { migrate } from '../server/src/database/migrate.ts';
 import { startEmbeddedPostgres } from '../server/src/embedded-postgres/start-postgres.ts';
-import { describeSchema } from '../server/test/describe-schema.ts';
 
 const dataDir = await mkdtemp(join(tmpdir(), 'carillon-schema-'));
 await chmod(dataDir, 0o755);

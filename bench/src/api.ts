@@ -1,14 +1,8 @@
 // Measures the work `api`: how many requests a second the endpoints answer on two cores that also
 // run the load generator. The runs are: without limits, under limits, at five times what the
 // service can take, and for one app while a neighbour floods.
-import { askingOf, fillApp, makeKeys } from './api/fill-app.ts';
-import { measureNeighbour } from './api/neighbour.ts';
-import { measureOverload } from './api/overload.ts';
-import { requestKinds } from './api/requests.ts';
-import { onlyGood, perSecondOf, type RunLoad, startLoad } from './api/runs.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
-import { rounded } from './measure.ts';
-import { type ApiMeasured, completeResult, type EndpointFigures, type Result, type UnderLimits } from './results.ts';
+
+import { rounded } from '../../rig/src/measure.ts';
 import {
   findProcesses,
   openDatabase,
@@ -16,8 +10,15 @@ import {
   type Service,
   type ServiceProcesses,
   startService,
-} from './service.ts';
-import { progress, type Workbench } from './workbench.ts';
+} from '../../rig/src/service.ts';
+import { progress, type Workbench } from '../../rig/src/workbench.ts';
+import { askingOf, fillApp, makeKeys } from './api/fill-app.ts';
+import { measureNeighbour } from './api/neighbour.ts';
+import { measureOverload } from './api/overload.ts';
+import { requestKinds } from './api/requests.ts';
+import { onlyGood, perSecondOf, type RunLoad, startLoad } from './api/runs.ts';
+import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import { type ApiMeasured, completeResult, type EndpointFigures, type Result, type UnderLimits } from './results.ts';
 
 const scales = {
   full: { seconds: 10, overloadSeconds: 60, neighbourSeconds: 30, devices: 2_000 },

@@ -1,11 +1,12 @@
 // Measures how many devices a filter finds and how long the count takes, through the API and over
 // JSONB. A count that the service refuses because it takes too long is recorded as a figure, too.
+
+import type { Service } from '../../rig/src/service.ts';
+import { progress, RunError } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import type { Uuid } from '../../server/src/ground/ids.ts';
 import { countOverJsonb, type MeasuredFilter } from './audience-filters.ts';
 import { callForJson } from './call-api.ts';
-import type { Service } from './service.ts';
-import { BenchError, progress } from './workbench.ts';
 
 interface CountedApp {
   readonly appId: Uuid;
@@ -41,7 +42,7 @@ export async function preview(
     });
     return { count, ms: performance.now() - from };
   } catch (error) {
-    if (!(error instanceof BenchError) || !error.message.includes(' answered 503')) throw error;
+    if (!(error instanceof RunError) || !error.message.includes(' answered 503')) throw error;
     progress(`'${name}' is refused: it takes too long`);
     return { count: null, ms: performance.now() - from };
   }

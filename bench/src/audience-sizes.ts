@@ -2,7 +2,7 @@
 // Reads the disk and never writes to it.
 import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { BenchError } from './workbench.ts';
+import { RunError } from '../../rig/src/workbench.ts';
 
 /** The number of devices of an audience when no option gives one. */
 export const audienceUsual = 1_000_000;
@@ -29,7 +29,7 @@ const bytesEachCopied = 700;
 const bytesAlways = 4e9;
 
 /**
- * Throws a BenchError with one sentence when the audiences do not fit on the disk of the temporary
+ * Throws a RunError with one sentence when the audiences do not fit on the disk of the temporary
  * directory.
  */
 export async function checkDisk(sizes: readonly number[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function checkDisk(sizes: readonly number[]): Promise<void> {
   const needed = bytesAlways + sizes.reduce((sum, size) => sum + size, 0) * bytesEach + greatest * bytesEachCopied;
   if (bavail * bsize >= needed) return;
   const gb = (bytes: number): string => (bytes / 1e9).toFixed(1);
-  throw new BenchError(
+  throw new RunError(
     `${greatest.toLocaleString('en-US')} devices take about ${gb(needed)} GB in ${tmpdir()}, where ${gb(bavail * bsize)} GB are free.`,
   );
 }

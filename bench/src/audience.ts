@@ -2,6 +2,9 @@
 // count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
 // long a whole audience takes to become batches. Nothing is sent.
 import { setTimeout as pause } from 'node:timers/promises';
+import { median, requireProc, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, type Service, startService } from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { decodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { countAllOverJsonb, preview, previewAll } from './audience-counts.ts';
@@ -10,10 +13,7 @@ import { measuredFilters, usedFilter } from './audience-filters.ts';
 import { checkDisk, sizesUpTo } from './audience-sizes.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { median, requireProc, rounded } from './measure.ts';
 import { type AudienceMeasured, completeResult, type Result } from './results.ts';
-import { openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 interface Plan {
   readonly warmRuns: number;
@@ -60,7 +60,7 @@ export async function measureAudience(
     note(`${size} devices are there`);
   }
   const app = apps.at(-1);
-  if (app === undefined) throw new BenchError('no size is measured');
+  if (app === undefined) throw new RunError('no size is measured');
   // The upserted users are in the same table, so that each of its indexes takes them, but in an app
   // of their own, so that they change no count.
   const upserted = await makeApp(service, sql, plan.users * 2);
@@ -110,10 +110,10 @@ export async function measureAudience(
     const before = unindexed[i];
     const other = jsonb[i];
     const now = warm[i];
-    if (!before || !other || !now) throw new BenchError(`'${name}' was not measured`);
+    if (!before || !other || !now) throw new RunError(`'${name}' was not measured`);
     const counts = new Set([before.count, other.count, now.count].filter((count) => count !== null));
     if (counts.size > 1) {
-      throw new BenchError(`'${name}' counts ${before.count}, with indexes ${now.count}, over JSONB ${other.count}`);
+      throw new RunError(`'${name}' counts ${before.count}, with indexes ${now.count}, over JSONB ${other.count}`);
     }
     const jsonbMs = median(other.ms);
     return {
@@ -162,7 +162,7 @@ async function makeApp(service: Service, sql: Sql, devices: number): Promise<App
     ...(['app', 'create', `Benchmark ${devices}`, '--plan', 'unlimited'] as const),
   );
   const appId = decodeId('app', made.id);
-  if (appId === undefined) throw new BenchError('the app has no id');
+  if (appId === undefined) throw new RunError('the app has no id');
   const app = { appId, serverKey: made.server_key, devices };
   await upsert(service, app, 'first', 0);
   await fillAudience(sql, app);
@@ -225,7 +225,7 @@ async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Pro
     const now = JSON.stringify([data, building]);
     if (now !== seen) movedAt = performance.now();
     else if (performance.now() - movedAt > standstillMsMax) {
-      throw new BenchError('the indexes that a segment asks for are not built');
+      throw new RunError('the indexes that a segment asks for are not built');
     }
     seen = now;
     await pause(200);
@@ -245,7 +245,7 @@ async function snapshot(service: Service, sql: Sql, app: App, { snapshots }: Pla
     const [row] = await sql<{ active: number }[]>`
       SELECT count(*) AS active FROM audience WHERE app_id = ${app.appId as Uuid} AND active`;
     if (message.report.accepted !== row?.active) {
-      throw new BenchError(`${message.report.accepted} of ${row?.active} devices were accepted`);
+      throw new RunError(`${message.report.accepted} of ${row?.active} devices were accepted`);
     }
     await callForJson({
       ...{ method: 'POST', url: `${service.url}/v1/messages/${message.id}/cancel`, key: app.serverKey, body: {} },

@@ -1,6 +1,6 @@
 // Plays a customer's backend: JSON over kept-alive HTTP/1.1, one request at a time.
 import { Agent, request } from 'node:http';
-import { BenchError } from './workbench.ts';
+import { RunError } from '../../rig/src/workbench.ts';
 
 const agent = new Agent({ keepAlive: true });
 /** Longer than any answer takes: a send is answered within SEND_WAIT_MS. */
@@ -30,15 +30,11 @@ function callApi({ method, url, key, body }: Call): Promise<{ status: number; js
         try {
           resolve({ status: response.statusCode ?? 0, json: text === '' ? undefined : JSON.parse(text) });
         } catch {
-          reject(
-            new BenchError(`${method} ${url} answered ${response.statusCode} without JSON: ${text.slice(0, 200)}`),
-          );
+          reject(new RunError(`${method} ${url} answered ${response.statusCode} without JSON: ${text.slice(0, 200)}`));
         }
       });
     });
-    asked.on('timeout', () =>
-      asked.destroy(new BenchError(`${method} ${url} was not answered within ${timeoutMs} ms`)),
-    );
+    asked.on('timeout', () => asked.destroy(new RunError(`${method} ${url} was not answered within ${timeoutMs} ms`)));
     asked.on('error', reject);
     asked.end(payload);
   });
@@ -48,5 +44,5 @@ function callApi({ method, url, key, body }: Call): Promise<{ status: number; js
 export async function callForJson<Json>(call: Call): Promise<Json> {
   const { status, json } = await callApi(call);
   if (status >= 200 && status < 300) return json as Json;
-  throw new BenchError(`${call.method} ${call.url} answered ${status}: ${JSON.stringify(json).slice(0, 500)}`);
+  throw new RunError(`${call.method} ${call.url} answered ${status}: ${JSON.stringify(json).slice(0, 500)}`);
 }

@@ -2,8 +2,8 @@
 // time and ends the child when the benchmark ends.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { plainEnvironment, RunError, repository, stopChild, type Workbench } from '../../rig/src/workbench.ts';
 import type { Reply } from './child-end.ts';
-import { BenchError, plainEnvironment, repository, stopChild, type Workbench } from './workbench.ts';
 
 export interface Child<Question> {
   readonly pid: number;
@@ -30,11 +30,11 @@ export function startChild<Question extends object>(
     pid: child.pid ?? 0,
     ask: <Answer>(question: Question) =>
       new Promise<Answer>((resolve, reject) => {
-        const onExit = () => reject(new BenchError(`${name} ended by itself`));
+        const onExit = () => reject(new RunError(`${name} ended by itself`));
         child.once('exit', onExit);
         child.once('message', (reply: Reply<Answer>) => {
           child.off('exit', onExit);
-          if ('failed' in reply) reject(new BenchError(`${name} failed: ${reply.failed}`));
+          if ('failed' in reply) reject(new RunError(`${name} failed: ${reply.failed}`));
           else resolve(reply.answer);
         });
         child.send(question);

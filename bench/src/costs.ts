@@ -1,8 +1,15 @@
 // Measures what a send costs each process, and what other programs took from the machine meanwhile.
 // Callers subtract a reading before from a reading after.
-import { cpuSecondsOf, cpuSecondsOfMachine, cpuSecondsOfTree, listChildren, peakRssMbOf, rounded } from './measure.ts';
+import {
+  cpuSecondsOf,
+  cpuSecondsOfMachine,
+  cpuSecondsOfTree,
+  listChildren,
+  peakRssMbOf,
+  rounded,
+} from '../../rig/src/measure.ts';
+import type { ServiceProcesses } from '../../rig/src/service.ts';
 import type { ByProcess } from './results.ts';
-import type { ServiceProcesses } from './service.ts';
 
 /** CPU seconds of each kind of Carillon's processes since the processes began. */
 export async function readCpuSeconds(processes: ServiceProcesses): Promise<ByProcess> {

@@ -1,14 +1,8 @@
 // Measures the work `events`: how many tracked events a second are stored durably through HTTP, on
 // the machine that also runs the load generator. It compares this with the rows a second that the
 // same database takes without the service.
-import type { Sql } from '../../server/src/database/db.ts';
-import { decodeId, encodeId } from '../../server/src/ground/ids.ts';
-import { startChild } from './child.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
-import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';
-import type { LoadRun, ToLoad } from './events/load.ts';
-import { cpuSecondsOf, rounded } from './measure.ts';
-import { completeResult, type EventsMeasured, type Result } from './results.ts';
+
+import { cpuSecondsOf, rounded } from '../../rig/src/measure.ts';
 import {
   findDatabaseUrl,
   findProcesses,
@@ -16,8 +10,15 @@ import {
   readPostgresVersion,
   type Service,
   startService,
-} from './service.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
+} from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
+import type { Sql } from '../../server/src/database/db.ts';
+import { decodeId, encodeId } from '../../server/src/ground/ids.ts';
+import { startChild } from './child.ts';
+import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';
+import type { LoadRun, ToLoad } from './events/load.ts';
+import { completeResult, type EventsMeasured, type Result } from './results.ts';
 
 const scales = {
   full: { devices: 100_000, seconds: 30, warmUpSeconds: 5 },
@@ -50,7 +51,7 @@ export async function measureEvents(
   const after = { ...(await readCpuSeconds(processes)), load: await cpuSecondsOf(load.pid) };
   const foreignCores = await countOthers();
   const added = (await countStored(sql, app.appId)) - stored;
-  if (added !== run.events) throw new BenchError(`${run.events} events were accepted and ${added} are stored`);
+  if (added !== run.events) throw new RunError(`${run.events} events were accepted and ${added} are stored`);
   const rssMb = await readPeakRssMb(processes);
   progress(`Carillon: ${Math.round(run.events / run.seconds)} events a second`);
 
@@ -108,7 +109,7 @@ interface FilledApp {
 async function fill(service: Service, sql: Sql, devices: number): Promise<FilledApp> {
   const seeded = await service.run<{ app: { id: string }; server_key: string }>('seed', '--devices', String(devices));
   const appId = decodeId('app', seeded.app.id);
-  if (appId === undefined) throw new BenchError('the app has no id');
+  if (appId === undefined) throw new RunError('the app has no id');
   await sql`UPDATE audience SET last_seen_at = now() WHERE app_id = ${appId}`;
   const rows = await sql<{ id: string }[]>`SELECT device_id AS id FROM audience WHERE app_id = ${appId}`;
   // Otherwise autovacuum would start in the middle of the measurement.
@@ -157,7 +158,7 @@ async function readBytes(sql: Sql, appId: string): Promise<Record<'events' | 'ev
         AS subject_events,
       (SELECT count(*) FROM events WHERE app_id = ${appId}) AS stored,
       (SELECT count(*) FROM event_ids WHERE app_id = ${appId}) AS ids`;
-  if (!row) throw new BenchError('nothing is stored');
+  if (!row) throw new RunError('nothing is stored');
   return {
     events: Math.round(row.events / row.stored),
     event_ids: Math.round(row.eventIds / row.ids),

@@ -1,6 +1,8 @@
 // Fills an app with devices, each of a different person, in the state that a registration leaves.
 // This is faster than a hundred thousand requests. It knows no table: it writes through the
 // server's own bulk inserts.
+
+import { RunError } from '../../rig/src/workbench.ts';
 import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
 import { copyProfile } from '../../server/src/audience/profile-copy.ts';
 import type { Platform } from '../../server/src/channels/channel.ts';
@@ -16,7 +18,6 @@ import { firstName } from './content.ts';
 import type { SimulatedDevice } from './devices.ts';
 import type { OwnApp } from './own-app.ts';
 import type { Receiver } from './receiver.ts';
-import { BenchError } from './workbench.ts';
 
 const devicesPerTransaction = 2_000;
 
@@ -29,7 +30,7 @@ export async function fillAudience(
   count: number,
 ): Promise<void> {
   const appId = decodeId('app', app.id);
-  if (appId === undefined) throw new BenchError('the app has no id');
+  if (appId === undefined) throw new RunError('the app has no id');
   const [webCredential] = await sql<{ id: number }[]>`
     SELECT id FROM credentials WHERE app_id = ${appId} AND channel = 'webpush' AND replaced_at IS NULL`;
   const readToken = tokenReader(receiver);
@@ -67,7 +68,7 @@ function tokenReader({ environment }: Receiver): (device: SimulatedDevice) => De
     const given = device.channel === 'webpush' ? device.subscription : device.token;
     const parsed = parseToken(platformOf[device.channel], given, rules);
     if ('token' in parsed) return parsed.token;
-    throw new BenchError(`a device of the receiver would be refused: ${JSON.stringify(parsed.issues)}`);
+    throw new RunError(`a device of the receiver would be refused: ${JSON.stringify(parsed.issues)}`);
   };
 }
 

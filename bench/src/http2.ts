@@ -1,13 +1,14 @@
 // Measures the work `http2`: CPU time per request of the HTTP/2 client alone, beside a bare loop
 // over `node:http2` to the same receiver. The two run in turn, so that a busy machine favours
 // neither.
+
+import { median, requireProc, rounded } from '../../rig/src/measure.ts';
+import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { startChild } from './child.ts';
 import { watchOthers } from './costs.ts';
 import { type ClientName, inFlight, type Measured, type ToClient } from './http2/plan.ts';
-import { median, requireProc, rounded } from './measure.ts';
 import { startReceiver } from './receiver.ts';
 import { completeResult, type Http2Measured, type Result } from './results.ts';
-import { progress, type Workbench } from './workbench.ts';
 
 const clientProgram = new URL('./http2/client.ts', import.meta.url);
 

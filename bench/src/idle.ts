@@ -1,12 +1,12 @@
 // Measures the work `idle`: what a service with many apps costs its database while there is nothing
 // to do (R-99).
 import { setTimeout as pause } from 'node:timers/promises';
+import { fillApps, watchAtRest, webhooksEach } from '../../rig/src/idle-world.ts';
+import { requireProc, rounded } from '../../rig/src/measure.ts';
+import { findProcesses, openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { watchOthers } from './costs.ts';
-import { fillApps, watchAtRest, webhooksEach } from './idle-world.ts';
-import { requireProc, rounded } from './measure.ts';
 import { completeResult, type IdleMeasured, type Result } from './results.ts';
-import { findProcesses, openDatabase, readPostgresVersion, startService } from './service.ts';
-import { progress, type Workbench } from './workbench.ts';
 
 export const idleUsual = { apps: 1_000, processes: 4 };
 

@@ -6,17 +6,17 @@ import { createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
+import { carillon } from '../../rig/src/command.ts';
+import { peakRssMbOf, requireProc, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, type Service, startService } from '../../rig/src/service.ts';
+import { plainEnvironment, progress, RunError, startProgram, type Workbench } from '../../rig/src/workbench.ts';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
 import { personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
 import { makeToken } from '../../server/src/cli/seed-tokens.ts';
 import { writeCell } from '../../server/src/ground/csv.ts';
 import { callForJson } from './call-api.ts';
-import { carillon } from './command.ts';
 import { watchOthers } from './costs.ts';
-import { peakRssMbOf, requireProc, rounded } from './measure.ts';
 import { completeResult, type ImportMeasured, type Result } from './results.ts';
-import { openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
-import { BenchError, plainEnvironment, progress, startProgram, type Workbench } from './workbench.ts';
 
 /** Rows of the small file, whose memory the large file's memory is compared with. */
 const smallRows = 10_000;
@@ -49,7 +49,7 @@ export async function measureImport(workbench: Workbench, { rows, isQuick }: Pla
   for (const [count, file] of files) {
     const app = await makeApp(service, `Import ${count}`);
     const done = await runImport(service, directory, [app.id, file, '--vapid-file', vapidFile]);
-    if (done.document.devices.created !== count) throw new BenchError(`${done.document.devices.created} of ${count}`);
+    if (done.document.devices.created !== count) throw new RunError(`${done.document.devices.created} of ${count}`);
     rssMb[count] = rounded(done.rssMb);
     seconds = done.document.seconds;
     progress(`${count} rows in ${seconds} s, ${rssMb[count]} MB at most`);
@@ -101,7 +101,7 @@ async function runImport(
   let output = '';
   for await (const piece of program.child.stdout ?? []) output += piece;
   clearInterval(watch);
-  if (output === '') throw new BenchError(`carillon import: ${await program.lastWords()}`);
+  if (output === '') throw new RunError(`carillon import: ${await program.lastWords()}`);
   return { document: JSON.parse(output) as Imported, rssMb };
 }
 

@@ -1,17 +1,17 @@
 // Measures the work `latency` with one device on an idle service: the time from a backend's request
 // until the push reaches the provider, and until the answer with its outcome is back.
 import { setTimeout as pause } from 'node:timers/promises';
+import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { callForJson } from './call-api.ts';
 import { content } from './content.ts';
 import { watchOthers } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
-import { percentile, requireProc, rounded } from './measure.ts';
 import { makeApp } from './own-app.ts';
 import { startReceiver } from './receiver.ts';
 import { completeResult, type LatencyMeasured, type Result } from './results.ts';
-import { openDatabase, readPostgresVersion, startService } from './service.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 const sends = { full: 200, quick: 20 };
 /** Pause between an answer and the next request, so that every send finds the service idle. */
@@ -51,7 +51,7 @@ export async function measureLatency(
       body: { audience: { device_ids: [device.id] }, content },
     });
     responseMs.push(performance.now() - from);
-    if (answer.report.sent !== 1) throw new BenchError(`a send came to ${JSON.stringify(answer)}`);
+    if (answer.report.sent !== 1) throw new RunError(`a send came to ${JSON.stringify(answer)}`);
     startedAtMs.push(performance.timeOrigin + from);
   }
 

@@ -2,6 +2,7 @@
 // the work ran to its end, whatever the figures are: people judge the figures.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { progress, RunError, Workbench } from '../../rig/src/workbench.ts';
 import { measureApi } from './api.ts';
 import { measureAudience } from './audience.ts';
 import { audienceName, audienceUsual } from './audience-sizes.ts';
@@ -31,7 +32,6 @@ import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
 import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
 import { measureWebhooks } from './webhooks.ts';
-import { BenchError, progress, Workbench } from './workbench.ts';
 
 /** The number of rows of a file when no option gives one. */
 const rowsUsual = 1_000_000;
@@ -113,19 +113,19 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   });
   if (values.help) return 'help';
   const [work, ...more] = positionals;
-  if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
+  if (work === undefined || more.length > 0) throw new RunError(`Name one work.\n\n${usage}`);
   if (work !== 'send' && (values.channel ?? values.latency ?? values.refuse ?? values.workers) !== undefined) {
-    throw new BenchError(`--channel, --latency, --refuse and --workers are options of 'send'.`);
+    throw new RunError(`--channel, --latency, --refuse and --workers are options of 'send'.`);
   }
   if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
-    throw new BenchError(`--apps and --processes are options of 'idle'.`);
+    throw new RunError(`--apps and --processes are options of 'idle'.`);
   }
   if (!['send', 'audience', 'timeline'].includes(work) && values.devices !== undefined) {
-    throw new BenchError(`--devices is an option of 'send', 'audience' and 'timeline'.`);
+    throw new RunError(`--devices is an option of 'send', 'audience' and 'timeline'.`);
   }
-  if (work !== 'import' && values.rows !== undefined) throw new BenchError(`--rows is an option of 'import'.`);
+  if (work !== 'import' && values.rows !== undefined) throw new RunError(`--rows is an option of 'import'.`);
   if (!['send', 'events', 'api', 'webhooks'].includes(work) && values.profile !== undefined) {
-    throw new BenchError(`--profile is an option of 'send', 'events', 'api' and 'webhooks'.`);
+    throw new RunError(`--profile is an option of 'send', 'events', 'api' and 'webhooks'.`);
   }
   return {
     work,
@@ -147,14 +147,14 @@ function parseWhole(name: string, text: string | undefined, least: number, most:
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw new BenchError(`--${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
+  throw new RunError(`--${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }
 
 function parseShare(text: string | undefined): number {
   if (text === undefined) return 0;
   const share = Number(text);
   if (share > 0 && share <= 0.5) return share;
-  throw new BenchError(`--refuse must be a share above 0, up to 0.5, not '${text}'.`);
+  throw new RunError(`--refuse must be a share above 0, up to 0.5, not '${text}'.`);
 }
 
 async function run(
@@ -163,7 +163,7 @@ async function run(
 ): Promise<Outcome> {
   switch (work) {
     case 'send': {
-      if (channel === undefined || !isWay(channel)) throw new BenchError(`Say which way: --channel ${ways.join('|')}.`);
+      if (channel === undefined || !isWay(channel)) throw new RunError(`Say which way: --channel ${ways.join('|')}.`);
       const options = {
         way: channel,
         devices: devices ?? (isQuick ? 2_000 : devicesUsual),
@@ -222,7 +222,7 @@ async function run(
       return { name: 'start', result, text: describeStart(result) };
     }
     default:
-      throw new BenchError(`There is no work '${work}'.\n\n${usage}`);
+      throw new RunError(`There is no work '${work}'.\n\n${usage}`);
   }
 }
 
@@ -252,7 +252,7 @@ try {
   }
   process.exitCode = 0;
 } catch (error) {
-  const isForPeople = error instanceof BenchError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
+  const isForPeople = error instanceof RunError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
   progress(`bench: ${isForPeople ? (error as Error).message : ((error as Error).stack ?? String(error))}`);
   process.exitCode = 1;
 } finally {

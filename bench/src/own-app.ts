@@ -1,9 +1,10 @@
 // Makes the app that a benchmark measures with: without limits, with credentials that are set by
 // the command line.
+
+import type { Service } from '../../rig/src/service.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import { channelsOf, type Way } from './channels.ts';
 import { apnsIdentity, type Credentials, writeCredentials } from './credentials.ts';
-import type { Service } from './service.ts';
-import type { Workbench } from './workbench.ts';
 
 export interface OwnApp {
   readonly id: string;

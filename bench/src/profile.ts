@@ -3,7 +3,7 @@
 // seconds.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { rounded } from './measure.ts';
+import { rounded } from '../../rig/src/measure.ts';
 
 /** A span in microseconds, on the clock that profiles use. */
 export interface Span {

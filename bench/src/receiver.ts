@@ -1,11 +1,12 @@
 // The parent's side of the receiver: a process of its own that plays all push services at the level
 // of HTTP/2 frames. All measured sides send to the same receiver.
+
+import { certificateFile } from '../../rig/src/certificate.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { type ChannelId, channelIds } from '../../server/src/channels/channel.ts';
-import { certificateFile } from './certificate.ts';
 import type { ByChannel } from './channels.ts';
 import { startChild } from './child.ts';
 import type { Counts, Ports, ToReceiver } from './receiver/messages.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 /** The addresses that peers need to reach the receiver. */
 export interface ReceiverAddress {
@@ -69,7 +70,7 @@ export async function startReceiver(workbench: Workbench): Promise<Receiver> {
       const { pushes } = await child.ask<Counts>({ type: 'counts' });
       for (const channel of channelIds) {
         if (pushes[channel] === (counts[channel] ?? 0)) continue;
-        throw new BenchError(
+        throw new RunError(
           `the receiver counted ${pushes[channel]} requests by ${channel} where ${counts[channel] ?? 0} were expected`,
         );
       }

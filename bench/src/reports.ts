@@ -2,6 +2,9 @@
 // beside the same sums computed from the events. It also measures how long the attribution of
 // purchases takes.
 
+import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
 import { createClock } from '../../server/src/database/clock.ts';
@@ -14,11 +17,8 @@ import { classAhead } from '../../server/src/reports/class-ahead.ts';
 import { settleDue } from '../../server/src/reports/settle.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { percentile, requireProc, rounded } from './measure.ts';
 import { makeWorld } from './reports-world.ts';
 import { completeResult, type ReportsMeasured, type Result } from './results.ts';
-import { openDatabase, readPostgresVersion, startService } from './service.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
 const quick = { events: 50_000, people: 2_000, reached: 1_000, rounds: 5 };
@@ -101,7 +101,7 @@ async function fill(workbench: Workbench, dataDir: string, sizes: Omit<typeof fu
     progress(`summed up in ${rebuildSeconds.toFixed(1)} s`);
     const settled = await secondsOf(() => settleDue({ sql, clock }, undefined, ['purchase']));
     const [row] = await sql<{ count: number }[]>`SELECT count(*) AS count FROM attributions`;
-    if (!row || row.count === 0) throw new BenchError('no purchase was settled');
+    if (!row || row.count === 0) throw new RunError('no purchase was settled');
     progress(
       `${row.count} purchases classed in ${settled.toFixed(1)} s; others kept ${await countOthers()} cores busy`,
     );

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
-import { progress, repository } from './workbench.ts';
+import { progress, repository } from '../../rig/src/workbench.ts';
 
 interface Machine {
   readonly cores: number;

@@ -1,12 +1,13 @@
 // Runs one peer in a process of its own: opens it, warms it up, and measures one long send.
+
+import { cpuSecondsOf } from '../../rig/src/measure.ts';
+import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { sharesOf } from './channels.ts';
 import { startChild } from './child.ts';
 import { watchOthers } from './costs.ts';
-import { cpuSecondsOf } from './measure.ts';
 import type { PeerPlan } from './peer-plans.ts';
 import type { PeerSetup, ToPeer } from './peers/peer.ts';
 import type { Receiver } from './receiver.ts';
-import { progress, type Workbench } from './workbench.ts';
 
 export interface PeerRun {
   readonly perSecond: number;

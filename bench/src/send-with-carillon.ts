@@ -1,6 +1,16 @@
 // Carillon's side of `send`: starts a service with an app full of devices, sends one message to
 // all, and measures the cost.
 import { setTimeout as pause } from 'node:timers/promises';
+import { cpuSecondsOf, rounded } from '../../rig/src/measure.ts';
+import {
+  findProcesses,
+  openDatabase,
+  readPostgresVersion,
+  type Service,
+  type ServiceProcesses,
+  startService,
+} from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { callForJson } from './call-api.ts';
 import { sharesOf, type Way } from './channels.ts';
@@ -9,20 +19,10 @@ import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
 import type { Credentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
 import { fillAudience } from './fill-audience.ts';
-import { cpuSecondsOf, rounded } from './measure.ts';
 import { makeApp, type OwnApp } from './own-app.ts';
 import { type Part, profileClockUs, readParts, type Span } from './profile.ts';
 import type { Receiver } from './receiver.ts';
 import type { ByProcess, SendFigures } from './results.ts';
-import {
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  type ServiceProcesses,
-  startService,
-} from './service.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 export interface OurPlan {
   readonly way: Way;
@@ -219,7 +219,7 @@ async function sendTo(
       return { message, seconds: (Date.parse(message.finished_at) - startedAtMs) / 1000, acceptMs };
     }
     if (Date.now() - startedAtMs > sendWithinMs) {
-      throw new BenchError(`the message is not finished after ${sendWithinMs / 60_000} minutes`);
+      throw new RunError(`the message is not finished after ${sendWithinMs / 60_000} minutes`);
     }
     await pause(pollMs);
   }
@@ -227,7 +227,7 @@ async function sendTo(
 
 function expectAllSent({ report }: SentMessage, devices: number, refused: number): void {
   if (report.accepted === devices && report.sent === devices - refused && report.failed === refused) return;
-  throw new BenchError(`not all ${devices - refused} were sent: ${JSON.stringify(report)}`);
+  throw new RunError(`not all ${devices - refused} were sent: ${JSON.stringify(report)}`);
 }
 
 const retiredWithinMs = 30_000;
@@ -241,7 +241,7 @@ async function expectRetired(sql: Sql, refused: number): Promise<void> {
     >`SELECT count(*)::int AS retired FROM devices WHERE status = 'invalid'`;
     if (row?.retired === refused) return;
     if (performance.now() > deadline)
-      throw new BenchError(`${row?.retired} devices are retired where ${refused} were refused`);
+      throw new RunError(`${row?.retired} devices are retired where ${refused} were refused`);
     await pause(pollMs);
   }
 }
@@ -261,7 +261,7 @@ async function readBytesPerDelivery(sql: Sql): Promise<SendFigures['bytes_per_de
         / count AS row_and_key,
       (SELECT sum(bytes) FROM indexes WHERE NOT indisprimary)::float8 / count AS person
     FROM deliveries_made`;
-  if (sizes === undefined) throw new BenchError('there are no deliveries');
+  if (sizes === undefined) throw new RunError('there are no deliveries');
   const { rowAndKey, person } = sizes;
   return { row_and_key: Math.round(rowAndKey), with_person_index: Math.round(rowAndKey + person) };
 }

@@ -1,18 +1,19 @@
 // Measures the work `send`: one message to many devices, from its request to the commit of its last
 // delivery. It compares Carillon with libraries that people would use instead and with a bare loop,
 // in one run at one receiver.
+
+import { requireProc, rounded } from '../../rig/src/measure.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import type { Way } from './channels.ts';
 import { channelsOf } from './channels.ts';
 import { bodyOf } from './content.ts';
 import { makeCredentials } from './credentials.ts';
-import { requireProc, rounded } from './measure.ts';
 import { barePlanOf, peerPlansOf } from './peer-plans.ts';
 import type { Part } from './profile.ts';
 import { startReceiver } from './receiver.ts';
 import { completeResult, findKept, type Result, type SendMeasured } from './results.ts';
 import { type PeerRun, runPeer } from './run-peer.ts';
 import { sendWithCarillon } from './send-with-carillon.ts';
-import type { Workbench } from './workbench.ts';
 
 export interface SendOptions {
   readonly way: Way;

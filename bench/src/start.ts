@@ -1,9 +1,9 @@
 // Measures the work `start`: from the launch of the built service until it is ready, on an empty
 // data directory and on one that the service has used before.
-import { median, rounded } from './measure.ts';
+import { median, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { completeResult, type Result, type StartMeasured } from './results.ts';
-import { openDatabase, readPostgresVersion, startService } from './service.ts';
-import { progress, type Workbench } from './workbench.ts';
 
 const rounds = { full: 3, quick: 1 };
 

@@ -1,6 +1,8 @@
 // Fills two apps with finished messages, in the state that the service leaves: a large one to two
 // channels, the same message as a version that noted no kinds wrote it, and a small one of a
 // neighbour.
+
+import { progress } from '../../rig/src/workbench.ts';
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
 import type { Clock } from '../../server/src/database/clock.ts';
@@ -8,7 +10,6 @@ import type { Sql } from '../../server/src/database/db.ts';
 import { channelNumber, errorNumber, statusNumber } from '../../server/src/delivery/delivery.ts';
 import { kindsOf } from '../../server/src/delivery/delivery-kinds.ts';
 import { encodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
-import { progress } from './workbench.ts';
 
 const batchSize = 1_000;
 

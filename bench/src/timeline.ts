@@ -1,6 +1,9 @@
 // Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
 // or nothing. It also measures what twenty of these requests at once cost the reads of another app.
 import { setTimeout as pause } from 'node:timers/promises';
+import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
+import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import { createClock } from '../../server/src/database/clock.ts';
 import { openPool } from '../../server/src/database/db.ts';
 import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
@@ -8,11 +11,8 @@ import { encodeId, mintUuid } from '../../server/src/ground/ids.ts';
 import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { percentile, requireProc, rounded } from './measure.ts';
 import { completeResult, type Result, type TimelineMeasured } from './results.ts';
-import { openDatabase, readPostgresVersion, startService } from './service.ts';
 import { makeTimelineWorld, type TimelineWorld } from './timeline-world.ts';
-import type { Workbench } from './workbench.ts';
 
 export const timelineDevicesUsual = 1_000_000;
 

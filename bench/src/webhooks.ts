@@ -2,6 +2,16 @@
 // measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
 // events that are held for a disabled webhook.
 import { setTimeout as pause } from 'node:timers/promises';
+import { cpuSecondsOf, percentile, requireProc, rounded } from '../../rig/src/measure.ts';
+import {
+  findProcesses,
+  openDatabase,
+  readPostgresVersion,
+  type Service,
+  type ServiceProcesses,
+  startService,
+} from '../../rig/src/service.ts';
+import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { encodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { bringForgottenForward } from '../../server/src/webhooks/work-queries.ts';
@@ -12,18 +22,9 @@ import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
 import { fillAudience } from './fill-audience.ts';
-import { cpuSecondsOf, percentile, requireProc, rounded } from './measure.ts';
 import { type Part, profileClockUs, readParts } from './profile.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type Beside, completeResult, type Result, type WebhooksMeasured } from './results.ts';
-import {
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  type ServiceProcesses,
-  startService,
-} from './service.ts';
 import type { EndpointCounts, EndpointPorts, ToEndpoints } from './webhooks/messages.ts';
 import {
   fillOutbox,
@@ -33,7 +34,6 @@ import {
   type ToldApp,
   toldAppMaker,
 } from './webhooks/told-apps.ts';
-import { BenchError, progress, type Workbench } from './workbench.ts';
 
 interface Sizes {
   /** Events for one healthy endpoint. */
@@ -222,10 +222,10 @@ async function untilTold(endpoints: Endpoints, events: number): Promise<Endpoint
   for (;;) {
     const counts = await endpoints.counts();
     if (counts.healthy >= events) {
-      if (counts.healthy > events) throw new BenchError(`${counts.healthy} requests came for ${events} events`);
+      if (counts.healthy > events) throw new RunError(`${counts.healthy} requests came for ${events} events`);
       return counts;
     }
-    if (performance.now() > deadline) throw new BenchError(`only ${counts.healthy} of ${events} events were told`);
+    if (performance.now() > deadline) throw new RunError(`only ${counts.healthy} of ${events} events were told`);
     await pause(pollMs);
   }
 }
@@ -290,14 +290,14 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
   const counts = await untilTold(endpoints, pushes);
   const [row] = await sql<{ open: number; finishedAt: Date }[]>`
     SELECT count(*) FILTER (WHERE status = 'sending') AS open, max(finished_at) AS finished_at FROM messages`;
-  if (!row || row.open > 0) throw new BenchError('messages are under way whose outcomes have all been told');
+  if (!row || row.open > 0) throw new RunError('messages are under way whose outcomes have all been told');
   const foreignCores = await countOthers();
   const after = await readCpuSeconds(processes);
   const sumOf = (each: typeof before) => each.api + each.worker + each.supervisor + each.postgres;
   try {
     await receiver.expectPushes({ webpush: pushes });
   } catch (error) {
-    throw new BenchError(`${(error as Error).message}; ${await describeRepeats(sql)}`);
+    throw new RunError(`${(error as Error).message}; ${await describeRepeats(sql)}`);
   }
   return {
     sendPerSecond: (pushes / (row.finishedAt.getTime() - startedAtMs)) * 1000,

@@ -4,9 +4,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../../rig/src/ports.ts';
 import type { TestCertificate } from './certificate.ts';
 import { untilDefined } from './deadline.ts';
-import { findFreePort, type Run, type StartedProcess } from './run.ts';
+import type { Run, StartedProcess } from './run.ts';
 
 export interface CarillonOptions {
   run: Run;

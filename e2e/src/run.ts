@@ -4,7 +4,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -137,16 +136,4 @@ export class StartedProcess {
     if (this.#child.pid === undefined || this.hasExited) return;
     process.kill(-this.#child.pid, signal);
   }
-}
-
-/** A port that is free now, for programs that must be given one. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No port was given.');
-  return address.port;
 }

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { progress, Workbench } from '../../bench/src/workbench.ts';
+import { progress, Workbench } from '../../rig/src/workbench.ts';
 import { killNodes } from './chaos/kill-nodes.ts';
 import { type Restarts, restartNodes } from './chaos/restart-nodes.ts';
 import { runChaos } from './chaos/run.ts';

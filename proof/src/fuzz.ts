@@ -4,7 +4,7 @@
 // anything was found.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { progress, Workbench } from '../../bench/src/workbench.ts';
+import { progress, Workbench } from '../../rig/src/workbench.ts';
 import { fuzzReceipts } from './fuzz/receipts.ts';
 import { type Fuzzed, runFuzz } from './fuzz/run.ts';
 

@@ -3,7 +3,7 @@
 // program is missing or a proof broke off.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { progress as say, Workbench } from '../../bench/src/workbench.ts';
+import { progress as say, Workbench } from '../../rig/src/workbench.ts';
 import { type Claim, drawTable, Report } from './report.ts';
 import { listRequirements, loadRequirement } from './requirement.ts';
 

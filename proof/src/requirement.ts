@@ -1,7 +1,7 @@
 // Defines what a proof is and finds the proofs. Each is a file in `requirements/` whose name begins
 // with the number of its guarantee. A proof of all guarantees together has a word instead.
 import { readdirSync } from 'node:fs';
-import type { Workbench } from '../../bench/src/workbench.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import type { Report } from './report.ts';
 
 export interface ProofOptions {

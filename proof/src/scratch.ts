@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Workbench } from '../../bench/src/workbench.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 
 export class Scratch {
   readonly directory: string;

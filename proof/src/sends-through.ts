@@ -1,9 +1,9 @@
 // A large send with a disturbance in its middle. Afterwards each device must have had one request,
 // every delivery must be sent, and no process may have ended.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { HistoryLine } from '../../rig/src/sandbox-process.ts';
+import type { ServiceNode } from '../../rig/src/service-node.ts';
 import { decodeId } from '../../server/src/ground/ids.ts';
-import type { HistoryLine } from './rig/sandbox-process.ts';
-import type { ServiceNode } from './rig/service-node.ts';
 import type { Api, Stage } from './stage.ts';
 
 /** The sandbox's latency, so that pushes are in flight when something happens. */

@@ -1,6 +1,6 @@
 // Judges messages that were requested repeatedly with an Idempotency-Key: each exists once, was
 // charged once, and each device got one push.
-import type { MadeDevice } from './rig/mixed-app.ts';
+import type { MadeDevice } from '../../rig/src/mixed-app.ts';
 import type { Stage } from './stage.ts';
 
 export interface Asked {

@@ -3,17 +3,17 @@
 // sandbox's history.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Workbench } from '../../bench/src/workbench.ts';
+import { skewedBy } from '../../rig/src/clock-skew.ts';
+import { startDatabaseProxy } from '../../rig/src/database-proxy.ts';
+import { armedWith, type FailpointPlan } from '../../rig/src/failpoints.ts';
+import type { FaultProxy } from '../../rig/src/fault-proxy.ts';
+import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../../rig/src/mixed-app.ts';
+import { findFreePort } from '../../rig/src/ports.ts';
+import { type RunDatabase, startRunDatabase } from '../../rig/src/run-database.ts';
+import { type HistoryLine, type SandboxProcess, startSandboxProcess } from '../../rig/src/sandbox-process.ts';
+import { type ServiceNode, startNode } from '../../rig/src/service-node.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import { decodeId, encodeId, type Uuid } from '../../server/src/ground/ids.ts';
-import { skewedBy } from './rig/clock-skew.ts';
-import { startDatabaseProxy } from './rig/database-proxy.ts';
-import { armedWith, type FailpointPlan } from './rig/failpoints.ts';
-import type { FaultProxy } from './rig/fault-proxy.ts';
-import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from './rig/mixed-app.ts';
-import { findFreePort } from './rig/ports.ts';
-import { type RunDatabase, startRunDatabase } from './rig/run-database.ts';
-import { type HistoryLine, type SandboxProcess, startSandboxProcess } from './rig/sandbox-process.ts';
-import { type ServiceNode, startNode } from './rig/service-node.ts';
 
 export interface Api {
   readonly url: string;

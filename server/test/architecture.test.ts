@@ -50,12 +50,13 @@ function roomOf(path: string): string {
 const sources = filesIn(src).filter((path) => !path.endsWith('.test.ts'));
 const text = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]));
 
-const imports: Import[] = sources.flatMap((from) =>
-  [...(text.get(from) ?? '').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => ({
-    from,
-    to: resolve(dirname(from), match[1] ?? ''),
-  })),
-);
+function importsOf(path: string): string[] {
+  return [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) =>
+    resolve(dirname(path), match[1] ?? ''),
+  );
+}
+
+const imports: Import[] = sources.flatMap((from) => importsOf(from).map((to) => ({ from, to })));
 
 /**
  * Whether a source can reach the network: through Node's modules, through globals, through a
@@ -113,6 +114,21 @@ describe('the layout', () => {
         ),
     );
     expect(strangers).toEqual([]);
+  });
+
+  it('lets tests, benchmarks and proofs share a rig and reach into nothing else of each other', () => {
+    const stages = { rig: 'rig', bench: 'bench', proof: 'proof', tests: 'server/test' };
+    const dirOf = (path: string) => Object.values(stages).find((dir) => path.startsWith(join(root, dir, '/')));
+    const reaches = Object.values(stages).flatMap((dir) =>
+      filesIn(join(root, dir)).flatMap((path) =>
+        importsOf(path)
+          .map((target) => dirOf(target))
+          .filter((target) => target !== undefined && target !== dir && (target !== 'rig' || dir === 'rig'))
+          .map((target) => `${relative(root, path)} → ${target}`),
+      ),
+    );
+    expect(reaches).toEqual([]);
+    expect(filesIn(join(root, 'rig')).length).toBeGreaterThan(20);
   });
 
   it('R-39 only outbound, http2 and database connect to other hosts', () => {

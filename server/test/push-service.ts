@@ -9,6 +9,7 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { certificateFile, keyFile } from '../../rig/src/certificate.ts';
 
 export interface PushRequest {
   readonly token: string;
@@ -35,8 +36,6 @@ export interface TestPushService {
   close(): Promise<void>;
 }
 
-const fixture = (name: string): Buffer => readFileSync(new URL(`fixtures/${name}`, import.meta.url));
-
 /** The answer of push services to an accepted push. */
 export const accept: Script = ({ token }, response, count) => {
   response.writeHead(201, { location: `https://push.test.example/m/${token}-${count}`, ttl: '60' });
@@ -51,7 +50,10 @@ export async function startPushService(): Promise<TestPushService> {
   const waiting = new Set<(request: PushRequest) => void>();
   const sockets = new Set<Socket>();
 
-  const server: Http2SecureServer = createSecureServer({ cert: fixture('cert.pem'), key: fixture('key.pem') });
+  const server: Http2SecureServer = createSecureServer({
+    cert: readFileSync(certificateFile),
+    key: readFileSync(keyFile),
+  });
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));

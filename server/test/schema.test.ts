@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { describeSchema } from '../../rig/src/describe-schema.ts';
 import { listMigrations, migrate, missingMigrations } from '../src/database/migrate.ts';
 import { createTestDatabase } from './database.ts';
-import { describeSchema } from './describe-schema.ts';
 
 const { sql } = await createTestDatabase();
 

@@ -3,6 +3,7 @@
 // protocol over TLS. Test files share none of it.
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { certificateFile } from '../../rig/src/certificate.ts';
 import { createApp } from '../src/apps/create-app.ts';
 import { saveCredential } from '../src/apps/credentials.ts';
 import { insertAudienceRows } from '../src/audience/insert-many.ts';
@@ -146,7 +147,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     PUSH_HOSTS: pushHost,
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
     OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
-    OUTBOUND_CA_FILE: fileURLToPath(new URL('fixtures/cert.pem', import.meta.url)),
+    OUTBOUND_CA_FILE: certificateFile,
     DEFAULT_PLAN: 'unlimited',
     PUBLIC_URL: 'https://carillon.test.example',
     ...options.environment,

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import { certificateFile, keyFile } from '../../rig/src/certificate.ts';
 import { whenDone } from './database.ts';
 
 export interface Received {
@@ -30,35 +30,36 @@ export interface WebhookReceiver {
   verifies(request: Received, secrets: readonly string[], nowMs: number): boolean;
 }
 
-const fixture = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`fixtures/${name}`, import.meta.url)));
-
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const received: Received[] = [];
   const waiting: { many: number; resolve: () => void }[] = [];
   let inFlight = 0;
   let inFlightMost = 0;
-  const server = createServer({ cert: fixture('cert.pem'), key: fixture('key.pem') }, (request, response) => {
-    const chunks: Buffer[] = [];
-    inFlight++;
-    inFlightMost = Math.max(inFlightMost, inFlight);
-    response.once('close', () => inFlight--);
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const raw = Buffer.concat(chunks);
-      const one = {
-        event: String(request.headers['service-event']),
-        headers: request.headers,
-        raw,
-        body: JSON.parse(raw.toString('utf8')),
-      };
-      received.push(one);
-      receiver.answer(one, response);
-      for (const each of waiting.splice(0)) {
-        if (received.length >= each.many) each.resolve();
-        else waiting.push(each);
-      }
-    });
-  });
+  const server = createServer(
+    { cert: readFileSync(certificateFile), key: readFileSync(keyFile) },
+    (request, response) => {
+      const chunks: Buffer[] = [];
+      inFlight++;
+      inFlightMost = Math.max(inFlightMost, inFlight);
+      response.once('close', () => inFlight--);
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const raw = Buffer.concat(chunks);
+        const one = {
+          event: String(request.headers['service-event']),
+          headers: request.headers,
+          raw,
+          body: JSON.parse(raw.toString('utf8')),
+        };
+        received.push(one);
+        receiver.answer(one, response);
+        for (const each of waiting.splice(0)) {
+          if (received.length >= each.many) each.resolve();
+          else waiting.push(each);
+        }
+      });
+    },
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   whenDone(

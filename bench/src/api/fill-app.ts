@@ -1,7 +1,8 @@
 // Makes the apps that the API is measured with. Their devices, users and scheduled messages are
 // made through the API; nothing is sent.
+
+import type { Service } from '../../../rig/src/service.ts';
 import { callForJson } from '../call-api.ts';
-import type { Service } from '../service.ts';
 import { type Asking, deviceBody, type RequestKind } from './requests.ts';
 
 interface AppKeys {

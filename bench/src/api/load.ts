@@ -2,9 +2,9 @@
 // whether or not answers come. The load generator counts and times every answer by its status. It
 // writes HTTP/1.1 by hand, so that it costs little beside the service.
 import { connect, type Socket } from 'node:net';
+import { percentile } from '../../../rig/src/measure.ts';
 import { mintKey } from '../../../server/src/apps/key.ts';
 import { serveParent } from '../child-end.ts';
-import { percentile } from '../measure.ts';
 import { type Asking, writeRequest } from './requests.ts';
 
 export interface LoadPlan {

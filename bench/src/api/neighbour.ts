@@ -1,7 +1,7 @@
 // Measures what a quiet app notices of an app that floods the service. It runs alone, beside 400
 // connections with the flooding app's own client key, and beside 400 connections with random keys.
 import { setTimeout as pause } from 'node:timers/promises';
-import { rounded } from '../measure.ts';
+import { rounded } from '../../../rig/src/measure.ts';
 import type { BesideFlood, NeighbourFigures } from '../results.ts';
 import { askingOf, type FilledApp } from './fill-app.ts';
 import type { LoadRun } from './load.ts';

@@ -1,11 +1,12 @@
 // Offers five times the requests that the service can take. Measures how fast admitted requests are
 // answered, how fast the rest are refused, what that costs in memory, and how soon the service
 // recovers.
+
+import { rounded, rssMbOf } from '../../../rig/src/measure.ts';
+import type { Service } from '../../../rig/src/service.ts';
+import { RunError } from '../../../rig/src/workbench.ts';
 import { callForJson } from '../call-api.ts';
-import { rounded, rssMbOf } from '../measure.ts';
 import type { OverloadFigures } from '../results.ts';
-import type { Service } from '../service.ts';
-import { BenchError } from '../workbench.ts';
 import { askingOf, type FilledApp } from './fill-app.ts';
 import { countOther, perSecondOf, type RunLoad } from './runs.ts';
 
@@ -52,7 +53,7 @@ export async function measureOverload(run: RunLoad, plan: OverloadPlan): Promise
 async function untilUsual(service: Service, app: FilledApp): Promise<number> {
   const startedAt = performance.now();
   for (let inARow = 0; inARow < usualInARow; ) {
-    if (performance.now() - startedAt > recoversWithinMs) throw new BenchError('the service did not recover');
+    if (performance.now() - startedAt > recoversWithinMs) throw new RunError('the service did not recover');
     const askedAt = performance.now();
     const isAnswered = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.server_key }).then(
       () => true,

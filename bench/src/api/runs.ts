@@ -1,7 +1,8 @@
 // Starts the load generators, each in a process of its own, and reads their runs.
+
+import type { Service } from '../../../rig/src/service.ts';
+import { RunError, type Workbench } from '../../../rig/src/workbench.ts';
 import { type Child, startChild } from '../child.ts';
-import type { Service } from '../service.ts';
-import { BenchError, type Workbench } from '../workbench.ts';
 import type { LoadPlan, LoadRun, Times } from './load.ts';
 
 export type RunLoad = (plan: Omit<LoadPlan, 'port'>) => Promise<LoadRun>;
@@ -15,7 +16,7 @@ export function startLoad(workbench: Workbench, name: string, { port }: Service)
 export function onlyGood(what: string, { byStatus }: LoadRun): Times {
   const { 200: good, ...others } = byStatus;
   if (good && Object.keys(others).length === 0) return good;
-  throw new BenchError(`${what}: answered ${JSON.stringify(byStatus)}`);
+  throw new RunError(`${what}: answered ${JSON.stringify(byStatus)}`);
 }
 
 export function perSecondOf({ byStatus, seconds }: LoadRun, status: string): number {

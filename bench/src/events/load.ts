@@ -3,8 +3,8 @@
 // little beside the service.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { percentile } from '../../../rig/src/measure.ts';
 import { serveParent } from '../child-end.ts';
-import { percentile } from '../measure.ts';
 import { makeEvent, writeEvent } from './make-event.ts';
 
 export type ToLoad =

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
-import { certificateFile, keyFile } from '../certificate.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
 import { serveParent } from '../child-end.ts';
 import type { EndpointCounts, EndpointPorts, ToEndpoints } from './messages.ts';
 

@@ -1,6 +1,7 @@
 // Makes apps with a webhook each, as the command line does but without a process for each, and
 // fills their outboxes.
 
+import type { Service } from '../../../rig/src/service.ts';
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
 import { serviceActor } from '../../../server/src/audit/actor.ts';
@@ -13,7 +14,6 @@ import { loadMasterKey } from '../../../server/src/process/master-key.ts';
 import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import type { Credentials } from '../credentials.ts';
 import type { OwnApp } from '../own-app.ts';
-import type { Service } from '../service.ts';
 
 export interface ToldApp extends OwnApp {
   readonly appId: Uuid;

@@ -3,7 +3,7 @@
 // DIRECTORY` prints its verdict. Memory grows with the devices and not with their messages, because
 // pairs are judged in shares, with one pass over the files each.
 import { fileURLToPath } from 'node:url';
-import type { HistoryLine } from '../rig/sandbox-process.ts';
+import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
 import {
   type AudienceLine,
   type ClaimLine,

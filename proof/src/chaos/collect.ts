@@ -1,11 +1,11 @@
 // Collects the facts of a run when all is quiet: what the API reports, what is stored, and a few
 // more. It reads the tables directly, in place of a caller that would page through them.
 
+import type { MixedApp } from '../../../rig/src/mixed-app.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import { decodeId, encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
 import { kindOfNumber } from '../../../server/src/webhooks/webhook.ts';
-import type { MixedApp } from '../rig/mixed-app.ts';
 import {
   type DeliveryLine,
   fileNames,

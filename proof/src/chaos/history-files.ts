@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export const fileNames = {
-  /** Written by the sandbox; see `rig/sandbox-process.ts`. */
+  /** Written by the sandbox; see `rig/src/sandbox-process.ts`. */
   history: 'history.ndjson',
   devices: 'devices.ndjson',
   audiences: 'audiences.ndjson',

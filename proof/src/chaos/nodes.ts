@@ -2,10 +2,10 @@
 // after its lease. Everything that is done to a node is recorded for the checker.
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Workbench } from '../../../bench/src/workbench.ts';
-import { armedWith, type FailpointRule, type Fired, listFired, takeBack } from '../rig/failpoints.ts';
-import type { RunPlace } from '../rig/mixed-app.ts';
-import { type ServiceNode, startNode } from '../rig/service-node.ts';
+import { armedWith, type FailpointRule, type Fired, listFired, takeBack } from '../../../rig/src/failpoints.ts';
+import type { RunPlace } from '../../../rig/src/mixed-app.ts';
+import { type ServiceNode, startNode } from '../../../rig/src/service-node.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import { type EventLine, fileNames, writeLines } from './history-files.ts';
 
 export interface Nodes {

@@ -2,18 +2,18 @@
 // must do nothing. Links with good tokens and any other parameters must lead only to the URLs that
 // were sent.
 import fc from 'fast-check';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import type { Finding } from '../../../rig/src/fuzz/ask-all.ts';
+import { addDevices, type MixedApp, makeMixedApp } from '../../../rig/src/mixed-app.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { startRunDatabase } from '../../../rig/src/run-database.ts';
+import { startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
+import { startNode } from '../../../rig/src/service-node.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { loadInstance } from '../../../server/src/database/instance.ts';
 import { receiptTokensOf } from '../../../server/src/delivery/receipt-token.ts';
 import { encodeId } from '../../../server/src/ground/ids.ts';
 import { createSeal, parseMasterKey } from '../../../server/src/ground/seal.ts';
-import { addDevices, type MixedApp, makeMixedApp } from '../rig/mixed-app.ts';
-import { findFreePort } from '../rig/ports.ts';
-import { startRunDatabase } from '../rig/run-database.ts';
-import { startSandboxProcess } from '../rig/sandbox-process.ts';
-import { startNode } from '../rig/service-node.ts';
-import type { Finding } from './ask-all.ts';
 
 /** The most devices that the accepting process sends to by itself. */
 const devicesEach = 50;

@@ -2,13 +2,13 @@
 // searches the service's log for secrets and values from the requests.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runCommand } from '../../../bench/src/command.ts';
-import { percentile, rounded } from '../../../bench/src/measure.ts';
-import type { Workbench } from '../../../bench/src/workbench.ts';
-import { findFreePort } from '../rig/ports.ts';
-import { startRunDatabase } from '../rig/run-database.ts';
-import { startNode } from '../rig/service-node.ts';
-import { type AppKeys, askAll, canary, type Finding, type Stage, setStage } from './ask-all.ts';
+import { runCommand } from '../../../rig/src/command.ts';
+import { type AppKeys, askAll, canary, type Finding, type Stage, setStage } from '../../../rig/src/fuzz/ask-all.ts';
+import { percentile, rounded } from '../../../rig/src/measure.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { startRunDatabase } from '../../../rig/src/run-database.ts';
+import { startNode } from '../../../rig/src/service-node.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 
 export interface Fuzzed {
   readonly requests: number;

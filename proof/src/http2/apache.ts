@@ -5,11 +5,10 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findFreePort } from '../rig/ports.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { findProgram, Scratch } from '../scratch.ts';
 import {
-  certificateFile,
-  certificateKeyFile,
   echoOf,
   type ForeignServer,
   type Mood,
@@ -138,7 +137,7 @@ LimitRequestFieldSize 16000
 Protocols h2
 SSLEngine on
 SSLCertificateFile ${certificateFile}
-SSLCertificateKeyFile ${certificateKeyFile}
+SSLCertificateKeyFile ${keyFile}
 ${Object.entries(all)
   .map(([name, value]) => `${name} ${value}`)
   .join('\n')}

@@ -1,10 +1,10 @@
 // Makes requests whose every part contains their number, and judges whether an answer belongs to
 // its request.
 
+import type { Random } from '../../../rig/src/random.ts';
 import type { PoolResult } from '../../../server/src/http2/pool.ts';
 import type { Http2Request } from '../../../server/src/http2/session.ts';
 import { answerBodyLimits } from '../../../server/src/outbound/http.ts';
-import type { Random } from '../../../server/test/http2/random.ts';
 import type { ForeignServer, Mood } from './foreign-server.ts';
 
 export interface Asked {

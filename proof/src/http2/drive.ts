@@ -2,12 +2,13 @@
 // every ending. An ending that it cannot explain is a complaint.
 import { readFileSync } from 'node:fs';
 import { connect, createSecureContext } from 'node:tls';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import { certificateFile } from '../../../rig/src/certificate.ts';
+import { createRandom } from '../../../rig/src/random.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import { ownEngine } from '../../../server/src/http2/own-session.ts';
 import { Http2Pool } from '../../../server/src/http2/pool.ts';
-import { createRandom } from '../../../server/test/http2/random.ts';
 import { ask, type Ending, endingOf } from './asked.ts';
-import { certificateFile, type ForeignServer, type Mood, type RunningServer } from './foreign-server.ts';
+import type { ForeignServer, Mood, RunningServer } from './foreign-server.ts';
 import { Sights } from './sights.ts';
 
 const inFlight = 250;

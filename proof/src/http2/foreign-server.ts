@@ -1,8 +1,7 @@
 // The servers that the HTTP/2 client is tested against: programs of other authors, each in several
 // moods. Every server returns what it was sent, so that an answer shows which request it belongs
 // to.
-import { fileURLToPath } from 'node:url';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import { type Asked, markerText } from './asked.ts';
 import type { SightName } from './sights.ts';
 
@@ -63,12 +62,6 @@ export interface RunningServer {
    */
   stop(): Promise<readonly number[]>;
 }
-
-const fixture = (name: string) => fileURLToPath(new URL(`../../../server/test/fixtures/${name}.pem`, import.meta.url));
-
-/** A self-signed certificate for `localhost`, which is also the authority to trust. */
-export const certificateFile = fixture('cert');
-export const certificateKeyFile = fixture('key');
 
 /**
  * A path whose answers are cut to `shortBytes`: our client resets longer answers, and servers treat

@@ -2,9 +2,10 @@
 // itself, so it is killed and started again instead. With printing on, its output names the
 // requests that it received.
 import { spawnSync } from 'node:child_process';
-import { findFreePort } from '../rig/ports.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { findProgram, type Program, Scratch } from '../scratch.ts';
-import { certificateFile, certificateKeyFile, echoOf, type ForeignServer, type Mood } from './foreign-server.ts';
+import { echoOf, type ForeignServer, type Mood } from './foreign-server.ts';
 import { holdStill } from './signals.ts';
 
 const program = findProgram('nghttpd');
@@ -78,7 +79,7 @@ export const nghttpd: ForeignServer = {
         `--htdocs=${scratch.directory}`,
         ...options,
         String(port),
-        certificateKeyFile,
+        keyFile,
         certificateFile,
       ]);
       programs.push(running);

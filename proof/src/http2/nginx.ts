@@ -4,9 +4,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findFreePort } from '../rig/ports.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { findProgram, Scratch } from '../scratch.ts';
-import { certificateFile, certificateKeyFile, type ForeignServer, type Mood, readNumbers } from './foreign-server.ts';
+import { type ForeignServer, type Mood, readNumbers } from './foreign-server.ts';
 import { killChildren } from './signals.ts';
 
 const program = findProgram('nginx');
@@ -106,7 +107,7 @@ http {
   server {
     listen 127.0.0.1:${port} ssl http2;
     ssl_certificate ${certificateFile};
-    ssl_certificate_key ${certificateKeyFile};
+    ssl_certificate_key ${keyFile};
     add_header x-id $http_x_id always;
     add_header x-echo $http_x_echo always;
     location / { proxy_pass http://itself; }

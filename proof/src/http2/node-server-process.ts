@@ -3,8 +3,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { createRandom } from '../../../server/test/http2/random.ts';
-import { certificateFile, certificateKeyFile, shortBytes, shortPath } from './foreign-server.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { createRandom } from '../../../rig/src/random.ts';
+import { shortBytes, shortPath } from './foreign-server.ts';
 
 interface Orders {
   readonly port: number;
@@ -81,7 +82,7 @@ const meet = faults[orders.fault ?? 'none'];
 
 const server = createSecureServer({
   cert: readFileSync(certificateFile),
-  key: readFileSync(certificateKeyFile),
+  key: readFileSync(keyFile),
   settings: { initialWindowSize, maxConcurrentStreams },
 });
 server.on('connection', (socket: Socket) => {

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../rig/ports.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { Scratch } from '../scratch.ts';
 import { echoOf, type ForeignServer, type Mood, mostlyShort, readNumbers } from './foreign-server.ts';
 

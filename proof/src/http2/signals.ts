@@ -1,6 +1,6 @@
 // Signals to the processes of a server, to disturb it suddenly. Linux only.
 import { setTimeout as pause } from 'node:timers/promises';
-import { listChildren } from '../../../bench/src/measure.ts';
+import { listChildren } from '../../../rig/src/measure.ts';
 
 /** Longer than the moods' short deadlines, even when a busy machine fires these late. */
 const heldMs = 300;

@@ -4,10 +4,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { repository, type Workbench } from '../../../bench/src/workbench.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { repository, type Workbench } from '../../../rig/src/workbench.ts';
 import {
   canMakeRoots,
   containerParameters,
@@ -179,7 +179,7 @@ async function proveService(
   };
   chownSync(data.host, Number(image.user), Number(image.user));
   mkdirSync(join(image.root, data.inside), { recursive: true });
-  const port = String(await freePort());
+  const port = String(await findFreePort());
   const environment = {
     PATH: systemPath,
     ...image.environment,
@@ -233,16 +233,6 @@ async function waitUntilReady(port: string, service: { readonly exitCode: number
 
 function listFiles(root: string): readonly string[] {
   return execFileSync('find', [root, '-xdev', '-type', 'f'], { encoding: 'utf8', maxBuffer: 1e9 }).split('\n');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 export const requirement: Requirement = {

@@ -2,11 +2,11 @@
 // messages are sent. No process may end because of a fault, the service must be back soon after the
 // database, and the totals must hold as after kills.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
+import { stopAtOnce } from '../../../rig/src/run-database.ts';
 import type { Verdict } from '../chaos/check-history.ts';
 import { runChaos, type Stage } from '../chaos/run.ts';
 import type { Requirement } from '../requirement.ts';
-import type { FaultProxy } from '../rig/fault-proxy.ts';
-import { stopAtOnce } from '../rig/run-database.ts';
 
 interface Fault {
   readonly name: string;

@@ -1,9 +1,10 @@
 // the connection to the database breaks between COMMIT and its reply, so the service cannot
 // know the result. A caller that repeats the request with the same Idempotency-Key must still get
 // exactly one message.
-import { createRandom } from '../../../server/test/http2/random.ts';
+
+import { type CommitCut, startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
+import { createRandom } from '../../../rig/src/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { type CommitCut, startDatabaseProxy } from '../rig/database-proxy.ts';
 import { type Asked, judgeSentOnce } from '../sent-once.ts';
 import { type Api, Stage } from '../stage.ts';
 

@@ -3,10 +3,10 @@
 // while they start messages, and when no worker runs at that instant.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createRandom, type Random } from '../../../server/test/http2/random.ts';
+import { createRandom, type Random } from '../../../rig/src/random.ts';
+import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
+import type { ServiceNode } from '../../../rig/src/service-node.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import type { HistoryLine } from '../rig/sandbox-process.ts';
-import type { ServiceNode } from '../rig/service-node.ts';
 import { type Api, Stage } from '../stage.ts';
 
 const skewsMs = [-60_000, 0, 60_000];

@@ -3,9 +3,9 @@
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createRandom } from '../../../server/test/http2/random.ts';
+import { listFired } from '../../../rig/src/failpoints.ts';
+import { createRandom } from '../../../rig/src/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { listFired } from '../rig/failpoints.ts';
 import { type Asked, judgeSentOnce } from '../sent-once.ts';
 import { type Api, Stage } from '../stage.ts';
 

@@ -4,7 +4,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { stopChild } from '../../../bench/src/workbench.ts';
+import { type RunDatabase, startRunDatabase } from '../../../rig/src/run-database.ts';
+import { stopChild } from '../../../rig/src/workbench.ts';
 import { createClock } from '../../../server/src/database/clock.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { claimNextPacedBatch } from '../../../server/src/delivery/pace-queries.ts';
@@ -13,7 +14,6 @@ import { mintUuid } from '../../../server/src/ground/ids.ts';
 import { fillBatches, fillLeases, makeHolds } from '../claims/batches-table.ts';
 import type { Claimed } from '../claims/claimers-process.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
 
 const program = fileURLToPath(new URL('../claims/claimers-process.ts', import.meta.url));
 

@@ -7,7 +7,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { createInterface } from 'node:readline';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { stopChild, type Workbench } from '../../../bench/src/workbench.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { stopChild, type Workbench } from '../../../rig/src/workbench.ts';
 import {
   createAddressGuard,
   parseOutboundExceptions,
@@ -17,10 +18,8 @@ import { createOutboundHttp } from '../../../server/src/outbound/http.ts';
 import { createOutboundSockets } from '../../../server/src/outbound/socket.ts';
 import { type PostResult, postEvent } from '../../../server/src/webhooks/post-event.ts';
 import type { Requirement } from '../requirement.ts';
-import { endpointCertificateFile } from '../rig/webhook-endpoint.ts';
 
-const cert = readFileSync(endpointCertificateFile);
-const keyFile = fileURLToPath(new URL('../../../server/test/fixtures/key.pem', import.meta.url));
+const cert = readFileSync(certificateFile);
 const key = readFileSync(keyFile);
 const ms = { least: 4_950, most: 5_250 };
 const memoryMbMax = 20;
@@ -98,11 +97,11 @@ async function neverAccepts(workbench: Workbench): Promise<string> {
   return `https://localhost:${port}/hooks`;
 }
 
-const pouring = fileURLToPath(new URL('../rig/pouring-endpoints.mjs', import.meta.url));
+const pouring = fileURLToPath(new URL('../../../rig/src/pouring-endpoints.mjs', import.meta.url));
 
 async function startPouring(workbench: Workbench): Promise<{ readonly endless: string; readonly packed: string }> {
   const stdio = ['ignore', 'pipe', 'inherit'] as const;
-  const child = spawn(process.execPath, [pouring, endpointCertificateFile, keyFile], { stdio: [...stdio] });
+  const child = spawn(process.execPath, [pouring, certificateFile, keyFile], { stdio: [...stdio] });
   workbench.onClose(() => stopChild(child, 'SIGKILL'));
   if (!child.stdout) throw new Error('the endpoints have no output');
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

@@ -2,10 +2,10 @@
 // endpoints are: one that is dead from the start, one that dies at its full window, one that
 // recovers just in time, one that is enabled again, and one whose worker is killed.
 import { setTimeout as pause } from 'node:timers/promises';
+import { comesTrue, type Hook, WebhookNodes } from '../../../rig/src/webhook-nodes.ts';
 import { enableWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import { listAttempts } from '../../../server/src/webhooks/queries.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { comesTrue, type Hook, WebhookNodes } from '../rig/webhook-nodes.ts';
 
 const withinMs = 120_000;
 /** Time in which an excess request would have arrived. */

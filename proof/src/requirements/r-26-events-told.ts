@@ -3,18 +3,19 @@
 // without repeats, must equal the deliveries.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runCommand } from '../../../bench/src/command.ts';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import { certificateFile } from '../../../rig/src/certificate.ts';
+import { runCommand } from '../../../rig/src/command.ts';
+import { armedWith, type FailpointRule, listFired } from '../../../rig/src/failpoints.ts';
+import { addDevices, makeMixedApp } from '../../../rig/src/mixed-app.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { startRunDatabase } from '../../../rig/src/run-database.ts';
+import { startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
+import { startNode } from '../../../rig/src/service-node.ts';
+import { startWebhookEndpoint } from '../../../rig/src/webhook-endpoint.ts';
+import { comesTrue } from '../../../rig/src/webhook-nodes.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { armedWith, type FailpointRule, listFired } from '../rig/failpoints.ts';
-import { addDevices, makeMixedApp } from '../rig/mixed-app.ts';
-import { findFreePort } from '../rig/ports.ts';
-import { startRunDatabase } from '../rig/run-database.ts';
-import { startSandboxProcess } from '../rig/sandbox-process.ts';
-import { startNode } from '../rig/service-node.ts';
-import { endpointCertificateFile, startWebhookEndpoint } from '../rig/webhook-endpoint.ts';
-import { comesTrue } from '../rig/webhook-nodes.ts';
 
 const workers = 2;
 /** Long enough for the leases of killed processes to run out one after another. */
@@ -49,7 +50,7 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
   const endpoint = await startWebhookEndpoint(workbench);
   // The sandbox's authority and the endpoint's certificate in one file.
   const authorities = join(directory, 'authorities.pem');
-  const known = [sandbox.environment['OUTBOUND_CA_FILE'] ?? '', endpointCertificateFile];
+  const known = [sandbox.environment['OUTBOUND_CA_FILE'] ?? '', certificateFile];
   await writeFile(authorities, (await Promise.all(known.map((file) => readFile(file, 'utf8')))).join('\n'));
   const port = await findFreePort();
   const environment = {

@@ -1,7 +1,7 @@
 // webhooks to a name that resolves to a different address at every question. No send may
 // connect to an address that is not public, in whatever spelling the address comes.
 
-import { privateAddresses, sendThroughFlips } from '../../../server/test/webhook-flips.ts';
+import { privateAddresses, sendThroughFlips } from '../../../rig/src/webhook-flips.ts';
 import type { Requirement } from '../requirement.ts';
 
 export const requirement: Requirement = {

@@ -3,7 +3,9 @@
 // nonces.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { runCommand } from '../../../bench/src/command.ts';
+import { runCommand } from '../../../rig/src/command.ts';
+import { armedWith, listFired } from '../../../rig/src/failpoints.ts';
+import { createRandom } from '../../../rig/src/random.ts';
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
 import { rotateIdentifySecret } from '../../../server/src/apps/identify-secrets.ts';
@@ -12,9 +14,7 @@ import { createClock } from '../../../server/src/database/clock.ts';
 import { createSeal, parseMasterKey } from '../../../server/src/ground/seal.ts';
 import { noExceptions } from '../../../server/src/outbound/address-guard.ts';
 import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
-import { createRandom } from '../../../server/test/http2/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { armedWith, listFired } from '../rig/failpoints.ts';
 import { Stage } from '../stage.ts';
 
 const place = { table: 'credentials', column: 'secret', rowId: '1', appId: 'a' };

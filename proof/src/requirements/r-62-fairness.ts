@@ -1,9 +1,9 @@
 // while one app sends to a million devices, another app's send to one device reaches its
 // provider soon. The same holds while the first app's pushes get no answer, or get 429.
 import { setTimeout as pause } from 'node:timers/promises';
+import { addDevices, type MixedApp } from '../../../rig/src/mixed-app.ts';
+import { type RunningService, startRunningService } from '../../../rig/src/running-service.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { addDevices, type MixedApp } from '../rig/mixed-app.ts';
-import { type RunningService, startRunningService } from '../rig/running-service.ts';
 
 interface Trouble {
   readonly name: string;

@@ -1,8 +1,8 @@
 // a key gets five times its rate of requests, over one node and over four. Admitted are its
 // rate and one burst, and another key notices nothing.
 import { setTimeout as pause } from 'node:timers/promises';
+import { type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
 
 /** The rate limits of a server key on the built-in plans, a second. */
 const plans = [

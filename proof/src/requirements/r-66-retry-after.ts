@@ -1,8 +1,8 @@
 // a refusal says how long to wait, in its header and in its body. A caller that waits exactly
 // that long is admitted, 100 times of 100.
 import { setTimeout as pause } from 'node:timers/promises';
+import { type ApiAnswer, type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { type ApiAnswer, type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
 
 interface Refusal {
   readonly error?: string;

@@ -3,12 +3,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import { type ApiAnswer, type ApiNode, type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
+import { createRandom } from '../../../rig/src/random.ts';
+import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
 import { decodeId } from '../../../server/src/ground/ids.ts';
-import { createRandom } from '../../../server/test/http2/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { type ApiAnswer, type ApiNode, type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
-import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
 
 const plan = 'counted';
 const nodesCount = 4;

@@ -2,9 +2,9 @@
 // callers are served.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { percentile } from '../../../bench/src/measure.ts';
+import { callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
+import { percentile } from '../../../rig/src/measure.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { callApi, startApiNodes } from '../rig/api-nodes.ts';
 
 const inFlight = 8;
 const byteEachMs = 1_000;

@@ -1,12 +1,12 @@
 // what probes are told, and how soon, while the database is away, and while a node
 // ends in the middle of requests.
 import { setTimeout as pause } from 'node:timers/promises';
+import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
+import type { Faults } from '../../../rig/src/fault-proxy.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { startRunDatabase } from '../../../rig/src/run-database.ts';
+import { type ServiceNode, startNode } from '../../../rig/src/service-node.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { startDatabaseProxy } from '../rig/database-proxy.ts';
-import type { Faults } from '../rig/fault-proxy.ts';
-import { findFreePort } from '../rig/ports.ts';
-import { startRunDatabase } from '../rig/run-database.ts';
-import { type ServiceNode, startNode } from '../rig/service-node.ts';
 
 const pollMs = 20;
 const unreadyWithinMs = 2_000;

@@ -1,11 +1,11 @@
 // a message may have a rate, which its requests keep over all workers, retries included. It
 // may have a window, after which nothing of it is sent.
 import { setTimeout as pause } from 'node:timers/promises';
+import { addDevices, type MixedApp } from '../../../rig/src/mixed-app.ts';
+import { type RunningService, startRunningService } from '../../../rig/src/running-service.ts';
+import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
 import { decodeId } from '../../../server/src/ground/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { addDevices, type MixedApp } from '../rig/mixed-app.ts';
-import { type RunningService, startRunningService } from '../rig/running-service.ts';
-import type { HistoryLine } from '../rig/sandbox-process.ts';
 
 interface Rate {
   readonly perSecond: number;

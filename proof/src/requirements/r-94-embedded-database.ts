@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { carillon } from '../../../bench/src/command.ts';
-import { listChildren } from '../../../bench/src/measure.ts';
-import { openDatabase, type Service, startService } from '../../../bench/src/service.ts';
-import { plainEnvironment, type Workbench } from '../../../bench/src/workbench.ts';
-import { createRandom } from '../../../server/test/http2/random.ts';
+import { carillon } from '../../../rig/src/command.ts';
+import { listChildren } from '../../../rig/src/measure.ts';
+import { createRandom } from '../../../rig/src/random.ts';
+import { openDatabase, type Service, startService } from '../../../rig/src/service.ts';
+import { plainEnvironment, type Workbench } from '../../../rig/src/workbench.ts';
 import { startWriting } from '../embedded/writers.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 

@@ -2,7 +2,6 @@
 // repeat. The troubles are a table that is locked for minutes, reads that time out repeatedly, and
 // refused statements of every kind.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ProofOptions, Requirement } from '../requirement.ts';
 import {
   cancelRunning,
   cancelWaiting,
@@ -12,7 +11,8 @@ import {
   lockAudience,
   makeDeadlock,
   takeConnections,
-} from '../rig/refusals.ts';
+} from '../../../rig/src/refusals.ts';
+import type { ProofOptions, Requirement } from '../requirement.ts';
 import { judgePushes, judgeTally, sendToAll, slowProvider, untilRequests } from '../sends-through.ts';
 import { type Api, Stage } from '../stage.ts';
 

@@ -2,9 +2,9 @@
 // in each way in which a database goes away. No process dies, no push is repeated, no device is
 // left out, and work continues soon after the database is back.
 import { setTimeout as pause } from 'node:timers/promises';
+import { freeze } from '../../../rig/src/run-database.ts';
+import type { ServiceNode } from '../../../rig/src/service-node.ts';
 import type { Requirement } from '../requirement.ts';
-import { freeze } from '../rig/run-database.ts';
-import type { ServiceNode } from '../rig/service-node.ts';
 import {
   judgePushes,
   judgeTally,

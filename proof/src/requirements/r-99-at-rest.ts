@@ -2,13 +2,13 @@
 // proves that NOTIFY blocks nobody: a process sends it at most twenty times a second, and never in
 // a transaction that writes.
 import { setTimeout as pause } from 'node:timers/promises';
-import { fillApps, watchAtRest, webhooksEach } from '../../../bench/src/idle-world.ts';
-import { findProcesses, openDatabase, startService } from '../../../bench/src/service.ts';
+import { fillApps, watchAtRest, webhooksEach } from '../../../rig/src/idle-world.ts';
+import { addDevices } from '../../../rig/src/mixed-app.ts';
+import { startRunningService } from '../../../rig/src/running-service.ts';
+import { findProcesses, openDatabase, startService } from '../../../rig/src/service.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { toldChannel } from '../../../server/src/database/teller.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { addDevices } from '../rig/mixed-app.ts';
-import { startRunningService } from '../rig/running-service.ts';
 
 const commitsMost = 20;
 const percentMost = 2;

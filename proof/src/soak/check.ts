@@ -1,12 +1,12 @@
 // Compares what the providers saw with what the service says: reads the sandbox's history and the
 // stored deliveries once each.
 import { basename, dirname } from 'node:path';
+import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
+import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
 import { readLines } from '../chaos/history-files.ts';
-import type { MadeDevice } from '../rig/mixed-app.ts';
-import type { HistoryLine } from '../rig/sandbox-process.ts';
 import { judge, type Outcome, type Push } from './rules.ts';
 import { deadPrefix, kinds } from './script.ts';
 

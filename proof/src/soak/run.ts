@@ -2,14 +2,14 @@
 // three channels. Providers say goodbye, cut connections, refuse pushes and call devices gone while
 // all devices are sent to repeatedly.
 import { setTimeout as pause } from 'node:timers/promises';
-import { peakRssMbOf } from '../../../bench/src/measure.ts';
-import { progress, type Workbench } from '../../../bench/src/workbench.ts';
+import { peakRssMbOf } from '../../../rig/src/measure.ts';
+import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../../../rig/src/mixed-app.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
+import { startRunDatabase } from '../../../rig/src/run-database.ts';
+import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
+import { type ServiceNode, startNode } from '../../../rig/src/service-node.ts';
+import { progress, type Workbench } from '../../../rig/src/workbench.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
-import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../rig/mixed-app.ts';
-import { findFreePort } from '../rig/ports.ts';
-import { startRunDatabase } from '../rig/run-database.ts';
-import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
-import { type ServiceNode, startNode } from '../rig/service-node.ts';
 import { checkSoak, type SoakFacts } from './check.ts';
 import { deadPrefix, deadShare, faultsOf, type SoakScale, scaleOf } from './script.ts';
 

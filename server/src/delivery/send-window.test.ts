@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../test/http2/random.ts';
+import { createRandom } from '../../../rig/src/random.ts';
 import { leastPerSecond, sendWindowMs, ttlLeftSeconds } from './send-window.ts';
 
 describe('the send window', () => {

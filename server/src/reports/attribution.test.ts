@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../test/http2/random.ts';
+import { createRandom } from '../../../rig/src/random.ts';
 import { mintUuid } from '../ground/ids.ts';
 import { classify, type SentDelivery, unattributed } from './attribution.ts';
 

@@ -1,6 +1,6 @@
 // Generated requests, as many as fit into seconds. `npm run fuzz` sends a hundred thousand.
 import { expect, it } from 'vitest';
-import { askAll, canary, setStage } from '../../../proof/src/fuzz/ask-all.ts';
+import { askAll, canary, setStage } from '../../../rig/src/fuzz/ask-all.ts';
 import { setup } from '../setup.ts';
 
 const requests = 500;

@@ -5,11 +5,11 @@ import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } f
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createRandom, type Random } from '../../../rig/src/random.ts';
 import { nodeEngine } from '../../src/http2/node-session.ts';
 import { ownEngine } from '../../src/http2/own-session.ts';
 import { Http2Pool, type PoolResult } from '../../src/http2/pool.ts';
 import type { Http2Engine } from '../../src/http2/session.ts';
-import { createRandom, type Random } from '../http2/random.ts';
 import { certificate, certificateKey } from './push-server.ts';
 
 const engines: readonly (readonly [string, Http2Engine])[] = [

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expiredCertificateFile } from '../../../rig/src/certificate.ts';
 import {
   type AddressGuard,
   createAddressGuard,
@@ -165,7 +166,7 @@ describe('R-32 redirects are plain answers', () => {
 });
 
 describe('R-34 certificates are always verified', () => {
-  const expired = readFileSync(new URL('../fixtures/expired-cert.pem', import.meta.url), 'utf8');
+  const expired = readFileSync(expiredCertificateFile, 'utf8');
   const tlsError = {
     errorCode: 'provider_unavailable',
     retryable: true,

@@ -7,12 +7,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
-
-const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}.pem`, import.meta.url), 'utf8');
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
 
 /** Self-signed, so it is also the authority to trust. The fixture lists its names. */
-export const certificate = fixture('cert');
-export const certificateKey = fixture('key');
+export const certificate = readFileSync(certificateFile, 'utf8');
+export const certificateKey = readFileSync(keyFile, 'utf8');
 
 export type Protocol = 'h2' | 'http/1.1';
 

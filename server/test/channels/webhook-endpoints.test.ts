@@ -4,6 +4,8 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { expiredCertificateFile } from '../../../rig/src/certificate.ts';
+import { privateAddresses, sendThroughFlips } from '../../../rig/src/webhook-flips.ts';
 import {
   createAddressGuard,
   isPublicAddress,
@@ -16,7 +18,6 @@ import { createOutboundSockets } from '../../src/outbound/socket.ts';
 import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
 import { signatureOf } from '../../src/webhooks/signature.ts';
 import { takeEveryCertificate } from '../lax-certificates.ts';
-import { privateAddresses, sendThroughFlips } from '../webhook-flips.ts';
 import { certificate, certificateKey, type PushServerOptions, startPushServer } from './push-server.ts';
 
 interface ClientSettings {
@@ -258,7 +259,7 @@ describe('R-33 a kept connection', () => {
 });
 
 describe('R-34 a certificate is always verified', () => {
-  const expired = readFileSync(new URL('../fixtures/expired-cert.pem', import.meta.url), 'utf8');
+  const expired = readFileSync(expiredCertificateFile, 'utf8');
   const toThisMachine: Resolver = async () => [{ address: '127.0.0.1', family: 4 }];
 
   test.each([

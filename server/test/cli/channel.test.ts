@@ -1,8 +1,8 @@
 import { createECDH, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { certificateFile } from '../../../rig/src/certificate.ts';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import { registerDevice } from '../../src/devices/register-device.ts';
@@ -36,7 +36,7 @@ const outbound = {
   PUSH_HOSTS: pushHost,
   OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
   OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
-  OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
+  OUTBOUND_CA_FILE: certificateFile,
 };
 
 function writeFile(name: string, content: unknown): string {
@@ -229,7 +229,7 @@ describe('channel set and list for phones', () => {
     const p8 = writeFile('good.p8', apnsKey.pem);
     const account = writeFile('good.json', serviceAccount());
     const rsa = writeFile('rsa.p8', googleKey.pem);
-    const certificate = fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url));
+    const certificate = certificateFile;
     await refuseAll('Refusing Apple', [
       [['apns', ...apnsOptions(certificate)], /--key-file \S+cert\.pem: It is a certificate/],
       [['apns', ...apnsOptions(rsa)], /--key-file \S+rsa\.p8: It is a key of the kind rsa/],

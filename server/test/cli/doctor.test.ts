@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
 import { saveCredential } from '../../src/apps/credentials.ts';
 import { loadInstance } from '../../src/database/instance.ts';
 import { listPartitions } from '../../src/delivery/partitions.ts';
@@ -15,7 +15,6 @@ import { setup } from '../setup.ts';
 import { setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
-const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 const url = { PUBLIC_URL: 'https://carillon.test.example' };
 
 interface Check {
@@ -178,7 +177,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
     const deps = { ...cli, seal };
     await saveCredential(deps, { appId: id, channel: 'fcm', public: { projectId: 'p' }, secret: 'secret' });
-    const server = createServer({ cert: readFileSync(fixture('cert.pem')), key: readFileSync(fixture('key.pem')) });
+    const server = createServer({ cert: readFileSync(certificateFile), key: readFileSync(keyFile) });
     server.on('tlsClientError', () => undefined);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -189,7 +188,7 @@ describe('doctor', { timeout: 120_000 }, () => {
       FCM_TOKEN_URL: 'https://push.test.example/token',
       OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
       OUTBOUND_RESOLVE: `push.test.example:443=127.0.0.1:${port}`,
-      OUTBOUND_CA_FILE: fixture('cert.pem'),
+      OUTBOUND_CA_FILE: certificateFile,
     };
     const reached = await examine(settings);
     expect(reached.of('outbound')).toMatchObject({ verdict: 'ok' });

@@ -1,6 +1,6 @@
 // METRICS_PORT: one answer for all processes of a start.
 import { describe, expect, it } from 'vitest';
-import { findFreePort } from '../../../proof/src/rig/ports.ts';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { certificateFile } from '../../../rig/src/certificate.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -7,7 +7,7 @@ const cli = await setupCommandLine();
 const reaching = {
   OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
   OUTBOUND_ALLOW_PORTS: '1024-65535',
-  OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
+  OUTBOUND_CA_FILE: certificateFile,
 };
 const endpoint = 'https://hooks.shop.example/push';
 const backwards = ['--from', '2026-12-02T00:00:00Z', '--to', '2026-12-01T00:00:00Z'];

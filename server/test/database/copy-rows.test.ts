@@ -2,7 +2,7 @@
 // again.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
+import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import { type CopyValue, copyRows } from '../../src/database/copy-rows.ts';
 import { isDatabaseDown, openPool, type PoolOptions, type Sql, savepoint, transaction } from '../../src/database/db.ts';
 import { createTestDatabase } from '../database.ts';

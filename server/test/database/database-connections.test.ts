@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
+import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import { isDatabaseDown, openPool, type PoolOptions, type Sql, transaction } from '../../src/database/db.ts';
 import { createTestDatabase } from '../database.ts';
 import { createDatabaseGate } from '../database-gate.ts';
@@ -382,13 +383,11 @@ describe('R-85 a statement that waits for a connection', () => {
 });
 
 describe('TLS to the database', () => {
-  const read = (name: string): Buffer => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
-
   /**
    * In front of a server without TLS: answers the TLS request as a server with TLS or without it.
    */
   function startTlsFront(directUrl: string, answer: 'S' | 'N' | 'S and more'): Promise<string> {
-    const secureContext = createSecureContext({ cert: read('cert.pem'), key: read('key.pem') });
+    const secureContext = createSecureContext({ cert: readFileSync(certificateFile), key: readFileSync(keyFile) });
     return startFront(directUrl, (raw, reach) => {
       raw.once('data', () => {
         raw.write(answer);

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
-import { type FaultProxy, startFaultProxy } from '../../../proof/src/rig/fault-proxy.ts';
+import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
+import { type FaultProxy, startFaultProxy } from '../../../rig/src/fault-proxy.ts';
 import { openPool, transaction } from '../../src/database/db.ts';
 import { createTestDatabase } from '../database.ts';
 

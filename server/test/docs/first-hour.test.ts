@@ -3,13 +3,13 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { whenDone } from '../database.ts';
 import { readBlocks } from './fenced-blocks.ts';
 
@@ -63,15 +63,6 @@ async function printed(stream: NodeJS.ReadableStream | null, pattern: RegExp): P
   throw new Error(`it ended before ${pattern}: ${seen.join('\n')}`);
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 /** The block of a page of docs/ that has this text. */
 const blockWith = (page: string, text: string): string => {
   const found = readBlocks(page).find((block) => block.text.includes(text));
@@ -100,7 +91,7 @@ describe.runIf(hasPrograms)('the first hour, from an empty folder', { timeout: 1
 
   it('docs/webhooks.md tells a receiver on the same machine', async () => {
     const folder = newCheckout();
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     const page = (text: string): string => blockWith('webhooks.md', text).replaceAll('9443', port);
     const [prepare = '', start] = page('openssl req').split(/^(?=npm start)/m);
     expect(start).toBe('npm start\n');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { compareFilters, randomOf } from '../../../rig/src/filters/compare-filters.ts';
+import { makeWorld } from '../../../rig/src/filters/world.ts';
 import { setup } from '../setup.ts';
-import { compareFilters, randomOf } from './compare-filters.ts';
-import { makeWorld } from './world.ts';
 
 const t = await setup({ workers: false });
 const runs = Number(process.env['FILTER_RUNS'] ?? 300);

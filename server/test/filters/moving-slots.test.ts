@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { compareFilters, randomOf } from '../../../rig/src/filters/compare-filters.ts';
+import { numbers, texts } from '../../../rig/src/filters/random-filter.ts';
+import { makeWorld, type World } from '../../../rig/src/filters/world.ts';
 import { moveSlots } from '../../src/audience/move-slots.ts';
 import { copyProfile } from '../../src/audience/profile-copy.ts';
 import { armFailpoints } from '../../src/ground/failpoint.ts';
@@ -7,9 +10,6 @@ import { listMoves } from '../../src/properties/move-queries.ts';
 import type { Property } from '../../src/properties/property.ts';
 import { readCatalog } from '../../src/properties/queries.ts';
 import { setup } from '../setup.ts';
-import { compareFilters, randomOf } from './compare-filters.ts';
-import { numbers, texts } from './random-filter.ts';
-import { makeWorld, type World } from './world.ts';
 
 const t = await setup({ workers: false });
 const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };

@@ -3,11 +3,18 @@
 // evaluator knows only what was registered and tracked through the API.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { randomOf } from '../../../rig/src/filters/compare-filters.ts';
+import { type Device, type Event, matches } from '../../../rig/src/filters/evaluate-filter.ts';
+import {
+  countries,
+  eventNames,
+  languages,
+  numbers,
+  randomFilter,
+  texts,
+} from '../../../rig/src/filters/random-filter.ts';
 import { startSandbox } from '../channels/sandbox-process.ts';
 import { setup } from '../setup.ts';
-import { randomOf } from './compare-filters.ts';
-import { type Device, type Event, matches } from './evaluate-filter.ts';
-import { countries, eventNames, languages, numbers, randomFilter, texts } from './random-filter.ts';
 
 const sandbox = await startSandbox();
 const t = await setup({ environment: { ...sandbox.environment } });

@@ -1,6 +1,7 @@
 // An import must leave the same state as the same requests one after another, also while other
 // requests run.
 import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../rig/src/random.ts';
 import { loadTimeZones } from '../../src/database/load-time-zones.ts';
 import { CellTypes } from '../../src/imports/cells.ts';
 import { detectFormat } from '../../src/imports/detect.ts';
@@ -8,7 +9,6 @@ import { importFile } from '../../src/imports/import-file.ts';
 import { createJudge } from '../../src/imports/judge.ts';
 import { RejectFile } from '../../src/imports/reject-file.ts';
 import { noExceptions } from '../../src/outbound/address-guard.ts';
-import { createRandom } from '../http2/random.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

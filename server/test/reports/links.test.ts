@@ -1,6 +1,7 @@
 // Devices change users and back while people buy. Each purchase is compared with the words of the
 // contract, which this file implements in the plainest way.
 import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../rig/src/random.ts';
 import { loadTimeZones } from '../../src/database/load-time-zones.ts';
 import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
 import { decodeId, encodeId } from '../../src/ground/ids.ts';
@@ -12,7 +13,6 @@ import { RejectFile } from '../../src/imports/reject-file.ts';
 import { noExceptions } from '../../src/outbound/address-guard.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleDue } from '../../src/reports/settle.ts';
-import { createRandom } from '../http2/random.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { stage } from './ledger.ts';
 

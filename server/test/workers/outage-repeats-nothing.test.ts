@@ -3,8 +3,8 @@
 // processes that would take over, and a lost batch is dropped at once. The database and the
 // processes use the test's clock.
 import { afterEach, describe, expect, it } from 'vitest';
-import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
-import type { FaultProxy } from '../../../proof/src/rig/fault-proxy.ts';
+import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
+import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
 import type { Sql } from '../../src/database/db.ts';
 import { type ClaimedBatch, leaseMs, renewEveryMs } from '../../src/delivery/batch.ts';
 import { createLeases, type Lease } from '../../src/delivery/leases.ts';

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { certificateFile } from '../../../../rig/src/certificate.ts';
 import { type GivenApnsCredential, parseApnsCredential } from './credential.ts';
 
 const pemOf = (type: 'ec' | 'rsa' | 'ed25519', curve = 'P-256') => {
@@ -34,7 +35,7 @@ test('what Apple gives out is taken, with line breaks of any kind', () => {
   }
 });
 
-const certificate = readFileSync(new URL('../../../test/fixtures/cert.pem', import.meta.url), 'utf8');
+const certificate = readFileSync(certificateFile, 'utf8');
 const publicPem = good.key.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const encrypted = good.key.privateKey
   .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })

@@ -3,9 +3,9 @@
 // to end.
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { carillon } from '../../../bench/src/command.ts';
-import { listChildren } from '../../../bench/src/measure.ts';
-import { type Program, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
+import { carillon } from './command.ts';
+import { listChildren } from './measure.ts';
+import { type Program, startProgram, type Workbench } from './workbench.ts';
 
 export interface NodeOptions {
   readonly name: string;

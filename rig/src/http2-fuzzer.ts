@@ -3,9 +3,9 @@
 // module checks what must hold afterwards; the caller decides how many are played.
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { ByteWriter } from '../../src/http2/byte-writer.ts';
-import { FrameReader, frameTypes, readUint32, writeFrameHeader } from '../../src/http2/frames.ts';
-import type { Http2Engine, Http2Result, Http2Session } from '../../src/http2/session.ts';
+import { ByteWriter } from '../../server/src/http2/byte-writer.ts';
+import { FrameReader, frameTypes, readUint32, writeFrameHeader } from '../../server/src/http2/frames.ts';
+import type { Http2Engine, Http2Result, Http2Session } from '../../server/src/http2/session.ts';
 import { createRandom, type Random } from './random.ts';
 
 /**

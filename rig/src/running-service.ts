@@ -5,13 +5,13 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runCommand } from '../../../bench/src/command.ts';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import { runCommand } from './command.ts';
 import { type MixedApp, makeMixedApp, type RunPlace } from './mixed-app.ts';
 import { findFreePort } from './ports.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type HistoryLine, type SandboxProcess, startSandboxProcess } from './sandbox-process.ts';
 import { startNode } from './service-node.ts';
+import type { Workbench } from './workbench.ts';
 
 export interface MessageState {
   readonly status: string;

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { repository, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
+import { repository, startProgram, type Workbench } from './workbench.ts';
 
 /** One request in the sandbox's history. */
 export type HistoryLine = readonly [

@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 
 export const repository = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A failure that the message explains to the person who runs the benchmark; no stack is needed. */
-export class BenchError extends Error {
-  override readonly name = 'BenchError';
+/** A failure that its message explains to the person who started the run; no stack is needed. */
+export class RunError extends Error {
+  override readonly name = 'RunError';
 }
 
 /** Prints progress to standard error, because standard output belongs to the result. */
@@ -39,7 +39,7 @@ export class Workbench {
    * user without rights.
    */
   async makeDirectory(purpose: string): Promise<string> {
-    const path = await mkdtemp(join(tmpdir(), `carillon-bench-${purpose}-`));
+    const path = await mkdtemp(join(tmpdir(), `carillon-rig-${purpose}-`));
     this.onClose(() => rm(path, { recursive: true, force: true }));
     await chmod(path, 0o755);
     return path;
@@ -87,7 +87,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     stdio: ['ignore', readsOutput ? 'pipe' : log.fd, log.fd],
   });
   const { pid } = child;
-  if (pid === undefined) throw new BenchError(`${options.parameters[0]} cannot be started`);
+  if (pid === undefined) throw new RunError(`${options.parameters[0]} cannot be started`);
   await log.close();
   return {
     child,

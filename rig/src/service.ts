@@ -1,15 +1,14 @@
 // Carillon as an operator runs it: the built service, started by its command with its embedded
 // database, and used through its command line and its API.
-import { once } from 'node:events';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openPool, type Sql } from '../../server/src/database/db.ts';
 import { findEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
 import { carillon, runCommand } from './command.ts';
 import { isListeningOn, listChildren, parentOf } from './measure.ts';
-import { BenchError, type Program, startProgram, type Workbench } from './workbench.ts';
+import { findFreePort } from './ports.ts';
+import { type Program, RunError, startProgram, type Workbench } from './workbench.ts';
 
 const readyWithinMs = 60_000;
 /** The precision of a measured start. */
@@ -57,9 +56,7 @@ export async function startService(
   await untilReady(program, url);
   const startedInSeconds = (performance.now() - launchedAt) / 1000;
   if (/^Building /m.test(await program.lastWords())) {
-    throw new BenchError(
-      'The sources changed and the service was built again while it was measured: run it once more.',
-    );
+    throw new RunError('The sources changed and the service was built again while it was measured: run it once more.');
   }
   return {
     url,
@@ -77,7 +74,7 @@ async function untilReady(program: Program, url: string): Promise<void> {
   while (!(await isReady(url))) {
     const hasEnded = program.child.exitCode !== null || program.child.signalCode !== null;
     if (hasEnded || performance.now() > deadline) {
-      throw new BenchError(`the service ${hasEnded ? 'ended' : 'is not ready'}:\n${await program.lastWords()}`);
+      throw new RunError(`the service ${hasEnded ? 'ended' : 'is not ready'}:\n${await program.lastWords()}`);
     }
     await pause(readyPollMs);
   }
@@ -95,21 +92,10 @@ function isReady(url: string): Promise<boolean> {
   });
 }
 
-/** A port that was free a moment ago. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new BenchError('no free port');
-  return address.port;
-}
-
 /** The URL of the service's own database. */
 export async function findDatabaseUrl({ dataDir }: Service): Promise<string> {
   const found = await findEmbeddedPostgres(dataDir);
-  if (found === undefined) throw new BenchError(`no database runs on ${dataDir}`);
+  if (found === undefined) throw new RunError(`no database runs on ${dataDir}`);
   return found.url;
 }
 
@@ -145,7 +131,7 @@ export interface ServiceProcesses {
 export async function findProcesses({ supervisorPid, port }: Service, sql: Sql): Promise<ServiceProcesses> {
   const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
   const postgres = row && (await parentOf(row.pid));
-  if (postgres === undefined) throw new BenchError('the database has no process here');
+  if (postgres === undefined) throw new RunError('the database has no process here');
   const children = (await listChildren(supervisorPid)).filter((pid) => pid !== postgres);
   const api: number[] = [];
   const worker: number[] = [];

@@ -1,11 +1,11 @@
 // API nodes that share one database, each at its own address, as behind a load balancer, and a
 // client that calls any of them.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
-import { runCommand } from '../../../bench/src/command.ts';
-import type { Workbench } from '../../../bench/src/workbench.ts';
+import { runCommand } from './command.ts';
 import { findFreePort } from './ports.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type ServiceNode, startNode } from './service-node.ts';
+import type { Workbench } from './workbench.ts';
 
 export interface ApiNode {
   readonly url: string;

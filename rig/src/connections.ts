@@ -1,6 +1,6 @@
 // Counts how many connections a service holds, by pool, as the server sees them: it reads
 // pg_stat_activity repeatedly.
-import type { Sql } from '../../../server/src/database/db.ts';
+import type { Sql } from '../../server/src/database/db.ts';
 
 const lookEveryMs = 200;
 

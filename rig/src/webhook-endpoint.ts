@@ -5,14 +5,8 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import type { Workbench } from '../../../bench/src/workbench.ts';
-
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../../server/test/fixtures/${name}`, import.meta.url));
-
-/** The certificate for `localhost`; nodes must trust it. */
-export const endpointCertificateFile = fixture('cert.pem');
+import { certificateFile, keyFile } from './certificate.ts';
+import type { Workbench } from './workbench.ts';
 
 export interface EndpointRequest {
   /** The URL's path, which tells webhooks apart that share the endpoint. */
@@ -40,7 +34,7 @@ export async function startWebhookEndpoint(workbench: Workbench): Promise<Webhoo
   const counts = new Map<string, number>();
   let inFlight = 0;
   const server = createServer(
-    { cert: readFileSync(endpointCertificateFile), key: readFileSync(fixture('key.pem')) },
+    { cert: readFileSync(certificateFile), key: readFileSync(keyFile) },
     (request, response) => {
       inFlight++;
       response.once('close', () => inFlight--);

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { BenchError, plainEnvironment, repository } from './workbench.ts';
+import { plainEnvironment, RunError, repository } from './workbench.ts';
 
 export const carillon = join(repository, 'server/bin/carillon.mjs');
 
@@ -26,6 +26,6 @@ export async function runCommand<Json>(
     words += chunk;
   });
   const [status] = await once(child, 'close');
-  if (status !== 0) throw new BenchError(`carillon ${parameters.join(' ')}: ${words.trim()}`);
+  if (status !== 0) throw new RunError(`carillon ${parameters.join(' ')}: ${words.trim()}`);
   return JSON.parse(output) as Json;
 }

@@ -3,15 +3,15 @@
 // longer than the proof.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runCommand } from '../../../bench/src/command.ts';
-import { insertAudienceRows } from '../../../server/src/audience/insert-many.ts';
-import { copyProfile } from '../../../server/src/audience/profile-copy.ts';
-import type { Platform } from '../../../server/src/channels/channel.ts';
-import { type Sql, transaction } from '../../../server/src/database/db.ts';
-import { insertDevices, insertTokens } from '../../../server/src/devices/insert-many.ts';
-import { parseToken } from '../../../server/src/devices/token.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
-import { parseOutboundExceptions } from '../../../server/src/outbound/address-guard.ts';
+import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
+import { copyProfile } from '../../server/src/audience/profile-copy.ts';
+import type { Platform } from '../../server/src/channels/channel.ts';
+import { type Sql, transaction } from '../../server/src/database/db.ts';
+import { insertDevices, insertTokens } from '../../server/src/devices/insert-many.ts';
+import { parseToken } from '../../server/src/devices/token.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
+import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
+import { runCommand } from './command.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 export interface MixedApp {

@@ -1,20 +1,21 @@
 // Worker nodes on a database of their own, with webhooks whose events the proof itself puts into
 // the outbox, as flushes do.
 import { setTimeout as pause } from 'node:timers/promises';
-import { runCommand } from '../../../bench/src/command.ts';
-import type { Workbench } from '../../../bench/src/workbench.ts';
-import { serviceActor } from '../../../server/src/audit/actor.ts';
-import { createClock, type SettableClock } from '../../../server/src/database/clock.ts';
-import { decodeId, mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
-import { createSeal, type Seal } from '../../../server/src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../../server/src/outbound/address-guard.ts';
-import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
-import { findWebhook, insertEvents, type StoredWebhook } from '../../../server/src/webhooks/queries.ts';
-import { webhooksMax } from '../../../server/src/webhooks/webhook.ts';
+import { serviceActor } from '../../server/src/audit/actor.ts';
+import { createClock, type SettableClock } from '../../server/src/database/clock.ts';
+import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
+import { createSeal, type Seal } from '../../server/src/ground/seal.ts';
+import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
+import { createWebhook } from '../../server/src/webhooks/manage-webhooks.ts';
+import { findWebhook, insertEvents, type StoredWebhook } from '../../server/src/webhooks/queries.ts';
+import { webhooksMax } from '../../server/src/webhooks/webhook.ts';
+import { certificateFile } from './certificate.ts';
+import { runCommand } from './command.ts';
 import { armedWith, type FailpointPlan } from './failpoints.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type ServiceNode, startNode } from './service-node.ts';
-import { endpointCertificateFile, startWebhookEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
+import { startWebhookEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
+import type { Workbench } from './workbench.ts';
 
 export interface Hook {
   readonly appId: Uuid;
@@ -59,7 +60,7 @@ export class WebhookNodes {
       ...database.environment,
       OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
       OUTBOUND_ALLOW_PORTS: String(endpoint.port),
-      OUTBOUND_CA_FILE: endpointCertificateFile,
+      OUTBOUND_CA_FILE: certificateFile,
       ...plan.environment,
     };
     const newApp = async (): Promise<Uuid> => {

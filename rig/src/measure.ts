@@ -1,7 +1,7 @@
 // Reads what processes cost from Linux's /proc, and computes percentiles of times. Measures nothing
 // by itself: callers take two readings and subtract.
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { BenchError } from './workbench.ts';
+import { RunError } from './workbench.ts';
 
 /** USER_HZ, the unit of CPU times in /proc: 100 on every architecture that Node supports. */
 const ticksPerSecond = 100;
@@ -107,7 +107,7 @@ export async function isListeningOn(pid: number, port: number): Promise<boolean>
 /** Throws on a system without /proc, where the figures would be missing. */
 export async function requireProc(): Promise<void> {
   if ((await readStat(process.pid)) === undefined)
-    throw new BenchError('CPU and memory are read from /proc: run it on Linux');
+    throw new RunError('CPU and memory are read from /proc: run it on Linux');
 }
 
 /** The smallest value that at least `share` of the values do not exceed (nearest rank). */

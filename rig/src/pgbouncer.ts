@@ -7,9 +7,9 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { stopChild, type Workbench } from '../../../bench/src/workbench.ts';
-import { getProgramUser } from '../../../server/src/embedded-postgres/programs.ts';
+import { getProgramUser } from '../../server/src/embedded-postgres/programs.ts';
 import { findFreePort } from './ports.ts';
+import { stopChild, type Workbench } from './workbench.ts';
 
 const program = '/usr/sbin/pgbouncer';
 

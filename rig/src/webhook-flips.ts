@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { createAddressGuard, parseOutboundExceptions } from '../src/outbound/address-guard.ts';
-import { createOutboundHttp } from '../src/outbound/http.ts';
-import { createOutboundSockets } from '../src/outbound/socket.ts';
-import { postEvent } from '../src/webhooks/post-event.ts';
-import { createRandom, type Random } from './http2/random.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../server/src/outbound/http.ts';
+import { createOutboundSockets } from '../../server/src/outbound/socket.ts';
+import { postEvent } from '../../server/src/webhooks/post-event.ts';
+import { certificateFile, keyFile } from './certificate.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
+import { createRandom, type Random } from './random.ts';
 
 /** The host name in the certificate. */
 const host = 'push.test.example';
@@ -95,8 +96,8 @@ export async function sendThroughFlips({ sends, seed }: { sends: number; seed: n
   };
 }
 
-const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
-const certificate = fixture('cert.pem');
+const certificate = readFileSync(certificateFile, 'utf8');
+const key = readFileSync(keyFile, 'utf8');
 
 function drawAnswer(random: Random): NameAnswer | undefined {
   const bad = () => random.pick(privateAddresses);
@@ -126,7 +127,7 @@ async function listenEverywhere() {
   const arrivedAt: string[] = [];
   let received = 0;
   // Closes each connection, so that the next send resolves the name again.
-  const server = createServer({ cert: certificate, key: fixture('key.pem') }, (request, response) => {
+  const server = createServer({ cert: certificate, key }, (request, response) => {
     received++;
     request.resume();
     request.on('end', () => response.writeHead(200, { connection: 'close' }).end());
@@ -137,7 +138,7 @@ async function listenEverywhere() {
   server.listen(0, '0.0.0.0');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const six = createServer({ cert: certificate, key: fixture('key.pem') });
+  const six = createServer({ cert: certificate, key });
   six.on('connection', ({ localAddress = '' }: Socket) => arrivedAt.push(localAddress));
   six.on('error', () => undefined);
   // Without IPv6 on this machine, no connection can go there.
