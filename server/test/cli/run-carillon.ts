@@ -169,7 +169,7 @@ function startService(cwd: string, env: Record<string, string>): RunningService 
       const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
       return list.split('\n').flatMap((line) => {
         const [pid, parent, ...command] = line.trim().split(/\s+/);
-        return Number(parent) === child.pid && /\/process\.js/.test(command.join(' ')) ? [Number(pid)] : [];
+        return Number(parent) === child.pid && /\/process\/child\.js/.test(command.join(' ')) ? [Number(pid)] : [];
       });
     },
     signal: (signal) => void child.kill(signal),
