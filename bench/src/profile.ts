@@ -29,15 +29,15 @@ export function profileClockUs(): number {
  */
 const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['encryption', /\/channels\/webpush\/encrypt/],
-  ['HTTP/2 and TLS', /\/platform\/(http2|outbound-)|^node:(internal\/)?http2/],
+  ['HTTP/2 and TLS', /\/(http2|outbound)\/|^node:(internal\/)?http2/],
   ['channel: payload, credential, answer', /\/channels\//],
   ['rendering', /\/content\/|liquidjs/],
   ['receipt tokens', /receipt-token/],
   ['webhooks: claims, bodies, signatures, records', /\/webhooks\//],
   ['HTTP/1.1', /^node:(_http|https)/],
   ['outcomes as rows', /\/delivery\/(answer-form|outcome-|record-)/],
-  ['database driver', /\/node_modules\/postgres\/|queries\.js$|\/platform\/db/],
-  ['delivery engine', /\/dist\/(delivery|apps|messages|workers)/],
+  ['database driver', /\/node_modules\/postgres\/|queries\.js$|\/dist\/database\//],
+  ['delivery engine', /\/dist\/(delivery|apps|messages|process)\//],
 ];
 
 interface Frame {

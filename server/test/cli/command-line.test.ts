@@ -84,6 +84,14 @@ describe('start', () => {
     );
   });
 
+  it('names another Carillon that has its port by the process that its operator would stop', async () => {
+    const other = cli.start();
+    const { port } = new URL((await other.document()).address);
+    expect(await cli.runWith({ PORT: port }, 'start', '--workers', '1')).toMatchObject(
+      refusal(new RegExp(`PORT ${port} is taken by another Carillon \\(process ${other.pid}\\); choose another`)),
+    );
+  });
+
   it('ends with 1 and names the plan missing in PLANS_FILE, whether in use or for new apps', async () => {
     const file = join(cli.directory, 'house-plans.json');
     writeFileSync(file, JSON.stringify({ plans: { house: { sk_per_second: 1, ck_per_second: 1, quota: null } } }));
