@@ -15,6 +15,7 @@ import type {
   DevicePage,
   DeviceRequest,
   ErasedUser,
+  Explanation,
   IdentifiedDevice,
   IdentifyRequest,
   Operations,
@@ -106,6 +107,14 @@ export class Carillon {
   /** The app's settings that a client needs before it registers a device. */
   config(options?: RequestOptions): Promise<AppConfig> {
     return this.request('getConfig', {}, options);
+  }
+
+  /**
+   * Says why a person or a device got a message or not. Name exactly one of `external_id` and
+   * `device_id`. Without `message_id`: the newest 20 messages of the last 30 days.
+   */
+  explain(query: Query<'explain'>, options?: RequestOptions): Promise<Explanation> {
+    return this.request('explain', { query }, options);
   }
 
   /** The channels of the service and their state. */

@@ -419,6 +419,166 @@ export type EventReport = {
   }[] | undefined;
 };
 
+export type ExplainStep = {
+  readonly step: "message";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly status: "scheduled" | "sending" | "sent" | "failed" | "canceled";
+    readonly status_reason: string | null;
+    readonly run_at: Instant | null;
+    readonly started_at: Instant | null;
+    readonly finished_at: Instant | null;
+  };
+} | {
+  readonly step: "user";
+  readonly ok: boolean;
+  readonly detail: {
+    /** Whose the device is now. */
+    readonly external_id?: string | null | undefined;
+    readonly created_at: Instant | null;
+  };
+} | {
+  readonly step: "devices";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly active?: number | undefined;
+    readonly invalid?: number | undefined;
+    readonly unsubscribed?: number | undefined;
+    readonly status?: "active" | "invalid" | "unsubscribed" | null | undefined;
+    readonly status_reason?: InvalidReason | null | undefined;
+    readonly device_id?: DeviceId | undefined;
+    readonly error_code?: DeliveryCode | undefined;
+  };
+} | {
+  readonly step: "audience";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly path?: readonly (string | number)[] | undefined;
+    readonly segment?: {
+      readonly id: SegmentId;
+      readonly name: string;
+    } | undefined;
+    readonly field?: string | undefined;
+    readonly event?: string | undefined;
+    readonly op?: string | undefined;
+    readonly value?: unknown | undefined;
+    /** The value now; null: none. For events their count. */
+    readonly actual?: unknown | undefined;
+    /** The latest of the counted events. */
+    readonly last_at?: string | undefined;
+    /** The leaf stands under a NOT, which turns it round. */
+    readonly under_not?: true | undefined;
+    readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
+    /** The delivery was made then: it decides. */
+    readonly queued_at?: Instant | undefined;
+    /** Asked of the present data, which may have changed since. */
+    readonly as_of?: "now" | undefined;
+  };
+} | {
+  readonly step: "excluded";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly path?: readonly (string | number)[] | undefined;
+    readonly segment?: {
+      readonly id: SegmentId;
+      readonly name: string;
+    } | undefined;
+    readonly field?: string | undefined;
+    readonly event?: string | undefined;
+    readonly op?: string | undefined;
+    readonly value?: unknown | undefined;
+    /** The value now; null: none. For events their count. */
+    readonly actual?: unknown | undefined;
+    /** The latest of the counted events. */
+    readonly last_at?: string | undefined;
+    /** The leaf stands under a NOT, which turns it round. */
+    readonly under_not?: true | undefined;
+    readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
+    /** The delivery was made then: it decides. */
+    readonly queued_at?: Instant | undefined;
+    /** Asked of the present data, which may have changed since. */
+    readonly as_of?: "now" | undefined;
+  };
+} | {
+  readonly step: "channel";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly channel: "webpush" | "apns" | "fcm";
+    readonly credential: "ok" | "suspect" | "failing" | "missing";
+  };
+} | {
+  readonly step: "turn";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly queued_at: Instant;
+    readonly reason?: "paused" | "not_due" | "under_way" | "provider" | "setback" | "rate" | "queued" | "local_time_past" | undefined;
+    readonly until?: Instant | undefined;
+    readonly per_second?: number | undefined;
+  };
+} | {
+  readonly step: "attempts";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly status: "retrying" | "sent" | "failed" | "skipped";
+    readonly error_code: DeliveryCode | null;
+    readonly meaning: string | null;
+    /** What to do about it. */
+    readonly action: string | null;
+    readonly attempts: number;
+    readonly http_status: number | null;
+    readonly done_at: Instant;
+    readonly retry_at: Instant | null;
+  };
+} | {
+  readonly step: "receipt";
+  readonly ok: boolean;
+  readonly detail: {
+    /** `unknown`: the platform reports none by itself. */
+    readonly displayed: "yes" | "no" | "unknown";
+    readonly displayed_at: Instant | null;
+    readonly clicked_at: Instant | null;
+    readonly dismissed_at: Instant | null;
+    /** The button of the first click. */
+    readonly action: string | null;
+  };
+};
+
+export type ExplainedDevice = {
+  readonly device_id: DeviceId;
+  readonly platform: "web" | "ios" | "android";
+  /** Its status now. */
+  readonly status: "active" | "invalid" | "unsubscribed";
+  readonly verdict: Verdict;
+  readonly error_code: DeliveryCode | null;
+  readonly attempts: number;
+};
+
+export type ExplainedMessage = {
+  readonly message_id: MessageId;
+  readonly verdict: Verdict;
+  /** In words, for people. May change. */
+  readonly summary: string;
+  readonly steps: readonly ExplainStep[];
+  /** The person's devices, 100 at most, and those that got it. */
+  readonly devices: readonly ExplainedDevice[];
+};
+
+export type Explanation = {
+  readonly message_id: MessageId | null;
+  readonly external_id: string | null;
+  readonly device_id: DeviceId | null;
+  /** For a person the first, in the order of this list, that one of their devices has. */
+  readonly verdict: Verdict;
+  /** In words, for people. May change. */
+  readonly summary: string;
+  /** In order, up to the first that is not ok. With `message_id`. */
+  readonly steps?: readonly ExplainStep[] | undefined;
+  /** Without `message_id`: the newest 20 messages within 30 days. */
+  readonly messages?: readonly ExplainedMessage[] | undefined;
+  /** The person's devices, 100 at most, and those that got it. */
+  readonly devices: readonly ExplainedDevice[];
+};
+
 export type Filter = {
   readonly and: readonly Filter[];
 } | {
@@ -971,6 +1131,8 @@ export type UserRequest = {
   readonly device_id?: string | null | undefined;
 };
 
+export type Verdict = "clicked" | "displayed" | "sent" | "retrying" | "failed" | "skipped" | "waiting" | "scheduled" | "canceled" | "excluded" | "not_in_audience" | "no_active_device" | "unknown_user";
+
 /** What each endpoint takes and answers, by its `operationId`. */
 export interface Operations {
   /** Send a message now, or schedule it */
@@ -983,6 +1145,8 @@ export interface Operations {
   cancelMessage: { given: { params: { readonly id: string } }; answer: Message };
   /** Why did this person get nothing? */
   listDeliveries: { given: { params: { readonly id: string }; query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly status?: "retrying" | "sent" | "failed" | "skipped" | undefined; readonly channel?: "webpush" | "apns" | "fcm" | undefined; readonly device_id?: string | undefined; readonly error_code?: "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error" | "device_inactive" | "empty_content" | "canceled" | "local_time_past" | undefined } | undefined }; answer: DeliveryPage };
+  /** Why did this person, or this device, get a message or not? */
+  explain: { given: { query?: { readonly message_id?: string | undefined; readonly external_id?: string | undefined; readonly device_id?: string | undefined } | undefined }; answer: Explanation };
   /** Create a user, or update the one with this external_id */
   upsertUser: { given: { body: UserRequest }; answer: UpsertedUser };
   /** Read a user */
@@ -1036,6 +1200,7 @@ export const operations = {
   getMessage: { method: 'GET', path: '/v1/messages/{id}' },
   cancelMessage: { method: 'POST', path: '/v1/messages/{id}/cancel' },
   listDeliveries: { method: 'GET', path: '/v1/messages/{id}/deliveries' },
+  explain: { method: 'GET', path: '/v1/explain' },
   upsertUser: { method: 'POST', path: '/v1/users' },
   getUser: { method: 'GET', path: '/v1/users/{external_id}' },
   deleteUser: { method: 'DELETE', path: '/v1/users/{external_id}' },

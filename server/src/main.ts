@@ -12,6 +12,7 @@ import { CommandError } from './cli/command-error.ts';
 import { addDeviceCommands } from './cli/device.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import { addEventCommands } from './cli/event.ts';
+import { addExplainCommand } from './cli/explain.ts';
 import { addExportCommands } from './cli/export.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addImportCommand } from './cli/import.ts';
@@ -53,6 +54,7 @@ function buildProgram(): Command {
   addPropertyCommands(program);
   addWebhookCommands(program);
   addIdentifySecretCommands(program);
+  addExplainCommand(program);
   addExportCommands(program);
   addSeedCommand(program);
   addImportCommand(program);

@@ -22,7 +22,7 @@ const rows: readonly (readonly string[])[] = [
   ['devices'],
   ['users'],
   ['delivery', 'segments', 'events', 'imports'],
-  ['messages', 'receipts', 'reports'],
+  ['messages', 'receipts', 'reports', 'explain'],
   ['metrics', 'pages'],
   ['process'],
   ['cli'],

@@ -4,6 +4,7 @@
 // null, so a negation is exact. An event without a user counts for the user who owns the device
 // now.
 import type { Fragment, Tx } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { CheckedCondition } from './check-filter.ts';
 import type { EventLeaf, Last } from './filter.ts';
 import { type SqlContext, testToSql } from './test-to-sql.ts';
@@ -39,6 +40,19 @@ function countToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fra
   }
 }
 
+/**
+ * The number of events that a leaf counts and the time of the latest of them, as one JSON value per
+ * audience row `a`. For a question about few subjects only.
+ */
+export function countedToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
+  const { tx, appId } = context;
+  return tx`(
+    SELECT jsonb_build_object('count', coalesce(sum(e.count), 0), 'last_at', max(e.last_at)) FROM (
+      ${sourceOf(context, leaf)}) e
+    LEFT JOIN audience d ON d.app_id = ${appId} AND d.device_id = e.subject_id
+    WHERE coalesce(d.user_id, e.subject_id) = coalesce(a.user_id, a.device_id))`;
+}
+
 function lastToSql({ tx, now }: SqlContext, last: Last): Fragment {
   const latest = tx`max(e.last_at)`;
   if (last.op === 'within_last') {
@@ -63,8 +77,16 @@ function sourceOf(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragm
   return withinMs === null ? daysOfAllTime(context, leaf) : daysSince(context, leaf, withinMs);
 }
 
-function daysOfAllTime({ tx, appId }: SqlContext, { event }: EventLeaf<CheckedCondition>): Fragment {
-  return tx`SELECT subject_id, count, last_at FROM subject_events WHERE app_id = ${appId} AND name = ${event}`;
+function daysOfAllTime(context: SqlContext, { event }: EventLeaf<CheckedCondition>): Fragment {
+  const { tx, appId } = context;
+  return tx`
+    SELECT subject_id, count, last_at FROM subject_events
+    WHERE app_id = ${appId} AND name = ${event} ${ofSubjects(context)}`;
+}
+
+/** Limits events to the subjects that the question is about. */
+function ofSubjects({ tx, subjects }: SqlContext): Fragment {
+  return subjects === undefined ? tx`` : tx`AND subject_id = ANY(${subjects as Uuid[]}::uuid[])`;
 }
 
 /**
@@ -78,10 +100,11 @@ function daysSince(context: SqlContext, { event }: EventLeaf<CheckedCondition>, 
   const firstWholeDay = tx`((${since} AT TIME ZONE 'UTC')::date + 1)`;
   return tx`
     SELECT subject_id, count, last_at FROM subject_events
-    WHERE app_id = ${appId} AND name = ${event} AND day >= ${firstWholeDay}
+    WHERE app_id = ${appId} AND name = ${event} AND day >= ${firstWholeDay} ${ofSubjects(context)}
     UNION ALL
     SELECT subject_id, 1, at FROM events
-    WHERE app_id = ${appId} AND name = ${event} AND at >= ${since} AND at < (${firstWholeDay}::timestamp AT TIME ZONE 'UTC')`;
+    WHERE app_id = ${appId} AND name = ${event} AND at >= ${since} AND at < (${firstWholeDay}::timestamp AT TIME ZONE 'UTC')
+      ${ofSubjects(context)}`;
 }
 
 function eventsSince(context: SqlContext, leaf: EventLeaf<CheckedCondition>, withinMs: number | null): Fragment {
@@ -90,7 +113,7 @@ function eventsSince(context: SqlContext, leaf: EventLeaf<CheckedCondition>, wit
   const conditions = leaf.where.map((condition) => tx`AND ${conditionToSql(tx, now, condition)}`);
   return tx`
     SELECT subject_id, 1 AS count, at AS last_at FROM events
-    WHERE app_id = ${appId} AND name = ${leaf.event} ${window} ${conditions.length === 0 ? tx`` : conditions}`;
+    WHERE app_id = ${appId} AND name = ${leaf.event} ${window} ${ofSubjects(context)} ${conditions.length === 0 ? tx`` : conditions}`;
 }
 
 function sinceOf({ tx, now }: SqlContext, withinMs: number): Fragment {

@@ -76,7 +76,8 @@ export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.ident
   'device.last_seen_at': 'last_seen_at',
 };
 
-function operandColumn(tx: Tx, operand: Operand): Fragment {
+/** The column in which an operand's values are read. `device.identified` has none. */
+export function operandColumn(tx: Tx, operand: Operand): Fragment {
   return 'builtin' in operand ? builtinColumn(tx, operand.builtin) : propertyColumn(tx, operand.property);
 }
 

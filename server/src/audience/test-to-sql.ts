@@ -9,6 +9,11 @@ export interface SqlContext {
   readonly appId: Uuid;
   /** The present instant, as an SQL expression. */
   readonly now: Fragment;
+  /**
+   * The subjects whose events are read: users and devices. Absent: everybody's. A question about a
+   * few devices names their people, so that it reads few rows.
+   */
+  readonly subjects?: readonly Uuid[];
 }
 
 /** Translates a test of a column. For a null column the result is null or false. */

@@ -176,6 +176,16 @@ export function openPool(options: PoolOptions): Sql {
 }
 
 /**
+ * Sends a statement without preparing it. For a statement whose text depends on what a caller asked
+ * for: a connection keeps every prepared statement as long as it lives.
+ */
+export function unprepared<Statement extends object>(statement: Statement): Statement {
+  // The driver reads this option of each statement; its types lack it.
+  (statement as unknown as { options: { prepare?: boolean } }).options.prepare = false;
+  return statement;
+}
+
+/**
  * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the
  * result, for refusals that are no error.
  *

@@ -7,6 +7,7 @@ import type { Sql } from '../database/db.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
 import { type DeviceRouteDeps, deviceRoutes } from '../devices/routes.ts';
 import { type EventRouteDeps, eventRoutes } from '../events/routes.ts';
+import { explainRoutes } from '../explain/routes.ts';
 import type { FairSlots } from '../ground/fair-slots.ts';
 import { bind } from '../http/route.ts';
 import type { BoundRoute } from '../http/server.ts';
@@ -76,7 +77,14 @@ function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): Bound
 }
 
 /** The GET requests of these routes wait for a turn. */
-const inTurn = [...messageRoutes, ...userRoutes, ...propertyRoutes, ...segmentRoutes, ...deviceRoutes];
+const inTurn = [
+  ...messageRoutes,
+  ...explainRoutes,
+  ...userRoutes,
+  ...propertyRoutes,
+  ...segmentRoutes,
+  ...deviceRoutes,
+];
 const others = [
   ...eventRoutes,
   ...reportRoutes,

@@ -84,6 +84,13 @@ export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
+/** Finds those of these segments that exist. */
+export async function listSegmentsById(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<StoredSegment[]> {
+  return sql<StoredSegment[]>`
+    SELECT id, name, description, filter, created_at, updated_at FROM segments
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+}
+
 /**
  * Prevents the deletion of segments until the transaction ends. Waits for a transaction that
  * deletes one.

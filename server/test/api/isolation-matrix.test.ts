@@ -161,6 +161,18 @@ const rows: Readonly<Record<string, Row>> = {
     subject: device,
     ask: (caller, id, own) => caller.get(`/v1/messages/${own.message}/deliveries?device_id=${id}`),
   },
+  'GET /v1/explain query message_id': {
+    subject: message,
+    ask: (caller, id) => caller.get(`/v1/explain?external_id=ada&message_id=${id}`),
+  },
+  'GET /v1/explain query external_id': {
+    subject: user,
+    ask: (caller, id) => caller.get(`/v1/explain?external_id=${id}`),
+  },
+  'GET /v1/explain query device_id': {
+    subject: device,
+    ask: (caller, id) => caller.get(`/v1/explain?device_id=${id}`),
+  },
   'POST /v1/users body external_id': {
     subject: user,
     ask: (caller, id) => caller.post('/v1/users', { external_id: id, properties: { plan: 'x' } }),

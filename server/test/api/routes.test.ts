@@ -71,6 +71,7 @@ const expectations: Readonly<Record<string, Expectation>> = {
     status: 200,
     foreign: 404,
   },
+  'GET /v1/explain': { access: 'server', address: () => '/v1/explain?external_id=u-matrix', status: 200 },
   'POST /v1/users': {
     access: 'server',
     address: () => '/v1/users',
