@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../rig/src/ports.ts';
 
@@ -102,7 +102,7 @@ export class Stage {
       const response = await fetch(`${this.serviceUrl}/readyz`).catch(() => undefined);
       if (response?.status === 200) return;
       if (performance.now() > deadline) throw new Error(`Carillon was not ready in time:\n${this.tailOfLog()}`);
-      await pause(50);
+      await sleep(50);
     }
   }
 

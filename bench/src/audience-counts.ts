@@ -38,7 +38,10 @@ export async function preview(
   const from = performance.now();
   try {
     const { count } = await callForJson<{ count: number }>({
-      ...{ method: 'POST', url: `${service.url}/v1/segments/preview`, key: serverKey, body: { filter } },
+      method: 'POST',
+      url: `${service.url}/v1/segments/preview`,
+      key: serverKey,
+      body: { filter },
     });
     return { count, ms: performance.now() - from };
   } catch (error) {

@@ -8,8 +8,16 @@ import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 
 /** One value of each key. Upserting a user with these values adds the keys to the catalog. */
 export const tenProperties = {
-  ...{ campaign: 'c-1', plan: 'free', city: 'Hamburg', referrer: 'friend', topic: 'news', tier: 'a' },
-  ...{ score: 1, age: 30, orders: 2, newsletter: true },
+  campaign: 'c-1',
+  plan: 'free',
+  city: 'Hamburg',
+  referrer: 'friend',
+  topic: 'news',
+  tier: 'a',
+  score: 1,
+  age: 30,
+  orders: 2,
+  newsletter: true,
 };
 
 /**

@@ -1,7 +1,7 @@
 // Measures the work `audience`: what a filter costs over many devices through the API, beside a
 // count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
 // long a whole audience takes to become batches. Nothing is sent.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { median, requireProc, rounded } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, type Service, startService } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
@@ -76,7 +76,9 @@ export async function measureAudience(
   note('measured without indexes, and over JSONB');
 
   await callForJson({
-    ...{ method: 'POST', url: `${service.url}/v1/segments`, key: app.serverKey },
+    method: 'POST',
+    url: `${service.url}/v1/segments`,
+    key: app.serverKey,
     body: { name: 'Everything', filter: usedFilter(filters) },
   });
   await untilIndexed(service, sql, app);
@@ -117,7 +119,9 @@ export async function measureAudience(
     }
     const jsonbMs = median(other.ms);
     return {
-      ...{ name, selective: isSelective, count: now.count },
+      name,
+      selective: isSelective,
+      count: now.count,
       ms_p50_cold: rounded(median(cold.get(name) ?? [])),
       ms_p50_warm: now.ms_p50_warm,
       ms_p50_no_index: rounded(median(before.ms)),
@@ -180,7 +184,9 @@ async function settle(sql: Sql): Promise<void> {
 function upsert(service: Service, { serverKey }: App, externalId: string, turn: number): Promise<unknown> {
   const properties = { ...tenProperties, campaign: `c-${turn % 1000}`, score: turn % 100, orders: turn % 12 };
   return callForJson({
-    ...{ method: 'POST', url: `${service.url}/v1/users`, key: serverKey },
+    method: 'POST',
+    url: `${service.url}/v1/users`,
+    key: serverKey,
     body: { external_id: externalId, properties },
   });
 }
@@ -215,7 +221,9 @@ async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Pro
   let movedAt = performance.now();
   for (;;) {
     const { data } = await callForJson<{ data: readonly { indexed: boolean }[] }>({
-      ...{ method: 'GET', url: `${service.url}/v1/properties`, key: serverKey },
+      method: 'GET',
+      url: `${service.url}/v1/properties`,
+      key: serverKey,
     });
     const building = await sql`
       SELECT index_relid, phase, lockers_done, blocks_done, tuples_done FROM pg_stat_progress_create_index`;
@@ -228,7 +236,7 @@ async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Pro
       throw new RunError('the indexes that a segment asks for are not built');
     }
     seen = now;
-    await pause(200);
+    await sleep(200);
   }
 }
 
@@ -238,7 +246,9 @@ async function snapshot(service: Service, sql: Sql, app: App, { snapshots }: Pla
   for (let i = 0; i < snapshots; i++) {
     const from = performance.now();
     const message = await callForJson<{ id: string; report: { accepted: number } }>({
-      ...{ method: 'POST', url: `${service.url}/v1/messages`, key: app.serverKey },
+      method: 'POST',
+      url: `${service.url}/v1/messages`,
+      key: app.serverKey,
       body: { audience: { all: true }, content: { title: 'Nobody gets this' } },
     });
     seconds.push((performance.now() - from) / 1000);
@@ -248,7 +258,10 @@ async function snapshot(service: Service, sql: Sql, app: App, { snapshots }: Pla
       throw new RunError(`${message.report.accepted} of ${row?.active} devices were accepted`);
     }
     await callForJson({
-      ...{ method: 'POST', url: `${service.url}/v1/messages/${message.id}/cancel`, key: app.serverKey, body: {} },
+      method: 'POST',
+      url: `${service.url}/v1/messages/${message.id}/cancel`,
+      key: app.serverKey,
+      body: {},
     });
   }
   return median(seconds);

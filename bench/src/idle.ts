@@ -1,6 +1,6 @@
 // Measures the work `idle`: what a service with many apps costs its database while there is nothing
 // to do (R-99).
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fillApps, watchAtRest, webhooksEach } from '../../rig/src/idle-world.ts';
 import { requireProc, rounded } from '../../rig/src/measure.ts';
 import { findProcesses, openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
@@ -36,7 +36,7 @@ export async function measureIdle(
   progress(`filling ${apps} apps with ${webhooksEach} webhooks each`);
   await fillApps(sql, apps);
   const { postgres } = await findProcesses(service, sql);
-  await pause(settleSeconds[size] * 1000);
+  await sleep(settleSeconds[size] * 1000);
   const seconds = watchedSeconds[size];
   progress(`watching ${processes} processes for ${seconds} s`);
   const countOthers = await watchOthers();

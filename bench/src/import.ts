@@ -151,21 +151,32 @@ async function registerAll({ url }: Service, key: string, count: number): Promis
     for (const { device, user } of rows) {
       const { facts, platform, properties } = device;
       const registered = await callForJson<{ id: string }>({
-        ...{ method: 'POST', url: `${url}/v1/devices`, key },
+        method: 'POST',
+        url: `${url}/v1/devices`,
+        key,
         body: {
           platform,
           token: makeToken(device).text,
-          ...{ locale: facts.locale, timezone: facts.timezone, app_version: facts.appVersion, sdk: facts.sdk },
-          ...{ os: facts.os, os_version: facts.osVersion, model: facts.model },
+          locale: facts.locale,
+          timezone: facts.timezone,
+          app_version: facts.appVersion,
+          sdk: facts.sdk,
+          os: facts.os,
+          os_version: facts.osVersion,
+          model: facts.model,
           properties: Object.fromEntries(properties),
         },
       });
       if (!user) continue;
       await callForJson({
-        ...{ method: 'POST', url: `${url}/v1/users`, key },
+        method: 'POST',
+        url: `${url}/v1/users`,
+        key,
         body: {
           external_id: user.externalId,
-          ...{ first_name: user.firstName, country: user.country, language: user.language },
+          first_name: user.firstName,
+          country: user.country,
+          language: user.language,
           properties: Object.fromEntries(user.properties),
           device_id: registered.id,
         },

@@ -1,6 +1,6 @@
 // Measures the work `latency` with one device on an idle service: the time from a backend's request
 // until the push reaches the provider, and until the answer with its outcome is back.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
@@ -42,7 +42,7 @@ export async function measureLatency(
   const startedAtMs: number[] = [];
   const responseMs: number[] = [];
   for (let i = 0; i < count; i++) {
-    await pause(pauseMs);
+    await sleep(pauseMs);
     const from = performance.now();
     const answer = await callForJson<{ id: string; report: { sent: number } }>({
       method: 'POST',

@@ -1,6 +1,6 @@
 // Carillon's side of `send`: starts a service with an app full of devices, sends one message to
 // all, and measures the cost.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSecondsOf, rounded } from '../../rig/src/measure.ts';
 import {
   findProcesses,
@@ -221,7 +221,7 @@ async function sendTo(
     if (Date.now() - startedAtMs > sendWithinMs) {
       throw new RunError(`the message is not finished after ${sendWithinMs / 60_000} minutes`);
     }
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 
@@ -242,7 +242,7 @@ async function expectRetired(sql: Sql, refused: number): Promise<void> {
     if (row?.retired === refused) return;
     if (performance.now() > deadline)
       throw new RunError(`${row?.retired} devices are retired where ${refused} were refused`);
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 

@@ -1,6 +1,6 @@
 // Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
 // or nothing. It also measures what twenty of these requests at once cost the reads of another app.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
@@ -70,7 +70,7 @@ export async function measureTimeline(
     const times: number[] = [];
     for (let i = 0; i < besideReads[size]; i++) {
       times.push((await read(world.neighbourKey, world.small, 'limit=50')).ms);
-      await pause(besideEveryMs);
+      await sleep(besideEveryMs);
     }
     return times;
   };

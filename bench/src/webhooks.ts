@@ -1,7 +1,7 @@
 // Measures the work `webhooks`: how many events a second one healthy endpoint is told. It also
 // measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
 // events that are held for a disabled webhook.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuSecondsOf, percentile, requireProc, rounded } from '../../rig/src/measure.ts';
 import {
   findProcesses,
@@ -51,14 +51,26 @@ interface Sizes {
 }
 
 const full: Sizes = {
-  ...{ events: 60_000, warmUpEvents: 5_000, healthy: 50, devicesEach: 1_000 },
-  ...{ slowDevicesEach: 200, slowPerSecond: 10 },
-  ...{ blackHoles: 50, eventsPerBlackHole: 10_000, heldEvents: 1_000_000 },
+  events: 60_000,
+  warmUpEvents: 5_000,
+  healthy: 50,
+  devicesEach: 1_000,
+  slowDevicesEach: 200,
+  slowPerSecond: 10,
+  blackHoles: 50,
+  eventsPerBlackHole: 10_000,
+  heldEvents: 1_000_000,
 };
 const quick: Sizes = {
-  ...{ events: 3_000, warmUpEvents: 500, healthy: 5, devicesEach: 100 },
-  ...{ slowDevicesEach: 50, slowPerSecond: 10 },
-  ...{ blackHoles: 5, eventsPerBlackHole: 200, heldEvents: 5_000 },
+  events: 3_000,
+  warmUpEvents: 500,
+  healthy: 5,
+  devicesEach: 100,
+  slowDevicesEach: 50,
+  slowPerSecond: 10,
+  blackHoles: 5,
+  eventsPerBlackHole: 200,
+  heldEvents: 5_000,
 };
 
 const pollMs = 50;
@@ -209,8 +221,10 @@ async function tellAll({ sql, endpoints, processes }: Bench, apps: readonly Told
   const receiverCpu = rounded((((await cpuSecondsOf(endpoints.pid)) - receiverBefore) / all) * 1000);
   const per1000 = (name: keyof typeof before): number => rounded(((after[name] - before[name]) / all) * 1000);
   const cpu = {
-    ...{ api: per1000('api'), worker: per1000('worker') },
-    ...{ supervisor: per1000('supervisor'), postgres: per1000('postgres') },
+    api: per1000('api'),
+    worker: per1000('worker'),
+    supervisor: per1000('supervisor'),
+    postgres: per1000('postgres'),
   };
   const span = { fromUs, toUs: profileClockUs() };
   const perSecond = (all / (lastAtMs - firstAtMs)) * 1000;
@@ -226,7 +240,7 @@ async function untilTold(endpoints: Endpoints, events: number): Promise<Endpoint
       return counts;
     }
     if (performance.now() > deadline) throw new RunError(`only ${counts.healthy} of ${events} events were told`);
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 
@@ -238,7 +252,7 @@ async function untilEmpty(sql: Sql): Promise<void> {
   for (;;) {
     const left = await sql`SELECT 1 FROM webhook_events LIMIT 1`;
     if (left.length === 0) return;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 

@@ -52,8 +52,8 @@ interface UserAgent {
   readonly queue: PushQueue;
 }
 
-const ENDPOINT_PATH = '/wpush/v2/';
-const ERROR_NAMES = new Map([
+const endpointPath = '/wpush/v2/';
+const errorNames = new Map([
   [401, 'Unauthorized'],
   [404, 'Not Found'],
   [410, 'Gone'],
@@ -215,7 +215,7 @@ export class Autopush {
       applicationServerKey: typeof key === 'string' ? key.replace(/(?<!=)=+$/, '') : null,
       isGone: false,
     });
-    const endpoint = `${this.origin}${ENDPOINT_PATH}${token}`;
+    const endpoint = `${this.origin}${endpointPath}${token}`;
     socket.send(JSON.stringify({ messageType: 'register', status: 200, channelID: channelId, pushEndpoint: endpoint }));
     this.log.add({ type: 'register', uaid, channelId, endpoint });
   }
@@ -241,13 +241,13 @@ export class Autopush {
     return {
       status,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ code: status, errno, error: ERROR_NAMES.get(status) ?? 'Bad Request', message }),
+      body: JSON.stringify({ code: status, errno, error: errorNames.get(status) ?? 'Bad Request', message }),
     };
   }
 
   #judge(request: PushEndpointRequest): (AcceptedPush & { to: Subscription }) | RefusedPush {
-    const to = this.#subscriptions.get(request.path.slice(ENDPOINT_PATH.length));
-    if (request.method !== 'POST' || !request.path.startsWith(ENDPOINT_PATH) || to === undefined) {
+    const to = this.#subscriptions.get(request.path.slice(endpointPath.length));
+    if (request.method !== 'POST' || !request.path.startsWith(endpointPath) || to === undefined) {
       return refusePush(404, 102, 'there is no such endpoint');
     }
     if (to.isGone) return refusePush(410, 106, 'the subscription has ended');

@@ -7,7 +7,7 @@ import type { ConnectionTransport } from 'puppeteer-core';
 import { WebSocket } from 'ws';
 
 /** Puppeteer numbers its commands from 1; ours begin far above. */
-const FIRST_ID = 1_000_000_000;
+const firstId = 1_000_000_000;
 
 interface Answer {
   type: 'success' | 'error';
@@ -22,7 +22,7 @@ export class BidiChannel implements ConnectionTransport {
   onclose?: () => void;
   readonly #socket: WebSocket;
   readonly #waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
-  #nextId = FIRST_ID;
+  #nextId = firstId;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;

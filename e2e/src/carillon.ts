@@ -61,7 +61,7 @@ export interface Device {
   token_hint: string;
 }
 
-const READY_TIMEOUT_MS = 120_000;
+const readyTimeoutMs = 120_000;
 
 export class Carillon {
   readonly origin: string;
@@ -97,7 +97,7 @@ export class Carillon {
     });
     const carillon = new Carillon(`http://localhost:${port}`, process_, dataDir);
     try {
-      await untilDefined('Carillon to be ready', async () => await carillon.#isReady(), READY_TIMEOUT_MS);
+      await untilDefined('Carillon to be ready', async () => await carillon.#isReady(), readyTimeoutMs);
       // The service listens first and writes the file of its keys then.
       await untilDefined('first-run.txt to hold the keys', () => carillon.#readKeys());
       return carillon;

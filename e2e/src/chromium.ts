@@ -24,7 +24,7 @@ export interface ChromiumOptions {
   desktop: NotificationDaemon;
 }
 
-const WAIT_MS = 15_000;
+const waitMs = 15_000;
 
 export class Chromium implements DrivenBrowser {
   readonly name = 'Chromium';
@@ -59,7 +59,7 @@ export class Chromium implements DrivenBrowser {
       env: options.run.environment({ DBUS_SESSION_BUS_ADDRESS: options.desktop.busAddress, HOME: options.profileDir }),
       timeout: 60_000,
     });
-    context.setDefaultTimeout(WAIT_MS);
+    context.setDefaultTimeout(waitMs);
     return new Chromium(context, options.desktop);
   }
 
@@ -100,7 +100,7 @@ export class Chromium implements DrivenBrowser {
   }
 
   async quit(): Promise<void> {
-    await withDeadline('Chromium to end', WAIT_MS, this.#context.close());
+    await withDeadline('Chromium to end', waitMs, this.#context.close());
   }
 }
 

@@ -1,5 +1,6 @@
 // Deadlines for everything a test waits for. A wait ends with its result or with an error that
 // names what was awaited, and never hangs a run.
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * Rejects with the name of the awaited thing when `work` is not settled after `timeoutMs`. `work`
@@ -32,6 +33,6 @@ export async function untilDefined<T>(
     const found = await probe();
     if (found !== undefined) return found;
     if (performance.now() > endsAt) throw new Error(`Waited ${timeoutMs} ms in vain for ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
   }
 }

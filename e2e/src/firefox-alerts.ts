@@ -5,7 +5,7 @@ import type { BidiChannel } from './bidi-channel.ts';
 import { untilDefined } from './deadline.ts';
 import type { NotificationArea, ShownNotification } from './notification-area.ts';
 
-const ALERT_URL = 'chrome://global/content/alerts/alert.xhtml';
+const alertUrl = 'chrome://global/content/alerts/alert.xhtml';
 
 export class FirefoxAlerts implements NotificationArea {
   readonly #channel: BidiChannel;
@@ -42,7 +42,7 @@ export class FirefoxAlerts implements NotificationArea {
     return await untilDefined(`Firefox's window of the notification "${title}"`, async () => {
       const tree = await this.#channel.command('browsingContext.getTree', { 'moz:scope': 'chrome', maxDepth: 0 });
       for (const { context, url } of tree['contexts'] as { context: string; url: string }[]) {
-        if (url !== ALERT_URL) continue;
+        if (url !== alertUrl) continue;
         // A window can be in the tree before its document is loaded, and then it has no labels yet.
         const shown = await this.#call(
           context,

@@ -22,7 +22,7 @@ export interface FirefoxOptions {
   desktop?: NotificationDaemon;
 }
 
-const WAIT_MS = 15_000;
+const waitMs = 15_000;
 
 function preferences(options: FirefoxOptions): Record<string, string | number | boolean> {
   return {
@@ -88,7 +88,7 @@ export class Firefox implements DrivenBrowser {
 
   async openPage(url: string): Promise<DrivenPage> {
     const page = await this.#browser.newPage();
-    page.setDefaultTimeout(WAIT_MS);
+    page.setDefaultTimeout(waitMs);
     await page.goto(url);
     return new FirefoxPage(page);
   }
@@ -128,7 +128,7 @@ export class Firefox implements DrivenBrowser {
 
   async quit(): Promise<void> {
     if (!this.#process.hasExited) await this.#channel.command('browser.close', {}).catch(() => {});
-    await this.#process.waitForExit(WAIT_MS);
+    await this.#process.waitForExit(waitMs);
     this.#channel.close();
   }
 }

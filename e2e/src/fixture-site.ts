@@ -20,8 +20,8 @@ export type SiteEvent =
   | { type: 'closed'; title: string }
   | { type: 'changed'; oldEndpoint: string | null; newEndpoint: string | null };
 
-const SCRIPTS = new Map(['/page.js', '/worker.js'].map((path) => [path, readFixture(path)]));
-const PAGE = readFixture('/index.html');
+const scripts = new Map(['/page.js', '/worker.js'].map((path) => [path, readFixture(path)]));
+const page = readFixture('/index.html');
 
 export class FixtureSite {
   readonly log = new EventLog<SiteEvent>('fixture site');
@@ -30,7 +30,7 @@ export class FixtureSite {
   private constructor() {
     this.#server = createServer((request, response) => {
       const { pathname } = new URL(request.url ?? '/', this.origin);
-      const script = SCRIPTS.get(pathname);
+      const script = scripts.get(pathname);
       if (request.method === 'POST' && pathname === '/report') {
         const chunks: Buffer[] = [];
         request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -44,7 +44,7 @@ export class FixtureSite {
       } else {
         // Every other path returns the page, so that a click can open a path that is not open yet.
         response.setHeader('content-type', 'text/html');
-        response.end(PAGE);
+        response.end(page);
       }
     });
   }

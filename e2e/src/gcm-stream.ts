@@ -2,7 +2,7 @@
 // and which of them the client has acknowledged. It knows no device and no queue.
 
 import type { TLSSocket } from 'node:tls';
-import { encodeFrame, encodeMessage, type Field, FrameReader, MCS_VERSION, type Message, TAG } from './gcm-wire.ts';
+import { encodeFrame, encodeMessage, type Field, FrameReader, type Message, mcsVersion, tags } from './gcm-wire.ts';
 import type { StoredPush } from './push-queue.ts';
 
 export interface McsHandlers {
@@ -41,8 +41,8 @@ export class McsStream {
   }
 
   acceptLogin(login: Message): void {
-    this.#socket.write(Buffer.from([MCS_VERSION]));
-    this.#send(TAG.loginResponse, [
+    this.#socket.write(Buffer.from([mcsVersion]));
+    this.#send(tags.loginResponse, [
       [1, 'bytes', login.text(1) ?? ''],
       [6, 'varint', 1],
       [8, 'varint', Date.now()],
@@ -64,13 +64,13 @@ export class McsStream {
       // immediate_ack: otherwise the client acknowledges only every tenth message.
       [24, 'varint', 1],
     );
-    this.#send(TAG.dataMessage, fields);
+    this.#send(tags.dataMessage, fields);
     this.#unacknowledged.set(this.#framesSent, push.id);
   }
 
   #receive(tag: number, message: Message): void {
-    if (tag === TAG.loginRequest) this.#handlers.onLogin(message);
-    else if (tag === TAG.heartbeatPing) this.#send(TAG.heartbeatAck, []);
+    if (tag === tags.loginRequest) this.#handlers.onLogin(message);
+    else if (tag === tags.heartbeatPing) this.#send(tags.heartbeatAck, []);
     const lastFrame = acknowledgedFrame(tag, message);
     if (lastFrame === undefined) return;
     for (const [frame, messageId] of this.#unacknowledged) {
@@ -95,7 +95,7 @@ function encodePair(key: string, value: string): Buffer {
 
 /** `last_stream_id_received` of the frames with which Chromium acknowledges. */
 function acknowledgedFrame(tag: number, message: Message): number | undefined {
-  const field = tag === TAG.iqStanza ? 10 : tag === TAG.heartbeatPing || tag === TAG.heartbeatAck ? 2 : undefined;
+  const field = tag === tags.iqStanza ? 10 : tag === tags.heartbeatPing || tag === tags.heartbeatAck ? 2 : undefined;
   const last = field === undefined ? undefined : message.integer(field);
   return last === undefined ? undefined : Number(last);
 }

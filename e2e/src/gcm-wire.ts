@@ -79,7 +79,7 @@ export class Message {
 }
 
 /** The MCS tags that this stand-in reads or writes; others are ignored. */
-export const TAG = {
+export const tags = {
   heartbeatPing: 0,
   heartbeatAck: 1,
   loginRequest: 2,
@@ -89,7 +89,7 @@ export const TAG = {
 } as const;
 
 /** The protocol version that both sides send once, as one byte, before their first frame. */
-export const MCS_VERSION = 41;
+export const mcsVersion = 41;
 
 export function encodeFrame(tag: number, message: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag]), encodeVarint(message.length), message]);

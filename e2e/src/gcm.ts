@@ -65,10 +65,10 @@ interface Registration {
  * The endpoint's host is built into Debian's Chromium. The sender's connection is redirected here
  * without changing the URL.
  */
-export const ENDPOINT_HOST = 'jmt17.google.com';
-const ENDPOINT_ORIGIN = `https://${ENDPOINT_HOST}`;
-const ENDPOINT_PATH = '/fcm/send/';
-const KEY_MISMATCH =
+export const endpointHost = 'jmt17.google.com';
+const endpointOrigin = `https://${endpointHost}`;
+const endpointPath = '/fcm/send/';
+const keyMismatch =
   'the VAPID credentials in the authorization header do not correspond to the credentials used to create the subscriptions.';
 
 export class Gcm {
@@ -108,7 +108,7 @@ export class Gcm {
     ];
   }
 
-  /** The port for connections to ENDPOINT_HOST. */
+  /** The port for connections to `endpointHost`. */
   get endpointPort(): number {
     return this.#endpoint?.port ?? 0;
   }
@@ -177,7 +177,7 @@ export class Gcm {
         if (registration.androidId !== androidId || registration.subtype !== subtype || registration.isGone) continue;
         registration.isGone = true;
         device.queue.removeSubscription(token);
-        endpoints.push(ENDPOINT_ORIGIN + ENDPOINT_PATH + token);
+        endpoints.push(endpointOrigin + endpointPath + token);
       }
       this.log.add({ type: 'unregister', androidId, app, endpoints });
       return `deleted=${app}`;
@@ -185,7 +185,7 @@ export class Gcm {
     const sender = form.get('sender') ?? '';
     const token = `${randomBytes(8).toString('base64url')}:${randomBytes(100).toString('base64url')}`;
     this.#registrations.set(token, { androidId, app, subtype, sender, isGone: false });
-    this.log.add({ type: 'register', androidId, app, sender, endpoint: ENDPOINT_ORIGIN + ENDPOINT_PATH + token });
+    this.log.add({ type: 'register', androidId, app, sender, endpoint: endpointOrigin + endpointPath + token });
     return `token=${token}`;
   }
 
@@ -229,7 +229,7 @@ export class Gcm {
   }
 
   #answer(request: PushEndpointRequest): PushEndpointAnswer {
-    const endpoint = ENDPOINT_ORIGIN + request.path;
+    const endpoint = endpointOrigin + request.path;
     const verdict = this.#judge(request);
     if (verdict.accepted) return this.#accept(endpoint, verdict.to, verdict, request.httpVersion);
     const { status, reason } = verdict;
@@ -240,21 +240,21 @@ export class Gcm {
   #judge(request: PushEndpointRequest): (AcceptedPush & { to: string }) | RefusedPush {
     // A sender that changed the URL to reach the local port is detected here.
     const host = request.headers[':authority'] ?? request.headers.host;
-    if (host !== ENDPOINT_HOST) return refusePush(404, 102, `the host is ${String(host)}, not ${ENDPOINT_HOST}`);
-    const to = request.path.slice(ENDPOINT_PATH.length);
+    if (host !== endpointHost) return refusePush(404, 102, `the host is ${String(host)}, not ${endpointHost}`);
+    const to = request.path.slice(endpointPath.length);
     const registration = this.#registrations.get(to);
-    if (request.method !== 'POST' || !request.path.startsWith(ENDPOINT_PATH)) {
+    if (request.method !== 'POST' || !request.path.startsWith(endpointPath)) {
       return refusePush(404, 102, 'there is no such endpoint');
     }
     if (registration === undefined || registration.isGone) return refusePush(410, 106, 'the subscription has ended');
     const verdict = checkPush(request.headers, request.body, {
-      audience: ENDPOINT_ORIGIN,
+      audience: endpointOrigin,
       applicationServerKey: registration.sender,
       now: Date.now(),
     });
     if (verdict.accepted) return { ...verdict, to };
     // Google answers 401 only when there is no signature at all. The sentences are Google's.
-    if (verdict.vapidProblem === 'key mismatch') return { ...verdict, status: 403, reason: KEY_MISMATCH };
+    if (verdict.vapidProblem === 'key mismatch') return { ...verdict, status: 403, reason: keyMismatch };
     if (verdict.vapidProblem === 'invalid') return { ...verdict, status: 403, reason: 'invalid JWT provided' };
     return verdict;
   }
@@ -275,7 +275,7 @@ export class Gcm {
     else for (const gone of device?.queue.takeExpired(Date.now()) ?? []) this.#drop(gone);
     return {
       status: 201,
-      headers: { location: `${ENDPOINT_ORIGIN}/fcm/message/${messageId}`, ttl: String(ttlSeconds) },
+      headers: { location: `${endpointOrigin}/fcm/message/${messageId}`, ttl: String(ttlSeconds) },
     };
   }
 

@@ -3,8 +3,9 @@
 // never touched.
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-const VARIABLE = 'CARILLON_E2E_RUN';
+const variable = 'CARILLON_E2E_RUN';
 
 export interface MarkedProcess {
   pid: number;
@@ -12,7 +13,7 @@ export interface MarkedProcess {
 }
 
 export function markEnvironment(runDir: string): Record<string, string> {
-  return { [VARIABLE]: runDir };
+  return { [variable]: runDir };
 }
 
 /** The living processes of this run without the calling one. Linux only, as all browser tests. */
@@ -22,7 +23,7 @@ export function listMarkedProcesses(runDir: string): MarkedProcess[] {
     const pid = Number(entry);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     const command = readProcessFile(pid, 'cmdline').replaceAll('\0', ' ').trim();
-    const isInherited = readProcessFile(pid, 'environ').split('\0').includes(`${VARIABLE}=${runDir}`);
+    const isInherited = readProcessFile(pid, 'environ').split('\0').includes(`${variable}=${runDir}`);
     // Chromium overwrites its environment with its title, but its options contain its profile.
     if (isInherited || command.includes(`=${runDir}/`)) found.push({ pid, command });
   }
@@ -54,7 +55,7 @@ function signalAll(runDir: string, signal: NodeJS.Signals): number {
 }
 
 async function pause(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
 }
 
 function readProcessFile(pid: number, name: string): string {

@@ -13,18 +13,18 @@ export type DesktopEvent =
   | ({ type: 'shown'; id: number; app: string; actions: Record<string, string> } & ShownNotification)
   | { type: 'closed'; id: number; reason: number };
 
-const BUS_NAME = 'org.freedesktop.Notifications';
-const OBJECT_PATH = '/org/freedesktop/Notifications';
+const busName = 'org.freedesktop.Notifications';
+const objectPath = '/org/freedesktop/Notifications';
 /** Reasons of NotificationClosed: 2 dismissed by the user, 3 closed by the application. */
-const DISMISSED = 2;
-const CLOSED_BY_APPLICATION = 3;
+const dismissed = 2;
+const closedByApplication = 3;
 
 class NotificationsInterface extends dbus.interface.Interface {
   readonly #log: EventLog<DesktopEvent>;
   #lastId = 0;
 
   constructor(log: EventLog<DesktopEvent>) {
-    super(BUS_NAME);
+    super(busName);
     this.#log = log;
   }
 
@@ -46,8 +46,8 @@ class NotificationsInterface extends dbus.interface.Interface {
   }
 
   CloseNotification(id: number): void {
-    this.NotificationClosed(id, CLOSED_BY_APPLICATION);
-    this.#log.add({ type: 'closed', id, reason: CLOSED_BY_APPLICATION });
+    this.NotificationClosed(id, closedByApplication);
+    this.#log.add({ type: 'closed', id, reason: closedByApplication });
   }
 
   ActionInvoked(id: number, key: string): [number, string] {
@@ -94,8 +94,8 @@ export class NotificationDaemon implements NotificationArea {
       return existsSync(socketPath) ? true : undefined;
     });
     const daemon = new NotificationDaemon(bus, socketPath);
-    daemon.#connection.export(OBJECT_PATH, daemon.#interface);
-    await daemon.#connection.requestName(BUS_NAME, 0);
+    daemon.#connection.export(objectPath, daemon.#interface);
+    await daemon.#connection.requestName(busName, 0);
     return daemon;
   }
 
@@ -117,8 +117,8 @@ export class NotificationDaemon implements NotificationArea {
 
   async dismiss(title: string): Promise<void> {
     const { id } = await this.#find(title);
-    this.#interface.NotificationClosed(id, DISMISSED);
-    this.log.add({ type: 'closed', id, reason: DISMISSED });
+    this.#interface.NotificationClosed(id, dismissed);
+    this.log.add({ type: 'closed', id, reason: dismissed });
   }
 
   async stop(): Promise<void> {

@@ -8,7 +8,7 @@ import { loadCertificate, type TestCertificate } from './certificate.ts';
 import { Chromium } from './chromium.ts';
 import type { DrivenBrowser } from './driven-browser.ts';
 import { Firefox } from './firefox.ts';
-import { ENDPOINT_HOST, Gcm } from './gcm.ts';
+import { endpointHost, Gcm } from './gcm.ts';
 import { IndependentSender } from './independent-sender.ts';
 import { NotificationDaemon } from './notification-daemon.ts';
 import { programPath } from './requirements.ts';
@@ -137,7 +137,7 @@ export class ChromiumBench extends BrowserBench<Chromium> {
     super(run, desktop);
     this.gcm = gcm;
     this.#desktop = desktop;
-    this.routes = new Map([[`${ENDPOINT_HOST}:443`, gcm.endpointPort]]);
+    this.routes = new Map([[`${endpointHost}:443`, gcm.endpointPort]]);
     this.sender = new IndependentSender(this.certificate.cert, this.routes);
   }
 

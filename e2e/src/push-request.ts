@@ -38,14 +38,14 @@ export interface PushExpectation {
 }
 
 /** Mozilla stores for 30 days at most and answers with the shortened TTL. */
-const TTL_MAX_SECONDS = 2_592_000;
+const ttlMaxSeconds = 2_592_000;
 /** RFC 8030 section 7.2: a service must accept 4,096 bytes; the vendors accept no more. */
-export const BODY_BYTES_MAX = 4096;
+export const bodyBytesMax = 4096;
 /**
  * RFC 8188: salt 16, record size 4, key id length 1, key id 65; then at least a delimiter and a tag
  * of 16.
  */
-const CODING_BYTES_MIN = 16 + 4 + 1 + 65 + 1 + 16;
+const codingBytesMin = 16 + 4 + 1 + 65 + 1 + 16;
 
 export function refusePush(status: RefusedPush['status'], errno: number, reason: string): RefusedPush {
   return { accepted: false, status, errno, reason };
@@ -71,15 +71,15 @@ export function checkPush(
   }
   const vapid = verifyVapid(headers.authorization, expected);
   if (!vapid.accepted) return { ...refusePush(401, 109, vapid.reason), vapidProblem: vapid.problem };
-  if (body.length > BODY_BYTES_MAX) return refusePush(413, 104, `the body has ${body.length} bytes`);
+  if (body.length > bodyBytesMax) return refusePush(413, 104, `the body has ${body.length} bytes`);
   const fault = body.length === 0 ? undefined : findCodingFault(headers['content-encoding'], body, vapid.publicKey);
   if (fault !== undefined) return refusePush(400, 110, fault);
-  return { accepted: true, ttlSeconds: Math.min(Number(ttl), TTL_MAX_SECONDS), topic: topic ?? null, urgency, body };
+  return { accepted: true, ttlSeconds: Math.min(Number(ttl), ttlMaxSeconds), topic: topic ?? null, urgency, body };
 }
 
 function findCodingFault(encoding: string | undefined, body: Buffer, vapidKey: Buffer): string | undefined {
   if (encoding !== 'aes128gcm') return `the Content-Encoding is ${encoding ?? 'missing'}, not aes128gcm`;
-  if (body.length < CODING_BYTES_MIN) return 'the body is shorter than an aes128gcm header and one record';
+  if (body.length < codingBytesMin) return 'the body is shorter than an aes128gcm header and one record';
   if (body.readUInt32BE(16) < 18) return 'the record size is below 18';
   if (body[20] !== 65 || body[21] !== 4) return 'the key id is not an uncompressed P-256 point';
   // RFC 8292 section 3.2: the encryption key must differ from the signing key.

@@ -4,7 +4,7 @@
 import { rm } from 'node:fs/promises';
 import { endMarkedProcesses } from './marked-processes.ts';
 
-const GRACE_MS = 10_000;
+const graceMs = 10_000;
 
 // A signal that ends the run must not end its reaper.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
@@ -15,6 +15,6 @@ process.on('message', (runDir: string) => {
 });
 
 async function cleanUp(runDir: string): Promise<void> {
-  await endMarkedProcesses(runDir, GRACE_MS);
+  await endMarkedProcesses(runDir, graceMs);
   await rm(runDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }

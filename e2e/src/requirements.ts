@@ -4,21 +4,21 @@ import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** The program in each Debian package. */
-const PROGRAMS = { 'firefox-esr': 'firefox-esr', chromium: 'chromium', dbus: 'dbus-daemon' } as const;
+const programs = { 'firefox-esr': 'firefox-esr', chromium: 'chromium', dbus: 'dbus-daemon' } as const;
 
-export type Requirement = keyof typeof PROGRAMS | 'libnotify4';
+export type Requirement = keyof typeof programs | 'libnotify4';
 
 /** The names of the missing packages, for the person who has to install them. */
 export function listMissing(requirements: readonly Requirement[]): string[] {
   if (process.platform !== 'linux') return ['Linux'];
   return requirements.filter((requirement) =>
-    requirement === 'libnotify4' ? !isLibnotifyThere() : findProgram(PROGRAMS[requirement]) === undefined,
+    requirement === 'libnotify4' ? !isLibnotifyThere() : findProgram(programs[requirement]) === undefined,
   );
 }
 
 /** Throws when the program is missing, so call listMissing first. */
-export function programPath(requirement: keyof typeof PROGRAMS): string {
-  const path = findProgram(PROGRAMS[requirement]);
+export function programPath(requirement: keyof typeof programs): string {
+  const path = findProgram(programs[requirement]);
   if (path === undefined) throw new Error(`Install ${requirement}.`);
   return path;
 }

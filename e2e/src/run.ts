@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { withDeadline } from './deadline.ts';
 import { listMarkedProcesses, type MarkedProcess, markEnvironment } from './marked-processes.ts';
 
-const OUTPUT_SUFFIX = '-output.txt';
-const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'USER', 'LOGNAME'] as const;
+const outputSuffix = '-output.txt';
+const inheritedNames = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'USER', 'LOGNAME'] as const;
 
 export class Run {
   readonly dir: string;
@@ -45,7 +45,7 @@ export class Run {
    */
   environment(more: Record<string, string> = {}): Record<string, string> {
     const inherited: Record<string, string> = {};
-    for (const name of INHERITED) {
+    for (const name of inheritedNames) {
       const value = process.env[name];
       if (value !== undefined) inherited[name] = value;
     }
@@ -63,13 +63,13 @@ export class Run {
       command,
       args,
       { env: this.environment(more), cwd: this.dir },
-      this.newPath(`${basename(command)}${OUTPUT_SUFFIX}`),
+      this.newPath(`${basename(command)}${outputSuffix}`),
     );
   }
 
   /** Copies the output of this run's programs so far. */
   saveOutputs(dir: string): void {
-    for (const name of readdirSync(this.dir).filter((entry) => entry.endsWith(OUTPUT_SUFFIX))) {
+    for (const name of readdirSync(this.dir).filter((entry) => entry.endsWith(outputSuffix))) {
       copyFileSync(join(this.dir, name), join(dir, name));
     }
   }

@@ -53,9 +53,9 @@ export interface Tally {
   skipped: number;
 }
 
-const TEST_TIMEOUT_MS = 60_000;
-const START_TIMEOUT_MS = 120_000;
-const STOP_TIMEOUT_MS = 60_000;
+const testTimeoutMs = 60_000;
+const startTimeoutMs = 120_000;
+const stopTimeoutMs = 60_000;
 
 /** Hides the type of the bench, so that one list can hold suites with different benches. */
 export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
@@ -92,7 +92,7 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
   }
   let bench: B;
   try {
-    bench = await withDeadline(`"${suite.name}" to start`, START_TIMEOUT_MS, suite.start());
+    bench = await withDeadline(`"${suite.name}" to start`, startTimeoutMs, suite.start());
   } catch (error) {
     for (const test of tests) print(`FAIL ${title(test)} (the suite did not start)`);
     print(indent(describeError(error)));
@@ -115,7 +115,7 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
     await error.cleanUp();
   }
   try {
-    await withDeadline(`"${suite.name}" to stop`, STOP_TIMEOUT_MS, bench.stop());
+    await withDeadline(`"${suite.name}" to stop`, stopTimeoutMs, bench.stop());
   } catch (error) {
     tally.failed += 1;
     print(`FAIL ${suite.name}: ends as it should`);
@@ -134,12 +134,12 @@ async function runTest<B>(test: Test<B>, bench: B): Promise<Failure | undefined>
   const deferred: (() => Promise<unknown> | unknown)[] = [];
   const cleanUp = async () => {
     for (const work of deferred.reverse()) {
-      await withDeadline('a test to clean up', STOP_TIMEOUT_MS, Promise.resolve(work()));
+      await withDeadline('a test to clean up', stopTimeoutMs, Promise.resolve(work()));
     }
   };
   const context: TestContext = { defer: (work) => deferred.push(work) };
   try {
-    await withDeadline('the test to end', test.timeoutMs ?? TEST_TIMEOUT_MS, test.run(bench, context));
+    await withDeadline('the test to end', test.timeoutMs ?? testTimeoutMs, test.run(bench, context));
   } catch (cause) {
     return { cause, cleanUp: async () => await cleanUp().catch(() => {}) };
   }
@@ -157,7 +157,7 @@ async function saveArtifacts(title: string, bench: Bench, error: unknown, artifa
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, 'error.txt'), describeError(error));
   try {
-    await withDeadline('the artifacts to be saved', STOP_TIMEOUT_MS, bench.saveArtifacts(dir));
+    await withDeadline('the artifacts to be saved', stopTimeoutMs, bench.saveArtifacts(dir));
   } catch (reason) {
     writeFileSync(join(dir, 'artifacts-error.txt'), describeError(reason));
   }

@@ -22,9 +22,9 @@ export type VapidVerdict =
   | { accepted: true; publicKey: Buffer }
   | { accepted: false; problem: VapidProblem; reason: string };
 
-const BASE64URL = /^[A-Za-z0-9_-]+$/;
+const base64url = /^[A-Za-z0-9_-]+$/;
 /** RFC 8292 section 2: `exp` must not be more than 24 hours from the time of the request. */
-const LIFETIME_MAX_SECONDS = 24 * 3600;
+const lifetimeMaxSeconds = 24 * 3600;
 
 /**
  * Judges `Authorization: vapid t=…, k=…`. Every reason names what a sender would have to change.
@@ -59,7 +59,7 @@ export function verifyVapid(authorization: string | undefined, expected: VapidEx
   const nowSeconds = Math.floor(expected.now / 1000);
   if (typeof exp !== 'number' || !Number.isInteger(exp)) return refused('exp is not a whole number');
   if (exp <= nowSeconds) return refused('exp has passed');
-  if (exp > nowSeconds + LIFETIME_MAX_SECONDS) return refused('exp is more than 24 hours ahead');
+  if (exp > nowSeconds + lifetimeMaxSeconds) return refused('exp is more than 24 hours ahead');
   const sub = claims['sub'];
   if (sub !== undefined && (typeof sub !== 'string' || !/^(mailto:[^\s<>@]+@[^\s<>@]+|https:\/\/\S+)$/.test(sub))) {
     return refused('sub is neither a mailto nor an https address');
@@ -80,11 +80,11 @@ function parseCredentials(authorization: string): { t: string; k: string } | und
   }
   const t = parameters.get('t');
   const k = parameters.get('k');
-  return t !== undefined && k !== undefined && BASE64URL.test(k) ? { t, k } : undefined;
+  return t !== undefined && k !== undefined && base64url.test(k) ? { t, k } : undefined;
 }
 
 function parseJson(part: string): Record<string, unknown> | undefined {
-  if (!BASE64URL.test(part)) return undefined;
+  if (!base64url.test(part)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;

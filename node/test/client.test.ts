@@ -67,8 +67,14 @@ const message = { audience: { all: true }, content: { title: 'Größe' } } as co
 function patient(more: Partial<Service> = {}) {
   const waits: number[] = [];
   const service: Service = {
-    ...{ baseUrl, apiKey, timeoutMs: 5_000, maxRetries: 3, maxWaitMs: 30_000, userAgent: 'test' },
-    ...{ fetch: globalThis.fetch, ...more },
+    baseUrl,
+    apiKey,
+    timeoutMs: 5_000,
+    maxRetries: 3,
+    maxWaitMs: 30_000,
+    userAgent: 'test',
+    fetch: globalThis.fetch,
+    ...more,
   };
   const pause = async (ms: number): Promise<void> => void waits.push(ms);
   const send = (options: { idempotencyKey?: string; isRepeatable: boolean; signal?: AbortSignal }) =>
@@ -102,8 +108,10 @@ describe('a request', () => {
     const [first, second, , , , cancel] = received;
     expect(first?.body).toEqual(message);
     expect(first?.headers).toMatchObject({
-      ...{ authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      ...{ 'user-agent': `carillon-node/${sdkVersion}`, 'idempotency-key': expect.stringMatching(/^[\w-]{36}$/) },
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'user-agent': `carillon-node/${sdkVersion}`,
+      'idempotency-key': expect.stringMatching(/^[\w-]{36}$/),
     });
     expect(second?.headers['idempotency-key']).toBeUndefined();
     expect(second?.headers['content-type']).toBeUndefined();
@@ -154,14 +162,13 @@ describe('a refused call', () => {
     const error = await refusalOf(carillon.messages.send(message));
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({
-      ...{
-        status: 400,
-        error: 'validation_failed',
-        message: '1 field is invalid.',
-        issues: [issue],
-        requestId: 'req_1',
-      },
-      ...{ retryAfterMs: null, quota: null },
+      status: 400,
+      error: 'validation_failed',
+      message: '1 field is invalid.',
+      issues: [issue],
+      requestId: 'req_1',
+      retryAfterMs: null,
+      quota: null,
     });
     expect(inspect(error, { depth: 9 })).not.toContain(apiKey);
   });

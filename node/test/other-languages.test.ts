@@ -19,28 +19,40 @@ interface Language {
 
 const languages: readonly Language[] = [
   {
-    ...{ name: 'js', file: 'verify.mjs', command: [process.execPath], probe: [process.execPath, '--version'] },
+    name: 'js',
+    file: 'verify.mjs',
+    command: [process.execPath],
+    probe: [process.execPath, '--version'],
     run: (printed) => `${printed}
 import { readFileSync } from 'node:fs';
 const cases = JSON.parse(readFileSync(0, 'utf8'));
 console.log(JSON.stringify(cases.map((c) => verify(Buffer.from(c.body), c.signature, c.secret, c.tolerance, c.now))));`,
   },
   {
-    ...{ name: 'python', file: 'verify.py', command: ['python3'], probe: ['python3', '--version'] },
+    name: 'python',
+    file: 'verify.py',
+    command: ['python3'],
+    probe: ['python3', '--version'],
     run: (printed) => `${printed}
 import json, sys
 cases = json.load(sys.stdin)
 print(json.dumps([verify(c["body"].encode(), c["signature"], c["secret"], c["tolerance"], c["now"]) for c in cases]))`,
   },
   {
-    ...{ name: 'php', file: 'verify.php', command: ['php'], probe: ['php', '--version'] },
+    name: 'php',
+    file: 'verify.php',
+    command: ['php'],
+    probe: ['php', '--version'],
     run: (printed) => `${printed}
 $cases = json_decode(stream_get_contents(STDIN), true);
 $answer = fn($c) => verify($c['body'], $c['signature'], $c['secret'], $c['tolerance'], $c['now']);
 echo json_encode(array_map($answer, $cases));`,
   },
   {
-    ...{ name: 'ruby', file: 'verify.rb', command: ['ruby'], probe: ['ruby', '--version'] },
+    name: 'ruby',
+    file: 'verify.rb',
+    command: ['ruby'],
+    probe: ['ruby', '--version'],
     run: (printed) => `${printed}
 require "json"
 cases = JSON.parse(STDIN.read)
@@ -49,7 +61,10 @@ puts JSON.generate(cases.map { |c|
 })`,
   },
   {
-    ...{ name: 'go', file: 'verify.go', command: ['go', 'run'], probe: ['go', 'version'] },
+    name: 'go',
+    file: 'verify.go',
+    command: ['go', 'run'],
+    probe: ['go', 'version'],
     run: (printed) => `${printed
       .replace('package webhooks', 'package main')
       .replace('import (', 'import (\n\t"encoding/json"\n\t"os"')}

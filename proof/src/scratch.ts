@@ -7,7 +7,7 @@ import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Workbench } from '../../rig/src/workbench.ts';
 
 export class Scratch {
@@ -94,7 +94,7 @@ export class Program {
         const words = (await this.words()).trim().split('\n').slice(-20).join('\n');
         throw new Error(`${this.child.spawnfile} ${this.hasEnded ? 'ended' : 'does not listen'}:\n${words}`);
       }
-      await pause(20);
+      await sleep(20);
     }
   }
 }

@@ -1,6 +1,6 @@
 // A large send with a disturbance in its middle. Afterwards each device must have had one request,
 // every delivery must be sent, and no process may have ended.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { HistoryLine } from '../../rig/src/sandbox-process.ts';
 import type { ServiceNode } from '../../rig/src/service-node.ts';
 import { decodeId } from '../../server/src/ground/ids.ts';
@@ -27,7 +27,7 @@ export async function sendToAll(stage: Stage, api: Pick<Api, 'url'>, title: stri
 
 /** Resolves when `count` more requests than `before` have reached the sandbox. */
 export async function untilRequests({ sandbox }: Stage, before: number, count: number): Promise<void> {
-  while ((await sandbox.counters()).requests < before + count) await pause(pollMs);
+  while ((await sandbox.counters()).requests < before + count) await sleep(pollMs);
 }
 
 /** The working processes as text, to compare with a later call. */

@@ -2,7 +2,7 @@
 // devices, and nodes as an operator starts them. Afterwards it counts each device's pushes from the
 // sandbox's history.
 import { readFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { skewedBy } from '../../rig/src/clock-skew.ts';
 import { startDatabaseProxy } from '../../rig/src/database-proxy.ts';
 import { armedWith, type FailpointPlan } from '../../rig/src/failpoints.ts';
@@ -157,7 +157,7 @@ export class Stage {
       const open = await this.database.sql`SELECT 1 FROM messages WHERE status IN ('sending', 'scheduled') LIMIT 1`;
       if (open.length === 0) return true;
       if (performance.now() > deadline) return false;
-      await pause(100);
+      await sleep(100);
     }
   }
 

@@ -1,5 +1,6 @@
 // Counts how many connections a service holds, by pool, as the server sees them: it reads
 // pg_stat_activity repeatedly.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../server/src/database/db.ts';
 
 const lookEveryMs = 200;
@@ -26,7 +27,7 @@ export function watchConnections(sql: Sql): { stop(): Promise<ConnectionCount> }
         rows.reduce((sum, { connections }) => sum + connections, 0),
       );
       for (const { pool, connections } of rows) mostOf.set(pool, Math.max(mostOf.get(pool) ?? 0, connections));
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      await sleep(lookEveryMs);
     }
   };
   const looking = look();

@@ -3,7 +3,7 @@
 // knows this file.
 import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import { armFailpoints } from '../../server/dist/ground/failpoint.js';
 
@@ -30,7 +30,7 @@ function act(rule) {
   const fired = { at: Date.now(), pid: process.pid, name: rule.name, action: rule.action };
   appendFileSync(join(plan.directory, 'fired.ndjson'), `${JSON.stringify(fired)}\n`);
   if (rule.action === 'throw') throw new Error(`failpoint ${rule.name}`);
-  if (rule.action === 'wait') return pause(rule.waitMs);
+  if (rule.action === 'wait') return sleep(rule.waitMs);
   process.kill(process.pid, rule.action === 'kill' ? 'SIGKILL' : 'SIGSTOP');
   return undefined;
 }

@@ -3,7 +3,7 @@
 // `Watch` that does.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** The faults of the connection, in both directions. An empty object means none. */
 export interface Faults {
@@ -86,9 +86,9 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
       for (let next = held.shift(); next; next = held.shift()) {
         while (faults.isSilent) await new Promise<void>((resolve) => waitingForHealth.add(resolve));
         const waitMs = next.at + (faults.latencyMs ?? 0) - performance.now();
-        if (waitMs > 0) await pause(waitMs);
+        if (waitMs > 0) await sleep(waitMs);
         if (next.chunk === null) {
-          if (faults.closeAfterMs) await pause(faults.closeAfterMs);
+          if (faults.closeAfterMs) await sleep(faults.closeAfterMs);
           if (!pair.isHalfOpen) to.end();
           continue;
         }
@@ -96,7 +96,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
         for (let start = 0; start < next.chunk.length && to.writable; start += sliceBytes) {
           const slice = next.chunk.subarray(start, start + sliceBytes);
           if (!to.write(slice)) await drainedOrClosed(to);
-          if (bytesPerSecond) await pause((slice.length / bytesPerSecond) * 1000);
+          if (bytesPerSecond) await sleep((slice.length / bytesPerSecond) * 1000);
           else if (faults.sliceBytes) await nextTurn();
         }
         heldBytes -= next.chunk.length;

@@ -1,6 +1,6 @@
 // Fills a service with apps that have webhooks and nothing to do, and measures what its database
 // still does.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../server/src/database/db.ts';
 import { toldChannel } from '../../server/src/database/teller.ts';
 import { cpuSecondsOfTree } from './measure.ts';
@@ -50,7 +50,7 @@ export async function watchAtRest(
     return { at: performance.now(), cpu: await cpuSecondsOfTree(postgres), notifies, ...row };
   };
   const before = await read();
-  await pause(seconds * 1000);
+  await sleep(seconds * 1000);
   const after = await read();
   await ear.unlisten();
   const spanSeconds = (after.at - before.at) / 1000;

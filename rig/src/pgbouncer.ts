@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getProgramUser } from '../../server/src/embedded-postgres/programs.ts';
 import { findFreePort } from './ports.ts';
 import { stopChild, type Workbench } from './workbench.ts';
@@ -60,7 +60,7 @@ export async function startPgBouncer(
   workbench.onClose(() => stopChild(child, 'SIGKILL'));
   while (!(await isListening(port))) {
     if (child.exitCode !== null) throw new Error(`PgBouncer does not start: ${words.trim()}`);
-    await pause(20);
+    await sleep(20);
   }
   return `postgres://${address.username}@127.0.0.1:${port}${address.pathname}`;
 }

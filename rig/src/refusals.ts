@@ -2,7 +2,7 @@
 // of connections. Each step lasts a moment, and a proof repeats it.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openPool } from '../../server/src/database/db.ts';
 import type { RunDatabase } from './run-database.ts';
 
@@ -77,7 +77,7 @@ export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
     const until = performance.now() + deadlockWaitMs;
     const isAwaited = async () =>
       (await sql`SELECT 1 FROM pg_locks WHERE relation = 'audience'::regclass AND NOT granted LIMIT 1`).length > 0;
-    while (performance.now() < until && !(await isAwaited())) await pause(20);
+    while (performance.now() < until && !(await isAwaited())) await sleep(20);
     await tx`LOCK TABLE devices IN ACCESS EXCLUSIVE MODE`;
   });
 }
@@ -112,7 +112,7 @@ export async function takeConnections(database: RunDatabase, forMs: number): Pro
   );
   while (performance.now() < until) {
     await endConnections(database);
-    await pause(250);
+    await sleep(250);
   }
   letGo();
   await hog.end({ timeout: 1 });

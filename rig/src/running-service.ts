@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from './command.ts';
 import { type MixedApp, makeMixedApp, type RunPlace } from './mixed-app.ts';
 import { findFreePort } from './ports.ts';
@@ -67,7 +67,7 @@ export async function startRunningService(workbench: Workbench, workers: number)
     let response = await fetch(`http://127.0.0.1:${port}${path}`, request);
     while (response.status === 503) {
       await response.arrayBuffer();
-      await pause(Number(response.headers.get('retry-after') ?? 1) * 1000);
+      await sleep(Number(response.headers.get('retry-after') ?? 1) * 1000);
       response = await fetch(`http://127.0.0.1:${port}${path}`, request);
     }
     const text = await response.text();
@@ -86,7 +86,7 @@ export async function startRunningService(workbench: Workbench, workers: number)
       for (;;) {
         const message = await messageOf(app, id);
         if (message.status !== 'sending') return message;
-        await pause(100);
+        await sleep(100);
       }
     },
     async readHistory(look) {

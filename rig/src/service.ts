@@ -2,7 +2,7 @@
 // database, and used through its command line and its API.
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openPool, type Sql } from '../../server/src/database/db.ts';
 import { findEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
 import { carillon, runCommand } from './command.ts';
@@ -76,7 +76,7 @@ async function untilReady(program: Program, url: string): Promise<void> {
     if (hasEnded || performance.now() > deadline) {
       throw new RunError(`the service ${hasEnded ? 'ended' : 'is not ready'}:\n${await program.lastWords()}`);
     }
-    await pause(readyPollMs);
+    await sleep(readyPollMs);
   }
 }
 

@@ -73,12 +73,12 @@ export async function sendThroughFlips({ sends, seed }: { sends: number; seed: n
       const { error } = await postEvent(
         { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } },
         {
-          ...{
-            endpoint: `https://${host}:${receiver.port}/hooks`,
-            pool: `webhook-${number}`,
-            secretsAt: () => ['whsec_a'],
-          },
-          ...{ event: 'message.sent', body: Buffer.from('{}'), headers: {} },
+          endpoint: `https://${host}:${receiver.port}/hooks`,
+          pool: `webhook-${number}`,
+          secretsAt: () => ['whsec_a'],
+          event: 'message.sent',
+          body: Buffer.from('{}'),
+          headers: {},
         },
       );
       const word = error ?? 'acknowledged';
@@ -91,8 +91,15 @@ export async function sendThroughFlips({ sends, seed }: { sends: number; seed: n
   await receiver.close();
   const { acknowledged = 0, blocked_address = 0, dns_error = 0, ...others } = Object.fromEntries(results);
   return {
-    ...{ sends, acknowledged, blocked: blocked_address, unresolved: dns_error, others: Object.keys(others) },
-    ...{ lookups: names.lookups, attempted, arrivedAt: receiver.arrivedAt, received: receiver.received },
+    sends,
+    acknowledged,
+    blocked: blocked_address,
+    unresolved: dns_error,
+    others: Object.keys(others),
+    lookups: names.lookups,
+    attempted,
+    arrivedAt: receiver.arrivedAt,
+    received: receiver.received,
   };
 }
 

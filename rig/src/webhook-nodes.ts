@@ -1,6 +1,6 @@
 // Worker nodes on a database of their own, with webhooks whose events the proof itself puts into
 // the outbox, as flushes do.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { serviceActor } from '../../server/src/audit/actor.ts';
 import { createClock, type SettableClock } from '../../server/src/database/clock.ts';
 import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
@@ -73,7 +73,9 @@ export class WebhookNodes {
     const nodes = await Promise.all(
       Array.from({ length: plan.nodes }, (_, index) =>
         startNode(workbench, {
-          ...{ name: `worker-${index}`, role: 'worker', directory },
+          name: `worker-${index}`,
+          role: 'worker',
+          directory,
           environment: { ...environment, ...armed?.environment },
           nodeOptions: armed?.nodeOptions ?? [],
         }),
@@ -110,8 +112,15 @@ export class WebhookNodes {
     for (let left = many; left > 0; left -= atOnce) {
       const nowMs = this.clock.nowMs();
       const events = Array.from({ length: Math.min(left, atOnce) }, () => ({
-        ...{ webhookId: id, id: mintUuid(nowMs), kind: 0, messageId: mintUuid(), deviceId: mintUuid() },
-        ...{ channel: 0, atMs: nowMs, errorCode: null, details: null },
+        webhookId: id,
+        id: mintUuid(nowMs),
+        kind: 0,
+        messageId: mintUuid(),
+        deviceId: mintUuid(),
+        channel: 0,
+        atMs: nowMs,
+        errorCode: null,
+        details: null,
       }));
       await insertEvents(this.database.sql, this.clock, appId, events);
     }
@@ -136,6 +145,6 @@ export async function comesTrue(holds: () => Promise<boolean> | boolean, withinM
   for (;;) {
     if (await holds()) return true;
     if (performance.now() > deadline) return false;
-    await pause(50);
+    await sleep(50);
   }
 }

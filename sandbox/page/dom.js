@@ -1,7 +1,7 @@
 // The only way onto the page: elements made one by one, and text that stays text. A sender's text
 // is never parsed as markup, and a sender's address is used only when it is a web address.
 
-const SVG = 'http://www.w3.org/2000/svg';
+const svgNamespace = 'http://www.w3.org/2000/svg';
 
 /**
  * An element with attributes, listeners (`onclick` and so on) and children. Null children are
@@ -32,10 +32,10 @@ export function fill(element, ...children) {
 }
 
 export function icon(name, className = 'icon') {
-  const svg = document.createElementNS(SVG, 'svg');
+  const svg = document.createElementNS(svgNamespace, 'svg');
   svg.setAttribute('class', className);
   svg.setAttribute('aria-hidden', 'true');
-  const use = document.createElementNS(SVG, 'use');
+  const use = document.createElementNS(svgNamespace, 'use');
   use.setAttribute('href', `#icon-${name}`);
   svg.append(use);
   return svg;
@@ -100,7 +100,7 @@ export function code(text, what) {
   );
 }
 
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' });
 
 /**
  * The time since an instant, with the exact instant on hover. `refreshTimes` keeps all of them
@@ -120,9 +120,9 @@ export function refreshTimes() {
 function ago(iso) {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
   if (seconds < 5) return 'just now';
-  if (seconds < 60) return RELATIVE.format(-seconds, 'second');
-  if (seconds < 3600) return RELATIVE.format(-Math.floor(seconds / 60), 'minute');
-  if (seconds < 86_400) return RELATIVE.format(-Math.floor(seconds / 3600), 'hour');
+  if (seconds < 60) return relative.format(-seconds, 'second');
+  if (seconds < 3600) return relative.format(-Math.floor(seconds / 60), 'minute');
+  if (seconds < 86_400) return relative.format(-Math.floor(seconds / 3600), 'hour');
   return new Date(iso).toLocaleDateString(undefined, { dateStyle: 'medium' });
 }
 

@@ -1,10 +1,10 @@
 // One push in the list: its result in a word, the notification as the person saw it, and the facts
 // that need no opening.
 import { fill, h, icon, time, webAddress } from './dom.js';
-import { drawNotification, LOOKS, leftOut, lookOf, VENDORS } from './notification.js';
-import { CHECKS, details } from './request.js';
+import { drawNotification, leftOut, lookOf, looks, vendors } from './notification.js';
+import { checkTitles, details } from './request.js';
 
-const STATES = {
+const states = {
   shown: ['Shown', 'good'],
   clicked: ['Clicked', 'good'],
   dismissed: ['Dismissed', 'plain'],
@@ -31,7 +31,7 @@ export function outcomeOf(entry) {
   const scripted = fault === null ? null : `Scripted by the fault ${fault}.`;
   if (answer === null) return { word: 'Not answered', tone: 'warn', sentence: scripted };
   if (answer.status >= 300) {
-    const reason = failed === undefined ? null : `${CHECKS[failed.name][0]}: ${failed.detail}`;
+    const reason = failed === undefined ? null : `${checkTitles[failed.name][0]}: ${failed.detail}`;
     return { word: `${answer.status} Refused`, tone: 'bad', sentence: scripted ?? reason };
   }
   if (entry.service === 'oauth') return { word: 'Access token given', tone: 'plain', sentence: scripted };
@@ -56,7 +56,7 @@ export function outcomeOf(entry) {
     const sentence = entry.payload === null ? 'No payload: the service worker decides what to show.' : null;
     return { word: 'Delivered, nothing to show', tone: entry.payload === null ? 'plain' : 'warn', sentence };
   }
-  const [word, tone] = STATES[entry.state] ?? STATES.shown;
+  const [word, tone] = states[entry.state] ?? states.shown;
   return { word, tone, sentence: scripted };
 }
 
@@ -82,14 +82,14 @@ export function drawEntry(item, entry, { look, onAct }) {
       'article',
       {
         class: 'entry',
-        'aria-label': `${outcome.word}: ${entry.notification?.title ?? 'a push'}, ${VENDORS[entry.vendor]}`,
+        'aria-label': `${outcome.word}: ${entry.notification?.title ?? 'a push'}, ${vendors[entry.vendor]}`,
       },
       seen
         ? h(
             'div',
             { class: 'screen' },
             drawNotification(entry.notification, lookName, act),
-            h('p', { class: 'screen-name' }, LOOKS[lookName].title),
+            h('p', { class: 'screen-name' }, looks[lookName].title),
           )
         : null,
       h(
@@ -99,7 +99,7 @@ export function drawEntry(item, entry, { look, onAct }) {
           'div',
           { class: 'facts' },
           h('span', { class: 'badge', 'data-tone': outcome.tone }, outcome.word),
-          h('span', { class: 'vendor' }, VENDORS[entry.vendor]),
+          h('span', { class: 'vendor' }, vendors[entry.vendor]),
           entry.service === 'oauth'
             ? null
             : h('span', { class: 'token', title: entry.endpoint ?? entry.request.path }, shortToken(entry.token)),

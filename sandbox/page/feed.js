@@ -1,10 +1,10 @@
 // The list of pushes: its order, new entries and changes. The server sends at most four times a
-// second, and the page keeps only the newest `ENTRIES_MAX` entries.
+// second, and the page keeps only the newest `entriesMax` entries.
 import { api, fill } from './dom.js';
 import { drawEntry, kindOf, outcomeOf } from './entry.js';
 
-const ENTRIES_MAX = 300;
-const PAGE = 50;
+const entriesMax = 300;
+const page = 50;
 
 export class List {
   #entries = new Map();
@@ -29,10 +29,10 @@ export class List {
 
   /** Loads the entries from before the page was opened. */
   async load() {
-    const { entries, counters } = await api('GET', `/inbox?limit=${PAGE}`);
+    const { entries, counters } = await api('GET', `/inbox?limit=${page}`);
     this.clear();
     for (const entry of entries.toReversed()) this.#place(entry);
-    this.#parts.older.hidden = entries.length < PAGE;
+    this.#parts.older.hidden = entries.length < page;
     this.count(counters);
     this.#settle();
   }
@@ -128,7 +128,7 @@ export class List {
     item.hidden = !this.#isListed(entry);
     if (isOlder) this.#list.append(item);
     else this.#list.prepend(item);
-    if (isOlder || this.#items.size <= ENTRIES_MAX) return;
+    if (isOlder || this.#items.size <= entriesMax) return;
     const oldest = Math.min(...this.#items.keys());
     this.#items.get(oldest)?.remove();
     this.#items.delete(oldest);
@@ -158,9 +158,9 @@ export class List {
 
   async #loadOlder() {
     const before = Math.min(...this.#entries.keys());
-    const { entries } = await api('GET', `/inbox?limit=${PAGE}&before=${before}`);
+    const { entries } = await api('GET', `/inbox?limit=${page}&before=${before}`);
     for (const entry of entries) this.#place(entry, true);
-    this.#parts.older.hidden = entries.length < PAGE;
+    this.#parts.older.hidden = entries.length < page;
     this.#settle();
   }
 
@@ -195,24 +195,24 @@ export class List {
   }
 }
 
-const NUMBER = new Intl.NumberFormat();
+const number = new Intl.NumberFormat();
 
 /** The headline above the list. */
 function headline({ requests, delivered, refused, unanswered, undecryptable }) {
   if (requests === 0) return 'Nothing has arrived yet.';
   const nobody = requests - delivered - refused - unanswered - undecryptable;
-  const say = (count, text) => (count === 0 ? null : `${NUMBER.format(count)} ${text}`);
+  const say = (count, text) => (count === 0 ? null : `${number.format(count)} ${text}`);
   const parts = [
-    delivered === requests ? 'all reached a device' : `${NUMBER.format(delivered)} reached a device`,
+    delivered === requests ? 'all reached a device' : `${number.format(delivered)} reached a device`,
     say(refused, refused === 1 ? 'was refused' : 'were refused'),
     say(unanswered, 'got no answer'),
     say(undecryptable, 'could not be opened'),
     say(Math.max(0, nobody), nobody === 1 ? 'was for nobody' : 'were for nobody'),
   ].filter((each) => each !== null);
   if (requests === 1 && delivered === 1) return '1 push, and it reached a device.';
-  return `${NUMBER.format(requests)} ${requests === 1 ? 'push' : 'pushes'}: ${parts.join(', ')}.`;
+  return `${number.format(requests)} ${requests === 1 ? 'push' : 'pushes'}: ${parts.join(', ')}.`;
 }
 
 function blindHeadline({ requests }) {
-  return `${NUMBER.format(requests)} ${requests === 1 ? 'push' : 'pushes'} accepted unread.`;
+  return `${number.format(requests)} ${requests === 1 ? 'push' : 'pushes'} accepted unread.`;
 }

@@ -4,7 +4,7 @@
 import { h, icon, picture } from './dom.js';
 
 /** The name of each look, its browser, and what that platform cannot show. */
-export const LOOKS = {
+export const looks = {
   windows: { title: 'Chrome on Windows', app: 'Google Chrome', hasImage: true, hasActions: true },
   edge: { title: 'Edge on Windows', app: 'Microsoft Edge', hasImage: true, hasActions: true },
   macos: { title: 'Chrome on macOS', app: 'Google Chrome', hasImage: true, hasActions: true },
@@ -15,11 +15,11 @@ export const LOOKS = {
   plain: { title: 'A browser', app: 'Browser', hasImage: true, hasActions: true },
 };
 
-const LOOK_OF_VENDOR = { fcm: 'windows', mozilla: 'firefox', apple: 'iphone', wns: 'edge', generic: 'plain' };
-const LOOK_OF_PHONE = { apns: 'ios', fcm_v1: 'android' };
+const lookOfVendor = { fcm: 'windows', mozilla: 'firefox', apple: 'iphone', wns: 'edge', generic: 'plain' };
+const lookOfPhone = { apns: 'ios', fcm_v1: 'android' };
 
 /** Vendors whose pushes end in a browser, with their names. */
-export const BROWSERS = {
+export const browsers = {
   generic: 'RFC 8030',
   fcm: 'Chrome (FCM)',
   mozilla: 'Firefox (Mozilla)',
@@ -27,8 +27,8 @@ export const BROWSERS = {
   wns: 'Edge (WNS)',
 };
 
-export const VENDORS = {
-  ...BROWSERS,
+export const vendors = {
+  ...browsers,
   apns: 'iPhone (APNs)',
   fcm_v1: 'Android (FCM v1)',
   google_oauth: 'Google’s token endpoint',
@@ -36,8 +36,8 @@ export const VENDORS = {
 
 /** The look of an entry. Phones always have their own look; the choice applies only to browsers. */
 export function lookOf(vendor, chosen) {
-  if (LOOK_OF_PHONE[vendor] !== undefined) return LOOK_OF_PHONE[vendor];
-  return chosen === 'auto' ? LOOK_OF_VENDOR[vendor] : chosen;
+  if (lookOfPhone[vendor] !== undefined) return lookOfPhone[vendor];
+  return chosen === 'auto' ? lookOfVendor[vendor] : chosen;
 }
 
 /** An app name for a phone: the last word of its bundle id or project. */
@@ -59,7 +59,7 @@ function siteOf(notification) {
  * drawing is only looked at.
  */
 export function drawNotification(notification, lookName, act) {
-  const look = LOOKS[lookName];
+  const look = looks[lookName];
   const { phone } = notification;
   const site = siteOf(notification);
   const app = phone === null ? look.app : appOf(notification, look);
@@ -154,7 +154,7 @@ function pictureOf(notification) {
 
 /** A sentence about what this platform does not show; null when it shows everything. */
 export function leftOut(notification, lookName) {
-  const look = LOOKS[lookName];
+  const look = looks[lookName];
   const missing = [
     notification.image !== null && !look.hasImage ? 'the image' : null,
     notification.actions.length > 0 && !look.hasActions ? 'the buttons' : null,

@@ -1,8 +1,8 @@
 // The panels beside the list: for browsers, for faults, and for Carillon's settings.
 import { api, code, fill, h, icon } from './dom.js';
-import { BROWSERS, VENDORS } from './notification.js';
+import { browsers, vendors } from './notification.js';
 
-const SWITCHES = [
+const switches = [
   ['gone', 'Gone', '410', { type: 'status', status: 410 }],
   ['unknown', 'Unknown endpoint', '404', { type: 'status', status: 404 }],
   ['throttled', 'Too many requests, back in 5 s', '429', { type: 'status', status: 429, retry_after: 5 }],
@@ -18,7 +18,7 @@ const SWITCHES = [
   ['rubbish', 'A proxy’s error page', 'HTML', { type: 'rubbish', kind: 'html' }],
 ];
 
-const WHICH = {
+const choices = {
   every: ['every push', {}],
   next: ['the next push', { times: 1 }],
   second: ['every second push', { every: 2 }],
@@ -28,11 +28,11 @@ const WHICH = {
 
 /** Fault switches. `draw` gets the current rules whenever they change. */
 export function faultPanel(panel) {
-  const vendor = h('select', {}, h('option', { value: '' }, 'all services'), options(VENDORS));
+  const vendor = h('select', {}, h('option', { value: '' }, 'all services'), options(vendors));
   const which = h(
     'select',
     {},
-    Object.entries(WHICH).map(([value, [label]]) => h('option', { value }, label)),
+    Object.entries(choices).map(([value, [label]]) => h('option', { value }, label)),
   );
   const list = h('ul', { class: 'switches' });
   const others = h('ul', { class: 'rules' });
@@ -59,16 +59,16 @@ export function faultPanel(panel) {
   };
 
   function draw(rules) {
-    const ids = new Set(SWITCHES.map(([id]) => `switch-${id}`));
+    const ids = new Set(switches.map(([id]) => `switch-${id}`));
     fill(
       list,
-      SWITCHES.map(([id, label, tag, action]) => {
+      switches.map(([id, label, tag, action]) => {
         const rule = rules.find((each) => each.id === `switch-${id}`);
         const toggle = () =>
           rule === undefined
             ? change('POST', '/faults?place=first', {
                 id: `switch-${id}`,
-                match: { ...WHICH[which.value][1], ...(vendor.value === '' ? {} : { vendor: vendor.value }) },
+                match: { ...choices[which.value][1], ...(vendor.value === '' ? {} : { vendor: vendor.value }) },
                 action,
               })
             : change('DELETE', `/faults/switch-${id}`);
@@ -120,7 +120,7 @@ export function faultPanel(panel) {
 }
 
 function describeRule({ match, hits }) {
-  const at = match.vendor === null ? 'all services' : VENDORS[match.vendor];
+  const at = match.vendor === null ? 'all services' : vendors[match.vendor];
   const which = [
     match.token !== null ? `token ${match.token}` : null,
     match.token_prefix !== null ? `tokens ${match.token_prefix}…` : null,
@@ -134,7 +134,7 @@ function describeRule({ match, hits }) {
 
 /** Makes one simulated browser and shows how to register it. */
 export function browserPanel(panel) {
-  const vendor = h('select', {}, options(BROWSERS, 'fcm'));
+  const vendor = h('select', {}, options(browsers, 'fcm'));
   const key = h('input', {
     type: 'text',
     spellcheck: 'false',

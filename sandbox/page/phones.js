@@ -3,11 +3,11 @@
 import { api, code, fill, h } from './dom.js';
 import { labelled, options } from './panels.js';
 
-const KINDS = { ios: 'iPhone', 'ios sandbox': 'iPhone, debug build', android: 'Android' };
+const kinds = { ios: 'iPhone', 'ios sandbox': 'iPhone, debug build', android: 'Android' };
 
 /** Makes one simulated phone or one credential, and shows how to use it. */
 export function phonePanel(panel) {
-  const kind = h('select', {}, options(KINDS, 'ios'));
+  const kind = h('select', {}, options(kinds, 'ios'));
   const app = h('input', { type: 'text', spellcheck: 'false', autocomplete: 'off' });
   const appName = h('span', {}, '');
   const made = h('div', { class: 'made', 'aria-live': 'polite' });

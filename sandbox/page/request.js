@@ -3,11 +3,11 @@
 import { code, fill, h, icon } from './dom.js';
 
 /** The sources of shared checks for requests to phones. */
-const ASKED_BY = { apns: 'APNs request', fcm: 'FCM v1', oauth: 'OAuth' };
-const SHARED = ['endpoint', 'method', 'authorization', 'size', 'payload'];
+const askedBy = { apns: 'APNs request', fcm: 'FCM v1', oauth: 'OAuth' };
+const shared = ['endpoint', 'method', 'authorization', 'size', 'payload'];
 
 /** The title of each check, and its source. */
-export const CHECKS = {
+export const checkTitles = {
   endpoint: ['Endpoint', 'RFC 8030 7.3'],
   method: ['Method', 'RFC 8030 5'],
   authorization: ['Authorization', 'RFC 8292 3'],
@@ -49,7 +49,7 @@ export const CHECKS = {
   assertion_claims: ['Claims', 'RFC 7523 3'],
 };
 
-const VERDICTS = {
+const verdictWords = {
   pass: ['check', 'passed'],
   warn: ['alert', 'warning'],
   fail: ['x', 'failed'],
@@ -99,7 +99,7 @@ function sections(entry) {
     vapid === null ? null : section('VAPID token', code(describeToken(vapid), 'the decoded token')),
     entry.provider_token === null
       ? null
-      : section(TOKEN_TITLES[entry.service], code(describeProviderToken(entry.provider_token), 'the decoded token')),
+      : section(tokenTitles[entry.service], code(describeProviderToken(entry.provider_token), 'the decoded token')),
     section(
       'Request',
       code(head, 'the request'),
@@ -140,7 +140,7 @@ function section(title, ...content) {
   return h('section', {}, h('h3', {}, title), content);
 }
 
-const TOKEN_TITLES = { apns: 'Provider token', fcm: 'Access token', oauth: 'Assertion' };
+const tokenTitles = { apns: 'Provider token', fcm: 'Access token', oauth: 'Assertion' };
 
 function withoutPayload({ service, request }) {
   if (request.body_bytes === 0) return 'None was sent.';
@@ -170,15 +170,15 @@ function checkTable({ checks, service }) {
       'tbody',
       {},
       checks.map(({ name, verdict, detail }) => {
-        const [symbol, word] = VERDICTS[verdict];
-        const [title, source] = CHECKS[name];
+        const [symbol, word] = verdictWords[verdict];
+        const [title, source] = checkTitles[name];
         return h(
           'tr',
           { 'data-verdict': verdict },
           h('td', {}, icon(symbol), h('span', { class: 'hidden-text' }, word)),
           h('th', { scope: 'row' }, title),
           h('td', { class: 'detail' }, detail),
-          h('td', { class: 'source' }, SHARED.includes(name) ? (ASKED_BY[service] ?? source) : source),
+          h('td', { class: 'source' }, shared.includes(name) ? (askedBy[service] ?? source) : source),
         );
       }),
     ),

@@ -8,7 +8,7 @@ import type { Answer } from './vendors/vendor.ts';
  * From "Handling notification responses from APNs", with one reason in the spelling that APNs
  * really uses.
  */
-const APNS_STATUS = {
+const apnsStatus = {
   BadCollapseId: 400,
   BadDeviceToken: 400,
   BadExpirationDate: 400,
@@ -44,12 +44,12 @@ const APNS_STATUS = {
   Shutdown: 503,
 } as const;
 
-export type ApnsReason = keyof typeof APNS_STATUS;
+export type ApnsReason = keyof typeof apnsStatus;
 
-export const APNS_REASONS = Object.keys(APNS_STATUS) as ApnsReason[];
+export const apnsReasons = Object.keys(apnsStatus) as ApnsReason[];
 
 /** The most likely reason for a bare status. */
-const USUAL: Readonly<Record<number, ApnsReason>> = {
+const usual: Readonly<Record<number, ApnsReason>> = {
   400: 'BadDeviceToken',
   403: 'InvalidProviderToken',
   404: 'BadPath',
@@ -66,7 +66,7 @@ const USUAL: Readonly<Record<number, ApnsReason>> = {
  * been invalid since then.
  */
 export function refuseByApns(reason: ApnsReason, apnsId: string, at: number): Answer {
-  const status = APNS_STATUS[reason];
+  const status = apnsStatus[reason];
   return {
     status,
     headers: { 'content-type': 'application/json', 'apns-id': apnsId },
@@ -76,7 +76,7 @@ export function refuseByApns(reason: ApnsReason, apnsId: string, at: number): An
 
 /** The usual refusal for a status that a script asks for. */
 export function refuseByApnsStatus(status: number, at: number): Answer {
-  const reason = USUAL[status];
+  const reason = usual[status];
   return reason === undefined
     ? { status, headers: { 'apns-id': makeApnsId() }, body: '' }
     : refuseByApns(reason, makeApnsId(), at);

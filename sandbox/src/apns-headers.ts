@@ -9,7 +9,7 @@ import type { TeamKey } from './provider-keys.ts';
  * The suffix that each push type adds to the bundle id in the topic; null where Apple names another
  * id.
  */
-const TOPIC_SUFFIX: Readonly<Record<string, string | null>> = {
+const topicSuffix: Readonly<Record<string, string | null>> = {
   alert: '',
   background: '',
   voip: '.voip',
@@ -26,8 +26,8 @@ const TOPIC_SUFFIX: Readonly<Record<string, string | null>> = {
 /** Records what is wrong, in Apple's words. */
 export type Refuse = (name: CheckName, reason: ApnsReason, detail: string) => void;
 
-const COLLAPSE_ID_BYTES_MAX = 64;
-const STORED_DAYS_MAX = 30;
+const collapseIdBytesMax = 64;
+const storedDaysMax = 30;
 
 export function checkId(id: string | undefined, exam: Examination, refuse: Refuse): void {
   if (id === undefined) exam.skip('apns_id', 'absent; APNs makes one');
@@ -48,7 +48,7 @@ export function checkExpiration(value: string | undefined, now: number, exam: Ex
     refuse('expiration', 'BadExpirationDate', `${JSON.stringify(value)} is not a time in UNIX seconds`);
   } else if (value === '0') exam.pass('expiration', '0: one attempt, not stored');
   else if (ahead <= 0) exam.warn('expiration', `${-ahead} s ago: one attempt, not stored`);
-  else if (ahead > STORED_DAYS_MAX * 86_400) exam.warn('expiration', `${ahead} s ahead; APNs keeps 30 days at most`);
+  else if (ahead > storedDaysMax * 86_400) exam.warn('expiration', `${ahead} s ahead; APNs keeps 30 days at most`);
   else exam.pass('expiration', `${ahead} s ahead`);
 }
 
@@ -66,7 +66,7 @@ export function checkPushType(
     exam.warn('push_type', 'absent; newer systems may drop such a notification');
     return isWaking && !isVisible ? 'background' : 'alert';
   }
-  if (!Object.hasOwn(TOPIC_SUFFIX, value)) {
+  if (!Object.hasOwn(topicSuffix, value)) {
     refuse('push_type', 'InvalidPushType', `${JSON.stringify(value)} is no push type`);
     return null;
   }
@@ -97,8 +97,8 @@ export function checkPriority(
 export function checkCollapseId(value: string | undefined, exam: Examination, refuse: Refuse): void {
   if (value === undefined) exam.skip('collapse_id', 'absent');
   // Each octet of a header arrives as one character.
-  else if (value.length > COLLAPSE_ID_BYTES_MAX) {
-    refuse('collapse_id', 'BadCollapseId', `${value.length} bytes, at most ${COLLAPSE_ID_BYTES_MAX}`);
+  else if (value.length > collapseIdBytesMax) {
+    refuse('collapse_id', 'BadCollapseId', `${value.length} bytes, at most ${collapseIdBytesMax}`);
   } else exam.pass('collapse_id', value);
 }
 
@@ -114,7 +114,7 @@ export function checkTopic(
     refuse('apns_topic', 'MissingTopic', 'apns-topic is missing');
     return null;
   }
-  const suffix = TOPIC_SUFFIX[pushType ?? 'alert'] ?? null;
+  const suffix = topicSuffix[pushType ?? 'alert'] ?? null;
   if (!/^[A-Za-z0-9.-]+$/.test(topic) || (suffix !== null && !topic.endsWith(suffix))) {
     refuse('apns_topic', 'BadTopic', `${JSON.stringify(topic)} is no topic for ${pushType ?? 'this push'}`);
     return null;

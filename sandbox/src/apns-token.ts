@@ -8,12 +8,12 @@ import type { ProviderKeys, TeamKey } from './provider-keys.ts';
 import { type DecodedToken, decodeToken } from './vapid.ts';
 
 /** "If the iat is more than one hour old, APNs rejects subsequent push messages." */
-const TOKEN_SECONDS_MAX = 60 * 60;
+const tokenSecondsMax = 60 * 60;
 /** Not documented by Apple; a guess above the error of honest clocks. */
-const CLOCK_SECONDS = 60;
+const clockSeconds = 60;
 /** "Refresh your token no more than once every 20 minutes." */
-const UPDATE_MS = 20 * 60 * 1000;
-const REMEMBERED_MAX = 1000;
+const updateMs = 20 * 60 * 1000;
+const rememberedMax = 1000;
 
 export interface TokenVerdict {
   readonly checks: readonly {
@@ -94,7 +94,7 @@ export class ProviderTokenJudge {
       isSigned =
         read.signature.length === 64 &&
         verify('sha256', Buffer.from(read.signingInput), { key: found.key, dsaEncoding: 'ieee-p1363' }, read.signature);
-      if (this.#verified.size >= REMEMBERED_MAX) this.#verified.clear();
+      if (this.#verified.size >= rememberedMax) this.#verified.clear();
       this.#verified.set(remembered, isSigned);
     }
     if (!isSigned) return end('token_signature', 'InvalidProviderToken', 'it was not made with the registered key');
@@ -106,8 +106,8 @@ export class ProviderTokenJudge {
     const issuedAt = read.claims['iat'];
     if (typeof issuedAt !== 'number') return end('token_age', 'InvalidProviderToken', 'iat is missing or not a number');
     const age = Math.floor(now / 1000 - issuedAt);
-    if (age > TOKEN_SECONDS_MAX) return end('token_age', 'ExpiredProviderToken', `issued ${age} s ago, over an hour`);
-    if (age < -CLOCK_SECONDS) return end('token_age', 'InvalidProviderToken', `issued ${-age} s in the future`);
+    if (age > tokenSecondsMax) return end('token_age', 'ExpiredProviderToken', `issued ${age} s ago, over an hour`);
+    if (age < -clockSeconds) return end('token_age', 'InvalidProviderToken', `issued ${-age} s in the future`);
     hold('token_age', `issued ${Math.max(0, age)} s ago`);
 
     const isFirst = !this.#connections.has(connectionId);
@@ -130,8 +130,8 @@ export class ProviderTokenJudge {
     if (connection.keyId !== keyId) {
       return { reason: 'UnrelatedKeyIdInToken', detail: `the connection is bound to the key ${connection.keyId}` };
     }
-    const isTooSoon = connection.token !== token && now - connection.since < UPDATE_MS;
-    if (isTooSoon) connection.blockedUntil = connection.since + UPDATE_MS;
+    const isTooSoon = connection.token !== token && now - connection.since < updateMs;
+    if (isTooSoon) connection.blockedUntil = connection.since + updateMs;
     if (now < connection.blockedUntil) {
       const minutes = Math.ceil((connection.blockedUntil - now) / 60_000);
       return {

@@ -2,9 +2,9 @@
 // failed check. One instance plays one environment. It never refuses what Apple leaves to the
 // phone.
 import {
-  APNS_REASONS,
   type ApnsReason,
   acceptByApns,
+  apnsReasons,
   makeApnsId,
   refuseByApns,
   refuseByApnsStatus,
@@ -27,14 +27,14 @@ import type { ProviderKeys, TeamKey } from './provider-keys.ts';
 import { parseShallowJson } from './shallow-json.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-const PATH = /^\/3\/device(?:\/([^/?]*))?$/;
-const PAYLOAD_BYTES_MAX = 4096;
-const VOIP_PAYLOAD_BYTES_MAX = 5120;
+const devicePath = /^\/3\/device(?:\/([^/?]*))?$/;
+const payloadBytesMax = 4096;
+const voipPayloadBytesMax = 5120;
 /**
  * Streams that a connection may open once it has shown a good token. Undocumented; about a thousand
  * was observed.
  */
-const STREAMS_TRUSTED = 1000;
+const streamsTrusted = 1000;
 
 export class ApnsService implements Provider {
   readonly goawayWords = { shutdown: '{"reason":"Shutdown"}', idle: '{"reason":"IdleTimeout"}' };
@@ -52,7 +52,7 @@ export class ApnsService implements Provider {
   }
 
   target(_authority: string, path: string): Target {
-    return { service: 'apns', vendor: 'apns', token: (PATH.exec(path)?.[1] ?? '').toLowerCase() };
+    return { service: 'apns', vendor: 'apns', token: (devicePath.exec(path)?.[1] ?? '').toLowerCase() };
   }
 
   refuseWithStatus(_target: Target, status: number): Answer {
@@ -60,7 +60,7 @@ export class ApnsService implements Provider {
   }
 
   refuseWithReason(_target: Target, reason: string): Answer | undefined {
-    const known = APNS_REASONS.find((each) => each === reason);
+    const known = apnsReasons.find((each) => each === reason);
     return known === undefined ? undefined : refuseByApns(known, makeApnsId(), this.#now());
   }
 
@@ -116,13 +116,13 @@ export class ApnsService implements Provider {
       answer: exam.refusal ?? acceptByApns(apnsId, this.#environment),
       isDelivered: isAccepted,
       // The first good token opens the connection even when the request fails another check.
-      streamsMax: token.isFirst ? STREAMS_TRUSTED : null,
+      streamsMax: token.isFirst ? streamsTrusted : null,
     };
   }
 
   #checkPayload(request: PushRequest, exam: Examination, refuse: Refuse): Payload | null {
     const isVoip = one(request.headers['apns-push-type']) === 'voip';
-    const most = isVoip ? VOIP_PAYLOAD_BYTES_MAX : PAYLOAD_BYTES_MAX;
+    const most = isVoip ? voipPayloadBytesMax : payloadBytesMax;
     if (request.bodyBytes > most) refuse('size', 'PayloadTooLarge', `${request.bodyBytes} bytes, at most ${most}`);
     else exam.pass('size', `${request.bodyBytes} bytes of ${most}`);
     const text = request.body.toString('utf8');
@@ -159,7 +159,7 @@ export class ApnsService implements Provider {
 function checkAddress(request: PushRequest, token: string, exam: Examination, refuse: Refuse): void {
   if (request.method === 'POST') exam.pass('method', 'POST');
   else refuse('method', 'MethodNotAllowed', `${request.method} instead of POST`);
-  if (!PATH.test(request.path)) refuse('endpoint', 'BadPath', `${request.path} is not /3/device/TOKEN`);
+  if (!devicePath.test(request.path)) refuse('endpoint', 'BadPath', `${request.path} is not /3/device/TOKEN`);
   else if (token === '') refuse('endpoint', 'MissingDeviceToken', 'the path ends before the token');
   else exam.pass('endpoint', '/3/device/TOKEN');
 }

@@ -22,7 +22,7 @@ import {
  * Names that clients may use for the sandbox: its own, and the names of the real services for
  * clients that route these here.
  */
-export const DEFAULT_NAMES: readonly string[] = [
+export const defaultNames: readonly string[] = [
   'localhost',
   '127.0.0.1',
   'fcm.googleapis.com',
@@ -36,11 +36,11 @@ export const DEFAULT_NAMES: readonly string[] = [
   'push.sandbox.example',
 ];
 
-const VALID_DAYS = 3650;
-const DAY_MS = 86_400_000;
-const COMMON_NAME = 'Carillon sandbox';
+const validDays = 3650;
+const dayMs = 86_400_000;
+const authorityName = 'Carillon sandbox';
 
-const OID = {
+const objectIds = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
   commonName: '2.5.4.3',
   subjectKeyIdentifier: '2.5.29.14',
@@ -69,8 +69,8 @@ export function makeCertificate(names: readonly string[], from: Date): { certifi
   // SHA-1 only names the key here and secures nothing (RFC 5280 section 4.2.1.2, method 1, over the
   // 65 key octets).
   const keyId = createHash('sha1').update(spki.subarray(-65)).digest();
-  const algorithm = sequence(objectIdentifier(OID.ecdsaWithSha256));
-  const name = sequence(setOf(sequence(objectIdentifier(OID.commonName), utf8String(COMMON_NAME))));
+  const algorithm = sequence(objectIdentifier(objectIds.ecdsaWithSha256));
+  const name = sequence(setOf(sequence(objectIdentifier(objectIds.commonName), utf8String(authorityName))));
   const body = sequence(
     explicit(0, integer(Buffer.from([2]))),
     integer(randomBytes(16)),
@@ -78,7 +78,7 @@ export function makeCertificate(names: readonly string[], from: Date): { certifi
     name,
     // Valid from a day ago, so that a client whose clock is slightly behind accepts the
     // certificate.
-    sequence(time(new Date(from.getTime() - DAY_MS)), time(new Date(from.getTime() + VALID_DAYS * DAY_MS))),
+    sequence(time(new Date(from.getTime() - dayMs)), time(new Date(from.getTime() + validDays * dayMs))),
     name,
     spki,
     explicit(3, sequence(...extensions(names, keyId))),
@@ -95,13 +95,13 @@ function extensions(names: readonly string[], keyId: Buffer): Buffer[] {
   const extension = (oid: string, isCritical: boolean, value: Buffer): Buffer =>
     sequence(objectIdentifier(oid), ...(isCritical ? [derTrue()] : []), octetString(value));
   return [
-    extension(OID.basicConstraints, true, sequence(derTrue())),
+    extension(objectIds.basicConstraints, true, sequence(derTrue())),
     // digitalSignature (bit 0) and keyCertSign (bit 5).
-    extension(OID.keyUsage, true, bitString(Buffer.from([0b1000_0100]), 2)),
-    extension(OID.extendedKeyUsage, false, sequence(objectIdentifier(OID.serverAuth))),
-    extension(OID.subjectKeyIdentifier, false, octetString(keyId)),
-    extension(OID.authorityKeyIdentifier, false, sequence(implicit(0, keyId))),
-    extension(OID.subjectAltName, false, sequence(...names.map(generalName))),
+    extension(objectIds.keyUsage, true, bitString(Buffer.from([0b1000_0100]), 2)),
+    extension(objectIds.extendedKeyUsage, false, sequence(objectIdentifier(objectIds.serverAuth))),
+    extension(objectIds.subjectKeyIdentifier, false, octetString(keyId)),
+    extension(objectIds.authorityKeyIdentifier, false, sequence(implicit(0, keyId))),
+    extension(objectIds.subjectAltName, false, sequence(...names.map(generalName))),
   ];
 }
 
@@ -160,7 +160,7 @@ function isStillGood(pair: { certificatePem: string; keyPem: string }, names: re
     const certificate = new X509Certificate(pair.certificatePem);
     return (
       certificate.checkPrivateKey(createPrivateKey(pair.keyPem)) &&
-      Date.parse(certificate.validTo) - now.getTime() > 30 * DAY_MS &&
+      Date.parse(certificate.validTo) - now.getTime() > 30 * dayMs &&
       names.every((name) => (isIPv4(name) || isIPv6(name) ? certificate.checkIP(name) : certificate.checkHost(name)))
     );
   } catch {

@@ -71,13 +71,13 @@ export const fail = (name: CheckName, problem: Problem | null, detail: string): 
   problem,
 });
 
-const URGENCIES = ['very-low', 'low', 'normal', 'high'];
+const urgencies = ['very-low', 'low', 'normal', 'high'];
 
 /**
  * Firefox on Android accepts less, because its messages travel base64-encoded inside FCM's 4,096
  * bytes.
  */
-const CONSTRAINED_BODY_BYTES = 2744;
+const constrainedBodyBytes = 2744;
 
 /**
  * Node joins repeated headers with a comma, which no value here may contain, so a repeated header
@@ -110,12 +110,12 @@ export function grantedTtlSeconds(headers: IncomingHttpHeaders, vendor: Personal
 export function checkUrgency(headers: IncomingHttpHeaders): Check {
   const urgency = single(headers['urgency']);
   if (urgency === undefined) return pass('urgency', 'absent, so normal');
-  return URGENCIES.includes(urgency)
+  return urgencies.includes(urgency)
     ? pass('urgency', urgency)
     : fail(
         'urgency',
         'urgency_invalid',
-        `Urgency must be one of ${URGENCIES.join(', ')}, it is ${JSON.stringify(urgency)}`,
+        `Urgency must be one of ${urgencies.join(', ')}, it is ${JSON.stringify(urgency)}`,
       );
 }
 
@@ -167,8 +167,8 @@ export function checkSize(bodyBytes: number, vendor: Personality): Check {
   if (bodyBytes > vendor.bodyBytesMax) {
     return fail('size', 'body_too_large', `${bodyBytes} bytes, at most ${vendor.bodyBytesMax} are taken`);
   }
-  return bodyBytes > CONSTRAINED_BODY_BYTES
-    ? warn('size', `${bodyBytes} bytes; Firefox on Android takes about ${CONSTRAINED_BODY_BYTES}`)
+  return bodyBytes > constrainedBodyBytes
+    ? warn('size', `${bodyBytes} bytes; Firefox on Android takes about ${constrainedBodyBytes}`)
     : pass('size', `${bodyBytes} bytes`);
 }
 

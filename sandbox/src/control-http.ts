@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { InputError } from './json-input.ts';
 
-const BODY_BYTES_MAX = 1024 * 1024;
+const bodyBytesMax = 1024 * 1024;
 
 /**
  * Whether this machine's owner sent the request. A page of another site, or a foreign name that
@@ -23,7 +23,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new InputError('', `the body is larger than ${BODY_BYTES_MAX} bytes`);
+    if (bytes > bodyBytesMax) throw new InputError('', `the body is larger than ${bodyBytesMax} bytes`);
     chunks.push(chunk);
   }
   if (bytes === 0) return {};

@@ -81,7 +81,7 @@ export type Route = [method: string, pattern: RegExp, handler: Handler];
 type Handler = (call: Call) => void | Promise<void>;
 
 /** The most subscriptions in one JSON document. A larger number is sent as NDJSON. */
-const DOCUMENT_ITEMS_MAX = 10_000;
+const documentItemsMax = 10_000;
 
 export async function listenForControl(options: ControlOptions): Promise<Control> {
   const feed = new Feed(options.log, options.inbox, options.faults);
@@ -260,8 +260,8 @@ async function postSubscriptions({ request, response }: Call, subscriptions: Sub
   const { pool, count, from } = parseSubscribe(await readJson(request));
   const made = subscriptions.subscribe(pool, count, from);
   if (!wantsLines(request)) {
-    if (count > DOCUMENT_ITEMS_MAX) {
-      throw new InputError('count', `more than ${DOCUMENT_ITEMS_MAX} only as application/x-ndjson`);
+    if (count > documentItemsMax) {
+      throw new InputError('count', `more than ${documentItemsMax} only as application/x-ndjson`);
     }
     return sendJson(response, 201, { pool: presentPool(pool), subscriptions: [...made] });
   }

@@ -12,10 +12,10 @@ const ece: { encrypt(plaintext: Buffer, options: Record<string, string | number 
 const bytes = (text: string): Buffer => Buffer.from(text, 'base64url');
 
 // RFC 8291 section 5 and Appendix A.
-const RFC_BODY = bytes(
+const rfcBody = bytes(
   'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
 );
-const RFC_KEYS = {
+const rfcKeys = {
   privateKey: bytes('q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94'),
   publicKey: bytes('BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4'),
   auth: bytes('BTBZMqHH6r4Tts7J_aSIgg'),
@@ -39,8 +39,8 @@ function encryptElsewhere(plaintext: Buffer, options: { rs?: number; pad?: numbe
 
 describe('decryptPush', () => {
   test('opens the example of RFC 8291', () => {
-    expect(RFC_BODY).toHaveLength(144);
-    expect(decryptPush(RFC_BODY, RFC_KEYS).toString('utf8')).toBe('When I grow up, I want to be a watermelon');
+    expect(rfcBody).toHaveLength(144);
+    expect(decryptPush(rfcBody, rfcKeys).toString('utf8')).toBe('When I grow up, I want to be a watermelon');
   });
 
   test('opens everything that http_ece encrypts, padded or not', () => {
@@ -55,14 +55,14 @@ describe('decryptPush', () => {
   });
 
   test.each([0, 86, 100, 143])('drops a body whose octet %i was changed', (index) => {
-    const changed = Buffer.from(RFC_BODY);
+    const changed = Buffer.from(rfcBody);
     changed.writeUInt8(changed.readUInt8(index) ^ 1, index);
-    expect(() => decryptPush(changed, RFC_KEYS)).toThrow(DecryptError);
+    expect(() => decryptPush(changed, rfcKeys)).toThrow(DecryptError);
   });
 
   test('drops a body made for another subscription, or for another auth secret of the same subscription', () => {
-    expect(() => decryptPush(RFC_BODY, keys)).toThrow(/tag does not fit/);
-    expect(() => decryptPush(RFC_BODY, { ...RFC_KEYS, auth: keys.auth })).toThrow(/tag does not fit/);
+    expect(() => decryptPush(rfcBody, keys)).toThrow(/tag does not fit/);
+    expect(() => decryptPush(rfcBody, { ...rfcKeys, auth: keys.auth })).toThrow(/tag does not fit/);
   });
 
   test('drops more than one record, as RFC 8291 section 4 has it', () => {
@@ -71,25 +71,21 @@ describe('decryptPush', () => {
 
   test.each([
     ['an empty body', Buffer.alloc(0), /shorter than/],
-    ['a body that ends in its header', RFC_BODY.subarray(0, 60), /inside the key id/],
-    ['a record without delimiter', RFC_BODY.subarray(0, 86 + 16), /no room/],
-    [
-      'a compressed key',
-      Buffer.concat([RFC_BODY.subarray(0, 20), Buffer.from([33, 2]), Buffer.alloc(80)]),
-      /65 octets/,
-    ],
+    ['a body that ends in its header', rfcBody.subarray(0, 60), /inside the key id/],
+    ['a record without delimiter', rfcBody.subarray(0, 86 + 16), /no room/],
+    ['a compressed key', Buffer.concat([rfcBody.subarray(0, 20), Buffer.from([33, 2]), Buffer.alloc(80)]), /65 octets/],
     [
       'a key off the curve',
-      Buffer.concat([RFC_BODY.subarray(0, 22), Buffer.alloc(64, 7), RFC_BODY.subarray(86)]),
+      Buffer.concat([rfcBody.subarray(0, 22), Buffer.alloc(64, 7), rfcBody.subarray(86)]),
       /P-256/,
     ],
   ])('drops %s and says why', (_what, body, reason) => {
-    expect(() => decryptPush(body, RFC_KEYS)).toThrow(reason);
+    expect(() => decryptPush(body, rfcKeys)).toThrow(reason);
   });
 });
 
 test('the header of the RFC example reads as printed there', () => {
-  const header = parseCodingHeader(RFC_BODY);
+  const header = parseCodingHeader(rfcBody);
   expect(header.salt.toString('base64url')).toBe('DGv6ra1nlYgDCS1FRnbzlw');
   expect(header.recordSize).toBe(4096);
   expect(header.ciphertext.toString('base64url')).toBe(

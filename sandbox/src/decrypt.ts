@@ -26,20 +26,20 @@ export class DecryptError extends Error {
   override readonly name = 'DecryptError';
 }
 
-const SALT_BYTES = 16;
-const TAG_BYTES = 16;
-const FIXED_HEADER_BYTES = SALT_BYTES + 4 + 1;
+const saltBytes = 16;
+const tagBytes = 16;
+const fixedHeaderBytes = saltBytes + 4 + 1;
 
 /** Splits a body into header and ciphertext. Throws DecryptError when it is too short to hold them. */
 export function parseCodingHeader(body: Buffer): CodingHeader {
-  if (body.length < FIXED_HEADER_BYTES) throw new DecryptError('the body is shorter than the aes128gcm header');
-  const keyIdBytes = body.readUInt8(SALT_BYTES + 4);
-  if (body.length < FIXED_HEADER_BYTES + keyIdBytes) throw new DecryptError('the body ends inside the key id');
+  if (body.length < fixedHeaderBytes) throw new DecryptError('the body is shorter than the aes128gcm header');
+  const keyIdBytes = body.readUInt8(saltBytes + 4);
+  if (body.length < fixedHeaderBytes + keyIdBytes) throw new DecryptError('the body ends inside the key id');
   return {
-    salt: body.subarray(0, SALT_BYTES),
-    recordSize: body.readUInt32BE(SALT_BYTES),
-    keyId: body.subarray(FIXED_HEADER_BYTES, FIXED_HEADER_BYTES + keyIdBytes),
-    ciphertext: body.subarray(FIXED_HEADER_BYTES + keyIdBytes),
+    salt: body.subarray(0, saltBytes),
+    recordSize: body.readUInt32BE(saltBytes),
+    keyId: body.subarray(fixedHeaderBytes, fixedHeaderBytes + keyIdBytes),
+    ciphertext: body.subarray(fixedHeaderBytes + keyIdBytes),
   };
 }
 
@@ -55,14 +55,14 @@ export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
       `the record size ${recordSize} must be greater than the ${ciphertext.length} octets it holds`,
     );
   }
-  if (ciphertext.length < TAG_BYTES + 1) throw new DecryptError('the record has no room for delimiter and tag');
+  if (ciphertext.length < tagBytes + 1) throw new DecryptError('the record has no room for delimiter and tag');
 
   const { key, nonce } = deriveContentKeys(salt, inputKeyMaterial(keyId, keys));
-  const decipher = createDecipheriv('aes-128-gcm', key, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
+  const decipher = createDecipheriv('aes-128-gcm', key, nonce, { authTagLength: tagBytes });
+  decipher.setAuthTag(ciphertext.subarray(-tagBytes));
   let padded: Buffer;
   try {
-    padded = Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
+    padded = Buffer.concat([decipher.update(ciphertext.subarray(0, -tagBytes)), decipher.final()]);
   } catch {
     throw new DecryptError('the tag does not fit: other keys, another auth secret, or the octets were changed');
   }

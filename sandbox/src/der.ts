@@ -1,7 +1,7 @@
 // Writes the few ASN.1 DER shapes that one X.509 certificate needs. It only encodes and never
 // parses foreign input.
 
-const UNIVERSAL = { boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, oid: 0x06, utf8: 0x0c } as const;
+const universal = { boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, oid: 0x06, utf8: 0x0c } as const;
 
 /** One tag-length-value, definite length (X.690 section 8.1.3). */
 export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
@@ -18,9 +18,9 @@ function lengthOctets(length: number): Buffer {
 
 export const sequence = (...parts: readonly Buffer[]): Buffer => der(0x30, ...parts);
 export const setOf = (...parts: readonly Buffer[]): Buffer => der(0x31, ...parts);
-export const octetString = (bytes: Buffer): Buffer => der(UNIVERSAL.octetString, bytes);
-export const utf8String = (text: string): Buffer => der(UNIVERSAL.utf8, Buffer.from(text, 'utf8'));
-export const derTrue = (): Buffer => der(UNIVERSAL.boolean, Buffer.from([0xff]));
+export const octetString = (bytes: Buffer): Buffer => der(universal.octetString, bytes);
+export const utf8String = (text: string): Buffer => der(universal.utf8, Buffer.from(text, 'utf8'));
+export const derTrue = (): Buffer => der(universal.boolean, Buffer.from([0xff]));
 
 /** `[number]` around a whole value. */
 export const explicit = (number: number, content: Buffer): Buffer => der(0xa0 | number, content);
@@ -37,11 +37,11 @@ export function integer(bytes: Buffer): Buffer {
   while (start < bytes.length - 1 && bytes[start] === 0) start += 1;
   const shortest = bytes.subarray(start);
   const isHighBitSet = ((shortest[0] ?? 0) & 0x80) !== 0;
-  return der(UNIVERSAL.integer, isHighBitSet ? Buffer.concat([Buffer.from([0]), shortest]) : shortest);
+  return der(universal.integer, isHighBitSet ? Buffer.concat([Buffer.from([0]), shortest]) : shortest);
 }
 
 export function bitString(bytes: Buffer, unusedBits = 0): Buffer {
-  return der(UNIVERSAL.bitString, Buffer.from([unusedBits]), bytes);
+  return der(universal.bitString, Buffer.from([unusedBits]), bytes);
 }
 
 /**
@@ -56,7 +56,7 @@ export function objectIdentifier(dotted: string): Buffer {
     for (let left = arc >>> 7; left > 0; left >>>= 7) group.unshift(0x80 | (left & 0x7f));
     octets.push(...group);
   }
-  return der(UNIVERSAL.oid, Buffer.from(octets));
+  return der(universal.oid, Buffer.from(octets));
 }
 
 /** UTCTime until 2049, GeneralizedTime from 2050 on (RFC 5280 section 4.1.2.5). */

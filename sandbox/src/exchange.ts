@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { RESET_CODES, type ResetCode } from './faults.ts';
+import { type ResetCode, resetCodes } from './faults.ts';
 import type { Answer } from './vendors/vendor.ts';
 
 export interface Exchange {
@@ -29,7 +29,7 @@ export interface Exchange {
   closeWhenIdle(idleMs: number, debug: string): void;
 }
 
-const LINGER_MS = 500;
+const lingerMs = 500;
 
 /** Timers that are cleared when the server closes. */
 export class Timers {
@@ -124,9 +124,9 @@ export class Http2Connection {
     const id = stream.id ?? 1;
     // Client streams have odd ids. An answered stream cannot be called unprocessed.
     this.#lastId = Math.max(isProcessed ? id : id - 2, this.#answeredMax, 0);
-    this.#session.goaway(RESET_CODES[code], this.#lastId, Buffer.from(debug, 'utf8'));
+    this.#session.goaway(resetCodes[code], this.#lastId, Buffer.from(debug, 'utf8'));
     if (isProcessed) return;
-    if (id <= this.#lastId) stream.close(RESET_CODES.REFUSED_STREAM);
+    if (id <= this.#lastId) stream.close(resetCodes.REFUSED_STREAM);
     this.#open.delete(id);
     this.#endWhenIdle();
   }
@@ -139,7 +139,7 @@ export class Http2Connection {
     setImmediate(() => setImmediate(() => this.#socket.end()));
     // A client may keep its half open as long as it likes. Destroying the socket at once could lose
     // written data.
-    this.#timers.after(LINGER_MS, () => this.#socket.destroy());
+    this.#timers.after(lingerMs, () => this.#socket.destroy());
   }
 
   destroy(): void {
@@ -157,7 +157,7 @@ export class Http2Connection {
     this.#timers.after(idle.ms, () => {
       if (this.#idle !== idle || idle.arrivals !== arrivals || this.#session.destroyed) return;
       this.#lastId = this.#admittedMax;
-      this.#session.goaway(RESET_CODES.NO_ERROR, this.#lastId, Buffer.from(idle.debug, 'utf8'));
+      this.#session.goaway(resetCodes.NO_ERROR, this.#lastId, Buffer.from(idle.debug, 'utf8'));
       this.endAfterFlush();
     });
   }
@@ -195,7 +195,7 @@ export class Http2Exchange implements Exchange {
   }
 
   reset(code: ResetCode): void {
-    this.#stream.close(RESET_CODES[code]);
+    this.#stream.close(resetCodes[code]);
   }
 
   goaway(code: ResetCode, debug: string, answer: Answer | null): void {

@@ -1,13 +1,13 @@
 // The documented JSON of fault rules, which `PUT /faults` accepts and `GET /faults` returns.
 // Strict: an unknown or misspelt member is an error, because a fault that silently does nothing
 // makes a test that proves nothing.
-import { APNS_REASONS } from './apns-answers.ts';
-import { type FaultAction, type FaultRule, makeFaultId, RESET_CODES, type ResetCode } from './faults.ts';
-import { FCM_ERROR_NAMES, OAUTH_ERROR_NAMES } from './fcm-answers.ts';
+import { apnsReasons } from './apns-answers.ts';
+import { type FaultAction, type FaultRule, makeFaultId, type ResetCode, resetCodes } from './faults.ts';
+import { fcmErrorNames, oauthErrorNames } from './fcm-answers.ts';
 import { Fields, InputError } from './json-input.ts';
-import { SENDER_NAMES, type SenderName } from './senders.ts';
+import { type SenderName, senderNames } from './senders.ts';
 
-const ACTIONS = ['status', 'error', 'hang', 'slow', 'reset', 'goaway', 'settings', 'idle', 'close', 'rubbish'] as const;
+const actions = ['status', 'error', 'hang', 'slow', 'reset', 'goaway', 'settings', 'idle', 'close', 'rubbish'] as const;
 
 /** The rules in `{"faults": [...]}`. Throws InputError with the path of the wrong member. */
 export function parseFaults(value: unknown): FaultRule[] {
@@ -22,7 +22,7 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
   const id = fields.optional('id', (name) => fields.text(name)) ?? makeFaultId();
   const match = new Fields(fields.take('match') ?? {}, `${path}.match`);
   const action = parseAction(fields.take('action'), `${path}.action`);
-  const vendor = match.optional('vendor', (name) => match.oneOf(name, SENDER_NAMES));
+  const vendor = match.optional('vendor', (name) => match.oneOf(name, senderNames));
   const rule: FaultRule = {
     id,
     match: {
@@ -52,9 +52,9 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
 /** An error name belongs to one provider, so its rule matches only that provider. */
 function vendorOfReason(reason: string, vendor: SenderName | null, path: string): SenderName {
   const owners: readonly [SenderName, readonly string[]][] = [
-    ['apns', APNS_REASONS],
-    ['fcm_v1', FCM_ERROR_NAMES],
-    ['google_oauth', OAUTH_ERROR_NAMES],
+    ['apns', apnsReasons],
+    ['fcm_v1', fcmErrorNames],
+    ['google_oauth', oauthErrorNames],
   ];
   const owner = owners.find(([, reasons]) => reasons.includes(reason))?.[0];
   if (owner === undefined) throw new InputError(path, 'is no error of APNs, FCM or Google’s token endpoint');
@@ -64,10 +64,10 @@ function vendorOfReason(reason: string, vendor: SenderName | null, path: string)
 
 function parseAction(value: unknown, path: string): FaultAction {
   const fields = new Fields(value, path);
-  const type = fields.oneOf('type', [...ACTIONS]);
+  const type = fields.oneOf('type', [...actions]);
   const flag = (name: string): boolean => fields.optional(name, (each) => fields.flag(each)) ?? false;
   const code = (otherwise: ResetCode): ResetCode =>
-    fields.optional('code', (name) => fields.oneOf(name, Object.keys(RESET_CODES) as ResetCode[])) ?? otherwise;
+    fields.optional('code', (name) => fields.oneOf(name, Object.keys(resetCodes) as ResetCode[])) ?? otherwise;
   const action = ((): FaultAction => {
     switch (type) {
       case 'status':
@@ -125,7 +125,7 @@ function parseAction(value: unknown, path: string): FaultAction {
 }
 
 /** Headers of a single connection, which HTTP/2 does not allow. */
-const CONNECTION_HEADERS = [
+const connectionHeaders = [
   'connection',
   'http2-settings',
   'keep-alive',
@@ -138,7 +138,7 @@ const CONNECTION_HEADERS = [
 /** Headers that cannot be sent are refused here and not when the first push comes. */
 function checkHeaders(headers: Readonly<Record<string, string>>, path: string): void {
   for (const [name, value] of Object.entries(headers)) {
-    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) || CONNECTION_HEADERS.includes(name)) {
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) || connectionHeaders.includes(name)) {
       throw new InputError(`${path}.${name}`, 'is no header of an answer');
     }
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw new InputError(`${path}.${name}`, 'cannot stand in a header');

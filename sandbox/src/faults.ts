@@ -38,7 +38,7 @@ export type FaultAction =
   | { readonly type: 'rubbish'; readonly kind: 'html' | 'truncated_json' | 'megabyte'; readonly status: number };
 
 /** HTTP/2 error codes (RFC 9113 section 7) under their names there. */
-export const RESET_CODES = {
+export const resetCodes = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,
   INTERNAL_ERROR: 2,
@@ -47,7 +47,7 @@ export const RESET_CODES = {
   ENHANCE_YOUR_CALM: 11,
 } as const;
 
-export type ResetCode = keyof typeof RESET_CODES;
+export type ResetCode = keyof typeof resetCodes;
 
 /** Selects requests. All given conditions must hold. */
 export interface FaultMatch {

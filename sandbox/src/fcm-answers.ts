@@ -3,20 +3,23 @@
 // where Google's front refuses.
 import type { Answer } from './vendors/vendor.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json; charset=UTF-8' };
-const TYPE = 'type.googleapis.com/';
+const jsonType = { 'content-type': 'application/json; charset=UTF-8' };
+const typePrefix = 'type.googleapis.com/';
 
 type Detail = Readonly<Record<string, unknown>>;
 
-const fcmError = (errorCode: string): Detail => ({ '@type': `${TYPE}google.firebase.fcm.v1.FcmError`, errorCode });
+const fcmError = (errorCode: string): Detail => ({
+  '@type': `${typePrefix}google.firebase.fcm.v1.FcmError`,
+  errorCode,
+});
 
 export const badRequest = (field: string, description: string): Detail => ({
-  '@type': `${TYPE}google.rpc.BadRequest`,
+  '@type': `${typePrefix}google.rpc.BadRequest`,
   fieldViolations: [{ field, description }],
 });
 
 const errorInfo = (reason: string, metadata: Record<string, string>): Detail => ({
-  '@type': `${TYPE}google.rpc.ErrorInfo`,
+  '@type': `${typePrefix}google.rpc.ErrorInfo`,
   reason,
   domain: 'googleapis.com',
   metadata: { service: 'fcm.googleapis.com', ...metadata },
@@ -24,14 +27,14 @@ const errorInfo = (reason: string, metadata: Record<string, string>): Detail => 
 
 function failed(code: number, status: string, message: string, details: readonly Detail[]): Answer {
   const error = { code, message, status, ...(details.length === 0 ? {} : { details }) };
-  return { status: code, headers: JSON_TYPE, body: `${JSON.stringify({ error }, null, 2)}\n` };
+  return { status: code, headers: jsonType, body: `${JSON.stringify({ error }, null, 2)}\n` };
 }
 
-const CREDENTIALS =
+const credentials =
   'Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.';
 
 /** Every error that Google documents for messages:send; INVALID_ARGUMENT has two forms. */
-const FCM_ERRORS = {
+const fcmErrors = {
   INVALID_ARGUMENT: () =>
     failed(400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.', [
       badRequest('message', 'Request contains an invalid argument.'),
@@ -49,11 +52,11 @@ const FCM_ERRORS = {
   THIRD_PARTY_AUTH_ERROR: () =>
     failed(401, 'UNAUTHENTICATED', 'Auth error from APNS or Web Push Service', [fcmError('THIRD_PARTY_AUTH_ERROR')]),
   UNAUTHENTICATED: () =>
-    failed(401, 'UNAUTHENTICATED', `Request had invalid authentication credentials. ${CREDENTIALS}`, [
+    failed(401, 'UNAUTHENTICATED', `Request had invalid authentication credentials. ${credentials}`, [
       errorInfo('ACCESS_TOKEN_INVALID', { method: 'google.firebase.fcm.v1.FcmService.SendMessage' }),
     ]),
   CREDENTIALS_MISSING: () =>
-    failed(401, 'UNAUTHENTICATED', `Request is missing required authentication credential. ${CREDENTIALS}`, [
+    failed(401, 'UNAUTHENTICATED', `Request is missing required authentication credential. ${credentials}`, [
       errorInfo('CREDENTIALS_MISSING', { method: 'google.firebase.fcm.v1.FcmService.SendMessage' }),
     ]),
   SENDER_ID_MISMATCH: () => failed(403, 'PERMISSION_DENIED', 'SenderId mismatch', [fcmError('SENDER_ID_MISMATCH')]),
@@ -80,7 +83,7 @@ const FCM_ERRORS = {
     failed(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for sending messages.', [
       fcmError('QUOTA_EXCEEDED'),
       {
-        '@type': `${TYPE}google.rpc.QuotaFailure`,
+        '@type': `${typePrefix}google.rpc.QuotaFailure`,
         violations: [{ subject: 'project', description: 'Message rate exceeded.' }],
       },
     ]),
@@ -89,12 +92,12 @@ const FCM_ERRORS = {
   UNAVAILABLE: () => failed(503, 'UNAVAILABLE', 'The service is currently unavailable.', [fcmError('UNAVAILABLE')]),
 } as const;
 
-export type FcmErrorName = keyof typeof FCM_ERRORS;
+export type FcmErrorName = keyof typeof fcmErrors;
 
-export const FCM_ERROR_NAMES = Object.keys(FCM_ERRORS) as FcmErrorName[];
+export const fcmErrorNames = Object.keys(fcmErrors) as FcmErrorName[];
 
 export function refuseByFcm(name: FcmErrorName, project = 'unknown'): Answer {
-  return FCM_ERRORS[name](project);
+  return fcmErrors[name](project);
 }
 
 /** A message that cannot be read, or that contains what FCM does not accept. */
@@ -102,7 +105,7 @@ export function refuseMessage(message: string, field: string | null): Answer {
   return failed(400, 'INVALID_ARGUMENT', message, field === null ? [] : [badRequest(field, message)]);
 }
 
-const USUAL: Readonly<Record<number, FcmErrorName>> = {
+const usual: Readonly<Record<number, FcmErrorName>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   403: 'SENDER_ID_MISMATCH',
@@ -113,14 +116,14 @@ const USUAL: Readonly<Record<number, FcmErrorName>> = {
 };
 
 export function refuseByFcmStatus(status: number, project: string): Answer {
-  const name = USUAL[status];
+  const name = usual[status];
   return name === undefined ? page(status, 'Error') : refuseByFcm(name, project);
 }
 
 export function acceptByFcm(project: string, messageId: string): Answer {
   return {
     status: 200,
-    headers: JSON_TYPE,
+    headers: jsonType,
     body: `${JSON.stringify({ name: `projects/${project}/messages/${messageId}` }, null, 2)}\n`,
   };
 }
@@ -145,7 +148,7 @@ function page(status: number, name: string): Answer {
 }
 
 /** Every error that the token endpoint documents (RFC 6749 section 5.2, in Google's words). */
-const OAUTH_ERRORS = {
+const oauthErrors = {
   invalid_request: [400, 'Required parameter is missing: grant_type'],
   invalid_grant: [400, 'Invalid JWT Signature.'],
   invalid_scope: [400, 'Invalid OAuth scope or ID token audience provided.'],
@@ -159,24 +162,24 @@ const OAUTH_ERRORS = {
   internal_failure: [500, 'Internal error.'],
 } as const;
 
-export type OauthErrorName = keyof typeof OAUTH_ERRORS;
+export type OauthErrorName = keyof typeof oauthErrors;
 
-export const OAUTH_ERROR_NAMES = Object.keys(OAUTH_ERRORS) as OauthErrorName[];
+export const oauthErrorNames = Object.keys(oauthErrors) as OauthErrorName[];
 
-export function refuseByOauth(name: OauthErrorName, description: string = OAUTH_ERRORS[name][1]): Answer {
+export function refuseByOauth(name: OauthErrorName, description: string = oauthErrors[name][1]): Answer {
   const body = JSON.stringify({ error: name, error_description: description });
-  return { status: OAUTH_ERRORS[name][0], headers: JSON_TYPE, body };
+  return { status: oauthErrors[name][0], headers: jsonType, body };
 }
 
 export function refuseByOauthStatus(status: number): Answer {
-  const name = status === 400 ? 'invalid_grant' : OAUTH_ERROR_NAMES.find((each) => OAUTH_ERRORS[each][0] === status);
+  const name = status === 400 ? 'invalid_grant' : oauthErrorNames.find((each) => oauthErrors[each][0] === status);
   return name === undefined ? page(status, 'Error') : refuseByOauth(name);
 }
 
 export function acceptByOauth(accessToken: string, expiresIn: number): Answer {
   return {
     status: 200,
-    headers: { ...JSON_TYPE, 'cache-control': 'no-cache, no-store, max-age=0, must-revalidate' },
+    headers: { ...jsonType, 'cache-control': 'no-cache, no-store, max-age=0, must-revalidate' },
     body: JSON.stringify({ access_token: accessToken, expires_in: expiresIn, token_type: 'Bearer' }),
   };
 }

@@ -19,10 +19,10 @@ const values = (...names: string[]): Kind => ({ values: names });
 const members = (kinds: Readonly<Record<string, Kind>>): Kind => ({ members: kinds });
 const texts: Kind = { list: 'string' };
 
-const COLOR = members({ red: 'number', green: 'number', blue: 'number', alpha: 'number' });
-const PRIORITIES = ['UNSPECIFIED', 'MIN', 'LOW', 'DEFAULT', 'HIGH', 'MAX'].map((name) => `PRIORITY_${name}`);
+const colorMembers = members({ red: 'number', green: 'number', blue: 'number', alpha: 'number' });
+const priorities = ['UNSPECIFIED', 'MIN', 'LOW', 'DEFAULT', 'HIGH', 'MAX'].map((name) => `PRIORITY_${name}`);
 
-const ANDROID_NOTIFICATION = members({
+const androidNotificationMembers = members({
   title: 'string',
   body: 'string',
   icon: 'string',
@@ -39,20 +39,20 @@ const ANDROID_NOTIFICATION = members({
   sticky: 'bool',
   event_time: 'timestamp',
   local_only: 'bool',
-  notification_priority: values(...PRIORITIES),
+  notification_priority: values(...priorities),
   default_sound: 'bool',
   default_vibrate_timings: 'bool',
   default_light_settings: 'bool',
   vibrate_timings: { list: 'duration' },
   visibility: values('VISIBILITY_UNSPECIFIED', 'PRIVATE', 'PUBLIC', 'SECRET'),
   notification_count: 'int',
-  light_settings: members({ color: COLOR, light_on_duration: 'duration', light_off_duration: 'duration' }),
+  light_settings: members({ color: colorMembers, light_on_duration: 'duration', light_off_duration: 'duration' }),
   image: 'string',
   bypass_proxy_notification: 'bool',
   proxy: values('PROXY_UNSPECIFIED', 'ALLOW', 'DENY', 'IF_PRIORITY_LOWERED'),
 });
 
-const MESSAGE = members({
+const messageMembers = members({
   name: 'string',
   data: 'texts',
   notification: members({ title: 'string', body: 'string', image: 'string' }),
@@ -62,7 +62,7 @@ const MESSAGE = members({
     ttl: 'duration',
     restricted_package_name: 'string',
     data: 'texts',
-    notification: ANDROID_NOTIFICATION,
+    notification: androidNotificationMembers,
     fcm_options: members({ analytics_label: 'string' }),
     direct_boot_ok: 'bool',
     bandwidth_constrained_ok: 'bool',
@@ -87,7 +87,7 @@ const MESSAGE = members({
   fid: 'string',
 });
 
-const REQUEST = members({ validate_only: 'bool', message: MESSAGE });
+const requestMembers = members({ validate_only: 'bool', message: messageMembers });
 
 /** A fault of the message: a sentence, and the member that it is about. */
 export interface MessageFault {
@@ -97,7 +97,7 @@ export interface MessageFault {
 
 /** The first member that is unknown or has a wrong type, or null. */
 export function shapeFault(request: unknown): MessageFault | null {
-  return faultOf(request, REQUEST, '');
+  return faultOf(request, requestMembers, '');
 }
 
 function faultOf(value: unknown, kind: Kind, path: string): MessageFault | null {
@@ -188,7 +188,7 @@ function snake(name: string): string {
  * The value with all member names of the message in snake case. Names in maps and free objects stay
  * unchanged.
  */
-export function canonical(value: unknown, kind: Kind = REQUEST): unknown {
+export function canonical(value: unknown, kind: Kind = requestMembers): unknown {
   if (typeof kind !== 'object' || !('members' in kind) || !isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [snake(name), canonical(each, kind.members[snake(name)] ?? 'any')]),

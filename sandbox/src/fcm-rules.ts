@@ -5,14 +5,14 @@ import type { MessageFault } from './fcm-message.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export const MESSAGE_BYTES_MAX = 4096;
-export const TOPIC_MESSAGE_BYTES_MAX = 2048;
-const TTL_SECONDS_MAX = 2_419_200;
-const TARGETS = ['token', 'topic', 'condition', 'fid'] as const;
+export const messageBytesMax = 4096;
+export const topicMessageBytesMax = 2048;
+const ttlSecondsMax = 2_419_200;
+const targets = ['token', 'topic', 'condition', 'fid'] as const;
 
 /** The single target, or a fault when there is not exactly one. */
-export function targetOf(message: Fields): { kind: (typeof TARGETS)[number]; value: string } | MessageFault {
-  const given = TARGETS.filter((name) => typeof message[name] === 'string' && message[name] !== '');
+export function targetOf(message: Fields): { kind: (typeof targets)[number]; value: string } | MessageFault {
+  const given = targets.filter((name) => typeof message[name] === 'string' && message[name] !== '');
   const [kind, second] = given;
   if (kind === undefined) return { message: 'Recipient of the message is not set.', field: 'message' };
   if (second !== undefined) {
@@ -52,8 +52,8 @@ export function valueFault(message: Fields): MessageFault | null {
   const android = fieldsOf(message['android']);
   const notification = fieldsOf(android['notification']);
   const ttl = Number.parseFloat(String(android['ttl'] ?? '0'));
-  if (ttl < 0 || ttl > TTL_SECONDS_MAX) {
-    return { message: `Invalid ttl: it must be from 0s to ${TTL_SECONDS_MAX}s`, field: 'message.android.ttl' };
+  if (ttl < 0 || ttl > ttlSecondsMax) {
+    return { message: `Invalid ttl: it must be from 0s to ${ttlSecondsMax}s`, field: 'message.android.ttl' };
   }
   const color = notification['color'];
   if (typeof color === 'string' && !/^#[0-9a-fA-F]{6}$/.test(color)) {

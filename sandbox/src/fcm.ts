@@ -5,9 +5,9 @@ import { randomInt } from 'node:crypto';
 import { Examination } from './examination.ts';
 import {
   acceptByFcm,
-  FCM_ERROR_NAMES,
+  fcmErrorNames,
   notFoundPage,
-  OAUTH_ERROR_NAMES,
+  oauthErrorNames,
   refuseByFcm,
   refuseByFcmStatus,
   refuseByOauth,
@@ -15,14 +15,7 @@ import {
   refuseMessage,
 } from './fcm-answers.ts';
 import { canonical, type MessageFault, shapeFault } from './fcm-message.ts';
-import {
-  dataFault,
-  MESSAGE_BYTES_MAX,
-  messageBytes,
-  TOPIC_MESSAGE_BYTES_MAX,
-  targetOf,
-  valueFault,
-} from './fcm-rules.ts';
+import { dataFault, messageBytes, messageBytesMax, targetOf, topicMessageBytesMax, valueFault } from './fcm-rules.ts';
 import { GoogleOauth } from './google-oauth.ts';
 import { readFcmNotification } from './phone-notification.ts';
 import type { Phone, Phones } from './phones.ts';
@@ -31,8 +24,8 @@ import type { ProviderKeys } from './provider-keys.ts';
 import { parseShallowJson } from './shallow-json.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-const SEND_PATH = /^\/v1\/projects\/([^/?]+)\/messages:send$/;
-const TOKEN_PATH = '/token';
+const sendPath = /^\/v1\/projects\/([^/?]+)\/messages:send$/;
+const tokenPath = '/token';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -51,7 +44,7 @@ export class FcmService implements Provider {
 
   /** The phone's token is in the body, so rules that match tokens need the body. */
   target(_authority: string, path: string, body?: Buffer): Target {
-    if (path === TOKEN_PATH) return { service: 'oauth', vendor: 'google_oauth', token: '' };
+    if (path === tokenPath) return { service: 'oauth', vendor: 'google_oauth', token: '' };
     const message = fieldsOf(fieldsOf(parseJson(body ?? Buffer.alloc(0)))['message']);
     return { service: 'fcm', vendor: 'fcm_v1', token: typeof message['token'] === 'string' ? message['token'] : '' };
   }
@@ -62,16 +55,16 @@ export class FcmService implements Provider {
 
   refuseWithReason(target: Target, reason: string): Answer | undefined {
     if (target.service === 'oauth') {
-      const error = OAUTH_ERROR_NAMES.find((each) => each === reason);
+      const error = oauthErrorNames.find((each) => each === reason);
       return error === undefined ? undefined : refuseByOauth(error);
     }
-    const error = FCM_ERROR_NAMES.find((each) => each === reason);
+    const error = fcmErrorNames.find((each) => each === reason);
     return error === undefined ? undefined : refuseByFcm(error);
   }
 
   acceptBlindly(target: Target, request: PushRequest): Answer {
     if (target.service === 'oauth') return this.receive(request).answer;
-    return acceptByFcm(SEND_PATH.exec(request.path)?.[1] ?? 'unknown', messageId(this.#now()));
+    return acceptByFcm(sendPath.exec(request.path)?.[1] ?? 'unknown', messageId(this.#now()));
   }
 
   receive(request: PushRequest): Reception {
@@ -87,7 +80,7 @@ export class FcmService implements Provider {
 
   #send(target: Target, request: PushRequest): Reception {
     const exam = new Examination();
-    const project = SEND_PATH.exec(request.path)?.[1];
+    const project = sendPath.exec(request.path)?.[1];
     if (project === undefined || request.method !== 'POST') {
       const where = `${request.method} ${request.path}`;
       exam.fail('endpoint', notFoundPage(request.path), `${where} is not POST /v1/projects/PROJECT/messages:send`);
@@ -181,7 +174,7 @@ function checkMessage(request: PushRequest, exam: Examination): { fields: Fields
   if (value === null) exam.pass('values', 'within their bounds');
   else failMessage(exam, 'values', value);
   const bytes = messageBytes(fields);
-  const most = typeof fields['topic'] === 'string' ? TOPIC_MESSAGE_BYTES_MAX : MESSAGE_BYTES_MAX;
+  const most = typeof fields['topic'] === 'string' ? topicMessageBytesMax : messageBytesMax;
   if (bytes > most)
     exam.fail('size', refuseByFcm('MESSAGE_TOO_BIG'), `${bytes} bytes of keys and values, at most ${most}`);
   else exam.pass('size', `${bytes} bytes of ${most}`);

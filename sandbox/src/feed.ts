@@ -7,10 +7,10 @@ import type { Inbox, InboxEntry } from './inbox.ts';
 import { presentCounters, presentEntry, presentState } from './present.ts';
 import type { PushLog, PushRecord } from './push-log.ts';
 
-const GATHER_MS = 250;
-const HEARTBEAT_MS = 15_000;
+const gatherMs = 250;
+const heartbeatMs = 15_000;
 /** The page gets only the last entries of a burst and can page back to the rest. */
-const ENTRIES_MAX = 50;
+const entriesMax = 50;
 
 /** All open inbox pages. */
 export class Feed {
@@ -32,7 +32,7 @@ export class Feed {
       (record) => {
         if (this.#viewers.size === 0) return;
         this.#arrived.push(record);
-        if (this.#arrived.length > ENTRIES_MAX) {
+        if (this.#arrived.length > entriesMax) {
           this.#arrived.shift();
           this.#hasSkipped = true;
         }
@@ -45,7 +45,7 @@ export class Feed {
       this.#changed.set(entry.record.id, entry);
       this.#soon();
     });
-    this.#heartbeat = setInterval(() => this.#write(': still here\n\n'), HEARTBEAT_MS);
+    this.#heartbeat = setInterval(() => this.#write(': still here\n\n'), heartbeatMs);
     this.#heartbeat.unref();
   }
 
@@ -74,7 +74,7 @@ export class Feed {
   }
 
   #soon(): void {
-    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    this.#timer ??= setTimeout(() => this.#flush(), gatherMs);
     this.#timer.unref();
   }
 
@@ -93,7 +93,7 @@ export class Feed {
       // When earlier arrivals were skipped, the page restarts its list, which would otherwise have
       // a gap.
       skipped: hasSkipped,
-      changes: changed.slice(-ENTRIES_MAX).map(presentState),
+      changes: changed.slice(-entriesMax).map(presentState),
       // Null without rules: such a page needs no counts.
       faults: this.#faults.isEmpty ? null : presentFaults(this.#faults.list()),
     });

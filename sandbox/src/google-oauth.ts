@@ -9,13 +9,16 @@ import type { ProviderKeys } from './provider-keys.ts';
 import { decodeToken } from './vapid.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-const GOOGLE_TOKEN_URI = 'https://oauth2.googleapis.com/token';
+const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const googleTokenUri = 'https://oauth2.googleapis.com/token';
 /** Either scope lets an account send messages. */
-const SCOPES = ['https://www.googleapis.com/auth/firebase.messaging', 'https://www.googleapis.com/auth/cloud-platform'];
-const ASSERTION_SECONDS_MAX = 3600;
+const scopesAllowed = [
+  'https://www.googleapis.com/auth/firebase.messaging',
+  'https://www.googleapis.com/auth/cloud-platform',
+];
+const assertionSecondsMax = 3600;
 /** Google accepts clocks that differ by this much. */
-const CLOCK_SECONDS = 300;
+const clockSeconds = 300;
 
 export interface AccessToken {
   readonly clientEmail: string;
@@ -70,7 +73,7 @@ export class GoogleOauth {
     const grant = form.get('grant_type');
     const assertion = form.get('assertion');
     if (grant === null) return end('grant', 'invalid_request', 'Required parameter is missing: grant_type');
-    if (grant !== GRANT_TYPE) return end('grant', 'unsupported_grant_type', `Invalid grant_type: ${grant}`);
+    if (grant !== grantType) return end('grant', 'unsupported_grant_type', `Invalid grant_type: ${grant}`);
     if (assertion === null) return end('grant', 'invalid_request', 'Required parameter is missing: assertion');
     exam.pass('grant', 'jwt-bearer');
 
@@ -88,7 +91,7 @@ export class GoogleOauth {
     if (!isSigned) return end('assertion', 'invalid_grant', 'Invalid JWT Signature.');
     exam.pass('assertion', 'RS256, made with the key of the account');
 
-    const fault = claimsFault(claims, [this.#tokenUri(), GOOGLE_TOKEN_URI], now / 1000);
+    const fault = claimsFault(claims, [this.#tokenUri(), googleTokenUri], now / 1000);
     if (fault !== null) return end('assertion_claims', fault.error, fault.detail);
     exam.pass('assertion_claims', 'aud, iat, exp and scope');
 
@@ -97,7 +100,7 @@ export class GoogleOauth {
     this.#tokens.set(token, {
       clientEmail: account.clientEmail,
       projectId: account.projectId,
-      maySend: scopes.some((scope) => SCOPES.includes(scope)),
+      maySend: scopes.some((scope) => scopesAllowed.includes(scope)),
       expiresAt: now + account.tokenSeconds * 1000,
     });
     this.#dropExpired(now);
@@ -122,10 +125,10 @@ function claimsFault(
   const isTimely =
     typeof iat === 'number' &&
     typeof exp === 'number' &&
-    iat <= nowSeconds + CLOCK_SECONDS &&
-    exp > nowSeconds - CLOCK_SECONDS &&
+    iat <= nowSeconds + clockSeconds &&
+    exp > nowSeconds - clockSeconds &&
     exp > iat &&
-    exp - iat <= ASSERTION_SECONDS_MAX;
+    exp - iat <= assertionSecondsMax;
   if (!isTimely) {
     return {
       error: 'invalid_grant',

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { SchemeReader } from './loose-scheme.ts';
 
-const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-const LOOSE = Buffer.from('46859d29ad173f', 'hex');
-const STRICT = Buffer.from('46859d29ad177f', 'hex');
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const loose = Buffer.from('46859d29ad173f', 'hex');
+const strict = Buffer.from('46859d29ad177f', 'hex');
 
 function frame(type: number, payload: Buffer): Buffer {
   const header = Buffer.alloc(9);
@@ -25,19 +25,19 @@ function readAll(octets: Buffer, chunkBytes: number): { whole: Buffer; last: num
   return { whole: Buffer.concat(ready), last };
 }
 
-const blocks = [Buffer.from([0x83]), LOOSE, Buffer.from('0685687474703a', 'hex')];
+const blocks = [Buffer.from([0x83]), loose, Buffer.from('0685687474703a', 'hex')];
 
 test.each([1, 2, 7, 16, 9_999])('the scheme is made strict, also in pieces of %i octets', (chunkBytes) => {
   const settings = frame(4, Buffer.alloc(0));
-  const body = frame(0, Buffer.concat([LOOSE, Buffer.from('F')]));
-  const octets = Buffer.concat([PREFACE, settings, frame(1, Buffer.concat(blocks)), body, frame(9, LOOSE), body]);
+  const body = frame(0, Buffer.concat([loose, Buffer.from('F')]));
+  const octets = Buffer.concat([preface, settings, frame(1, Buffer.concat(blocks)), body, frame(9, loose), body]);
   const { whole } = readAll(octets, chunkBytes);
-  const headers = Buffer.concat(blocks.map((block) => (block === LOOSE ? STRICT : block)));
-  expect(whole).toEqual(Buffer.concat([PREFACE, settings, frame(1, headers), body, frame(9, STRICT), body]));
+  const headers = Buffer.concat(blocks.map((block) => (block === loose ? strict : block)));
+  expect(whole).toEqual(Buffer.concat([preface, settings, frame(1, headers), body, frame(9, strict), body]));
 });
 
 test('a scheme without Huffman’s code is made strict too, and a strict one is unchanged', () => {
-  const headers = (text: string): Buffer => Buffer.concat([PREFACE, frame(1, Buffer.from(text, 'latin1'))]);
+  const headers = (text: string): Buffer => Buffer.concat([preface, frame(1, Buffer.from(text, 'latin1'))]);
   expect(readAll(headers('\x46\x06https:'), 5).whole).toEqual(headers('\x46\x06httpsB'));
   for (const good of ['\x87\x84', '\x46\x05https', '\x46\x04http']) {
     expect(readAll(headers(good), 5).whole).toEqual(headers(good));
@@ -45,8 +45,8 @@ test('a scheme without Huffman’s code is made strict too, and a strict one is 
 });
 
 test('no part of a body is held back, and the server gets a frame that is too large', () => {
-  const body = Buffer.concat([PREFACE, frame(0, LOOSE.subarray(0, 3))]);
+  const body = Buffer.concat([preface, frame(0, loose.subarray(0, 3))]);
   expect(readAll(body, body.length)).toEqual({ whole: body, last: body.length });
-  const large = Buffer.concat([PREFACE, frame(1, Buffer.alloc(16_385)).subarray(0, 100)]);
+  const large = Buffer.concat([preface, frame(1, Buffer.alloc(16_385)).subarray(0, 100)]);
   expect(readAll(large, large.length).whole).toEqual(large);
 });

@@ -6,26 +6,26 @@ import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** The preface "PRI * HTTP/2.0…", which every client sends first. */
-const PREFACE_BYTES = 24;
-const FRAME_HEADER_BYTES = 9;
+const prefaceBytes = 24;
+const frameHeaderBytes = 9;
 /** The types of the frames that carry headers. */
-const HEADERS = 1;
-const CONTINUATION = 9;
+const headers = 1;
+const continuation = 9;
 /** SETTINGS_MAX_FRAME_SIZE at its default. Node refuses larger frames. */
-const FRAME_BYTES_MAX = 16_384;
+const frameBytesMax = 16_384;
 
 /**
  * The value "https:" after its length in HPACK: Huffman-coded (RFC 7541 appendix B), and plain. The
  * colon and the "B" that replaces it have seven-bit codes that differ in one bit.
  */
-const SPELLINGS: readonly { readonly loose: Buffer; readonly strict: Buffer }[] = [
+const spellings: readonly { readonly loose: Buffer; readonly strict: Buffer }[] = [
   { loose: Buffer.from('859d29ad173f', 'hex'), strict: Buffer.from('859d29ad177f', 'hex') },
   { loose: Buffer.from('\x06https:'), strict: Buffer.from('\x06httpsB') },
 ];
 
 /** Reads a client's octets and passes them on in complete header frames, with the strict scheme. */
 export class SchemeReader {
-  #passing = PREFACE_BYTES;
+  #passing = prefaceBytes;
   #held: Buffer = Buffer.alloc(0);
 
   /**
@@ -42,10 +42,10 @@ export class SchemeReader {
         rest = rest.subarray(passed.length);
         continue;
       }
-      if (rest.length < FRAME_HEADER_BYTES) break;
-      const frameBytes = FRAME_HEADER_BYTES + rest.readUIntBE(0, 3);
-      const isHeaders = rest[3] === HEADERS || rest[3] === CONTINUATION;
-      if (!isHeaders || frameBytes > FRAME_HEADER_BYTES + FRAME_BYTES_MAX) {
+      if (rest.length < frameHeaderBytes) break;
+      const frameBytes = frameHeaderBytes + rest.readUIntBE(0, 3);
+      const isHeaders = rest[3] === headers || rest[3] === continuation;
+      if (!isHeaders || frameBytes > frameHeaderBytes + frameBytesMax) {
         this.#passing = frameBytes;
         continue;
       }
@@ -59,8 +59,8 @@ export class SchemeReader {
 }
 
 function spellStrictly(frame: Buffer): Buffer {
-  for (const { loose, strict } of SPELLINGS) {
-    const at = frame.indexOf(loose, FRAME_HEADER_BYTES);
+  for (const { loose, strict } of spellings) {
+    const at = frame.indexOf(loose, frameHeaderBytes);
     if (at < 0) continue;
     const mended = Buffer.from(frame);
     strict.copy(mended, at);

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts';
 
-const USAGE = `carillon-sandbox: push providers on your own machine, with an inbox
+const usage = `carillon-sandbox: push providers on your own machine, with an inbox
 
   --port P          inbox and control, plain HTTP (default 8090; 0: any free port)
   --push-port P     the push services, TLS (default 8443; 0: any free port); APNs is on the next two ports,
@@ -35,7 +35,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     invocation = parseInvocation(argv);
     if (invocation === 'help') {
-      process.stdout.write(USAGE);
+      process.stdout.write(usage);
       return 0;
     }
     sandbox = await startSandbox(invocation.sandbox);

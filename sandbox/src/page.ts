@@ -3,14 +3,14 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 
-const TYPES = {
+const types = {
   html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
 } as const;
 
-const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
+const files: Readonly<Record<string, keyof typeof types>> = {
   'index.html': 'html',
   'base.css': 'css',
   'inbox.css': 'css',
@@ -31,21 +31,21 @@ const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
 
 // Senders may put any address into a notification. Its pictures may load; nothing else of it may
 // run or connect.
-const POLICY =
+const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const DIRECTORY = new URL('../page/', import.meta.url);
+const directory = new URL('../page/', import.meta.url);
 
 /** Answers with a file of the page. Returns false when the path names none. */
 export function servePage(path: string, response: ServerResponse): boolean {
   const name = path === '/' ? 'index.html' : path.slice(1);
-  const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
+  const type = Object.hasOwn(files, name) ? files[name] : undefined;
   if (type === undefined) return false;
-  const body = readFileSync(new URL(name, DIRECTORY));
+  const body = readFileSync(new URL(name, directory));
   response.writeHead(200, {
-    'content-type': TYPES[type],
+    'content-type': types[type],
     'content-length': body.length,
-    'content-security-policy': POLICY,
+    'content-security-policy': policy,
     'cache-control': 'no-cache',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Fields, InputError } from './json-input.ts';
 import type { PhonePoolOptions } from './phones.ts';
 import { type KeptKeys, makeAppleId, makeTeamKeyPair, type ServiceAccount, type TeamKey } from './provider-keys.ts';
-import { INDEX_MAX, randomSeed } from './subscriptions.ts';
+import { indexMax, randomSeed } from './subscriptions.ts';
 
 export interface DevicesRequest {
   readonly pool: PhonePoolOptions;
@@ -15,17 +15,17 @@ export interface DevicesRequest {
   readonly from: number;
 }
 
-export const DEFAULT_BUNDLE_ID = 'com.example.shop';
-export const DEFAULT_PROJECT_ID = 'sandbox-shop';
-const ENVIRONMENTS = ['production', 'sandbox'] as const;
-const COUNT_MAX = 10_000_000;
-const TOKEN_SECONDS = 3599;
+export const defaultBundleId = 'com.example.shop';
+export const defaultProjectId = 'sandbox-shop';
+const environments = ['production', 'sandbox'] as const;
+const countMax = 10_000_000;
+const tokenSecondsUsual = 3599;
 
 /** The requested phones, with defaults. Throws InputError. */
 export function parseDevices(value: unknown): DevicesRequest {
   const fields = new Fields(value, '');
-  const count = fields.optional('count', (name) => fields.integer(name, 1, COUNT_MAX)) ?? 1;
-  const from = fields.optional('from', (name) => fields.integer(name, 0, INDEX_MAX - count)) ?? 0;
+  const count = fields.optional('count', (name) => fields.integer(name, 1, countMax)) ?? 1;
+  const from = fields.optional('from', (name) => fields.integer(name, 0, indexMax - count)) ?? 0;
   const pool = parsePool(fields);
   fields.end();
   return { pool, count, from };
@@ -41,10 +41,10 @@ function parsePool(fields: Fields): PhonePoolOptions {
     throw new InputError('token_prefix', `must be at most 40 characters, ${letters}`);
   }
   const app = isIos
-    ? (fields.optional('bundle_id', (name) => fields.text(name)) ?? DEFAULT_BUNDLE_ID)
-    : (fields.optional('project_id', (name) => fields.text(name)) ?? DEFAULT_PROJECT_ID);
+    ? (fields.optional('bundle_id', (name) => fields.text(name)) ?? defaultBundleId)
+    : (fields.optional('project_id', (name) => fields.text(name)) ?? defaultProjectId);
   const environment = isIos
-    ? (fields.optional('environment', (name) => fields.oneOf(name, ENVIRONMENTS)) ?? 'production')
+    ? (fields.optional('environment', (name) => fields.oneOf(name, environments)) ?? 'production')
     : null;
   return { platform, app, environment, seed, tokenPrefix };
 }
@@ -68,7 +68,7 @@ export function parseTeamKey(value: unknown): { key: TeamKey; p8: string | null 
     teamId: fields.optional('team_id', (name) => readAppleId(fields.text(name), name)) ?? makeAppleId(),
     keyId: fields.optional('key_id', (name) => readAppleId(fields.text(name), name)) ?? makeAppleId(),
     publicKey: publicKey ?? made?.publicKey ?? '',
-    environment: fields.optional('environment', (name) => fields.oneOf(name, ENVIRONMENTS)),
+    environment: fields.optional('environment', (name) => fields.oneOf(name, environments)),
     bundleIds: fields.optional('bundle_ids', (name) => fields.list(name).map(String)),
   };
   fields.end();
@@ -106,11 +106,11 @@ export function presentTeamKey(key: TeamKey): Record<string, unknown> {
 
 export function parseServiceAccount(value: unknown): { projectId: string; tokenSeconds: number } {
   const fields = new Fields(value, '');
-  const projectId = fields.optional('project_id', (name) => fields.text(name)) ?? DEFAULT_PROJECT_ID;
+  const projectId = fields.optional('project_id', (name) => fields.text(name)) ?? defaultProjectId;
   if (!/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(projectId)) {
     throw new InputError('project_id', 'must be 6 to 30 lower-case letters, digits and hyphens');
   }
-  const tokenSeconds = fields.optional('token_seconds', (name) => fields.integer(name, 1, 3600)) ?? TOKEN_SECONDS;
+  const tokenSeconds = fields.optional('token_seconds', (name) => fields.integer(name, 1, 3600)) ?? tokenSecondsUsual;
   fields.end();
   return { projectId, tokenSeconds };
 }
@@ -129,27 +129,27 @@ export interface KeptPhones extends KeptKeys {
   readonly pools: readonly PhonePoolOptions[];
 }
 
-const FILE = 'sandbox-phones.json';
+const file = 'sandbox-phones.json';
 
 /** Loads what an earlier run stored in `directory`, so that its phones stay known. */
 export function loadPhones(directory: string): KeptPhones {
   let document: unknown;
   try {
-    document = JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
+    document = JSON.parse(readFileSync(join(directory, file), 'utf8'));
   } catch {
     // The first run, or a damaged file: phones and keys are lost, and nothing else is.
     return { pools: [], teamKeys: [], serviceAccounts: [] };
   }
-  const fields = new Fields(document, FILE);
+  const fields = new Fields(document, file);
   return {
-    pools: fields.list('pools').map((each) => parsePool(new Fields(each, FILE))),
+    pools: fields.list('pools').map((each) => parsePool(new Fields(each, file))),
     teamKeys: fields.list('team_keys').map((each) => parseTeamKey(each).key),
     serviceAccounts: fields.list('service_accounts').map(parseKeptAccount),
   };
 }
 
 function parseKeptAccount(value: unknown): ServiceAccount {
-  const fields = new Fields(value, FILE);
+  const fields = new Fields(value, file);
   return {
     clientEmail: fields.text('client_email'),
     projectId: fields.text('project_id'),
@@ -170,5 +170,5 @@ export function savePhones(directory: string, kept: KeptPhones): void {
       public_key: each.publicKey,
     })),
   };
-  writeFileSync(join(directory, FILE), `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(join(directory, file), `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
 }

@@ -7,7 +7,7 @@ import type { PhoneNetwork } from './phone-network.ts';
 import { writeLines } from './write-lines.ts';
 
 /** The most tokens in one JSON document. A larger number is sent as NDJSON. */
-const DOCUMENT_ITEMS_MAX = 10_000;
+const documentItemsMax = 10_000;
 
 export function phoneRoutes(network: PhoneNetwork): Route[] {
   const { phones, keys } = network;
@@ -23,8 +23,8 @@ export function phoneRoutes(network: PhoneNetwork): Route[] {
           response.writeHead(201, headers);
           return writeLines(response, presentAll(tokens, pool.platform));
         }
-        if (count > DOCUMENT_ITEMS_MAX) {
-          throw new InputError('count', `more than ${DOCUMENT_ITEMS_MAX} only as application/x-ndjson`);
+        if (count > documentItemsMax) {
+          throw new InputError('count', `more than ${documentItemsMax} only as application/x-ndjson`);
         }
         const devices = [...presentAll(tokens, pool.platform)];
         sendJson(response, 201, { pool: presentPhonePool(pool), devices });

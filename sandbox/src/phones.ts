@@ -28,17 +28,17 @@ interface Pool {
   readonly options: PhonePoolOptions;
 }
 
-const ID_BYTES = 6;
-const NAMED_BYTES = ID_BYTES + 4;
+const idBytes = 6;
+const namedBytes = idBytes + 4;
 /**
  * Hexadecimal digits of an iPhone's token after its prefix: 32 octets, as Apple's tokens have
  * today.
  */
-const IOS_DIGITS = 64;
+const iosDigits = 64;
 /** A registration token: an instance id of this length, the mark, and this many bytes. */
-const INSTANCE_CHARACTERS = 22;
-const REGISTRATION_MARK = ':APA91b';
-const REGISTRATION_BYTES = 100;
+const instanceCharacters = 22;
+const registrationMark = ':APA91b';
+const registrationBytes = 100;
 
 export class Phones {
   readonly #pools = new Map<string, Pool>();
@@ -67,9 +67,9 @@ export class Phones {
     const token = /^[0-9a-fA-F]+$/.test(given) ? given.toLowerCase() : given;
     const named = readNamed(token);
     if (named === undefined) return undefined;
-    const pool = this.#pools.get(named.subarray(0, ID_BYTES).toString('hex'));
+    const pool = this.#pools.get(named.subarray(0, idBytes).toString('hex'));
     if (pool === undefined) return undefined;
-    const expected = makeToken(pool, named.readUInt32BE(ID_BYTES));
+    const expected = makeToken(pool, named.readUInt32BE(idBytes));
     const isMade = expected.length === token.length && timingSafeEqual(Buffer.from(expected), Buffer.from(token));
     return isMade ? { token, pool: pool.options, goneAt: this.#gone.get(token) ?? null } : undefined;
   }
@@ -99,35 +99,33 @@ export class Phones {
 
 function poolId({ platform, app, environment, seed, tokenPrefix }: PhonePoolOptions): Buffer {
   const identity = JSON.stringify([platform, app, environment, seed, tokenPrefix]);
-  return createHash('sha256').update(identity).digest().subarray(0, ID_BYTES);
+  return createHash('sha256').update(identity).digest().subarray(0, idBytes);
 }
 
 /** The part of a token that names its phone: pool id and index. */
 function readNamed(token: string): Buffer | undefined {
   if (/^[0-9a-f]+$/.test(token)) {
-    return token.length < IOS_DIGITS
-      ? undefined
-      : Buffer.from(token.slice(-IOS_DIGITS), 'hex').subarray(0, NAMED_BYTES);
+    return token.length < iosDigits ? undefined : Buffer.from(token.slice(-iosDigits), 'hex').subarray(0, namedBytes);
   }
-  const colon = token.indexOf(REGISTRATION_MARK);
-  if (colon < INSTANCE_CHARACTERS) return undefined;
-  const instance = Buffer.from(token.slice(colon - INSTANCE_CHARACTERS, colon), 'base64url');
-  return instance.length < NAMED_BYTES ? undefined : instance.subarray(0, NAMED_BYTES);
+  const colon = token.indexOf(registrationMark);
+  if (colon < instanceCharacters) return undefined;
+  const instance = Buffer.from(token.slice(colon - instanceCharacters, colon), 'base64url');
+  return instance.length < namedBytes ? undefined : instance.subarray(0, namedBytes);
 }
 
 /**
  * Pool id and index, followed by octets that only the seed determines, in the form of the platform.
  */
 function makeToken({ id, options }: Pool, index: number): string {
-  const named = Buffer.alloc(NAMED_BYTES);
+  const named = Buffer.alloc(namedBytes);
   id.copy(named);
-  named.writeUInt32BE(index, ID_BYTES);
+  named.writeUInt32BE(index, idBytes);
   const secret = (purpose: string): Buffer => createHmac('sha256', options.seed).update(named).update(purpose).digest();
   if (options.platform === 'ios') {
-    const rest = secret('ios').subarray(0, IOS_DIGITS / 2 - NAMED_BYTES);
+    const rest = secret('ios').subarray(0, iosDigits / 2 - namedBytes);
     return options.tokenPrefix + Buffer.concat([named, rest]).toString('hex');
   }
   const instance = Buffer.concat([named, secret('instance').subarray(0, 6)]).toString('base64url');
-  const rest = Buffer.concat(['a', 'b', 'c', 'd'].map(secret)).subarray(0, REGISTRATION_BYTES).toString('base64url');
-  return `${options.tokenPrefix}${instance}${REGISTRATION_MARK}${rest}`;
+  const rest = Buffer.concat(['a', 'b', 'c', 'd'].map(secret)).subarray(0, registrationBytes).toString('base64url');
+  return `${options.tokenPrefix}${instance}${registrationMark}${rest}`;
 }

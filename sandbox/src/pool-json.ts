@@ -2,9 +2,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fields, InputError } from './json-input.ts';
-import { INDEX_MAX, type PoolOptions, randomSeed } from './subscriptions.ts';
+import { indexMax, type PoolOptions, randomSeed } from './subscriptions.ts';
 import { readPublicKey } from './vapid.ts';
-import { VENDOR_NAMES } from './vendors/vendors.ts';
+import { vendorNames } from './vendors/vendors.ts';
 
 export interface SubscribeRequest {
   readonly pool: PoolOptions;
@@ -13,13 +13,13 @@ export interface SubscribeRequest {
   readonly from: number;
 }
 
-const COUNT_MAX = 10_000_000;
+const countMax = 10_000_000;
 
 /** The requested browsers, with defaults. Throws InputError. */
 export function parseSubscribe(value: unknown): SubscribeRequest {
   const fields = new Fields(value, '');
-  const count = fields.optional('count', (name) => fields.integer(name, 1, COUNT_MAX)) ?? 1;
-  const from = fields.optional('from', (name) => fields.integer(name, 0, INDEX_MAX - count)) ?? 0;
+  const count = fields.optional('count', (name) => fields.integer(name, 1, countMax)) ?? 1;
+  const from = fields.optional('from', (name) => fields.integer(name, 0, indexMax - count)) ?? 0;
   const pool = parsePool(fields);
   fields.end();
   return { pool, count, from };
@@ -34,7 +34,7 @@ function parsePool(fields: Fields): PoolOptions {
     throw new InputError('token_prefix', 'must be at most 40 characters of the URL-safe base64 alphabet');
   }
   return {
-    vendor: fields.optional('vendor', (name) => fields.oneOf(name, VENDOR_NAMES)) ?? 'generic',
+    vendor: fields.optional('vendor', (name) => fields.oneOf(name, vendorNames)) ?? 'generic',
     vapidKey,
     seed: fields.optional('seed', (name) => fields.text(name)) ?? randomSeed(),
     keys: fields.optional('keys', (name) => fields.oneOf(name, ['derived', 'shared'] as const)) ?? 'derived',
@@ -54,18 +54,18 @@ export function presentPool(pool: PoolOptions): Record<string, string | null> {
   };
 }
 
-const FILE = 'sandbox-pools.json';
+const file = 'sandbox-pools.json';
 
 /** Loads the pools that an earlier run stored in `directory`, so that its browsers stay known. */
 export function loadPools(directory: string): PoolOptions[] {
   let list: unknown;
   try {
-    list = JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
+    list = JSON.parse(readFileSync(join(directory, file), 'utf8'));
   } catch {
     // The first run, or a damaged file: the browsers are lost, and nothing else is.
     return [];
   }
-  return Array.isArray(list) ? list.map((each) => parsePool(new Fields(each, FILE))) : [];
+  return Array.isArray(list) ? list.map((each) => parsePool(new Fields(each, file))) : [];
 }
 
 /**
@@ -74,5 +74,5 @@ export function loadPools(directory: string): PoolOptions[] {
  */
 export function savePools(directory: string, pools: readonly PoolOptions[]): void {
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, FILE), `${JSON.stringify(pools.map(presentPool), null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(join(directory, file), `${JSON.stringify(pools.map(presentPool), null, 2)}\n`, { mode: 0o600 });
 }

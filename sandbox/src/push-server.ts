@@ -50,9 +50,9 @@ export interface PushServer {
 }
 
 /** The most bytes that are kept of a body. Every vendor refuses a body of this size. */
-const BODY_KEPT_BYTES = 64 * 1024;
+const bodyKeptBytes = 64 * 1024;
 /** A body of this size ends the request, because it may never end. */
-const BODY_BYTES_MAX = 16 * 1024 * 1024;
+const bodyBytesMax = 16 * 1024 * 1024;
 
 /** Takes a TLS connection whose protocol is negotiated. */
 type Accept = (socket: TLSSocket, connectionId: number) => void;
@@ -228,9 +228,9 @@ function readBody(from: ServerHttp2Stream | IncomingMessage, onEnd: (body: Buffe
   const chunks: Buffer[] = [];
   let bodyBytes = 0;
   from.on('data', (chunk: Buffer) => {
-    if (bodyBytes < BODY_KEPT_BYTES) chunks.push(chunk);
+    if (bodyBytes < bodyKeptBytes) chunks.push(chunk);
     bodyBytes += chunk.length;
-    if (bodyBytes > BODY_BYTES_MAX) from.destroy();
+    if (bodyBytes > bodyBytesMax) from.destroy();
   });
   from.on('end', () => onEnd(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks), bodyBytes));
 }

@@ -16,15 +16,15 @@ export interface Receipt {
   readonly detail: string;
 }
 
-const IN_FLIGHT_MAX = 8;
-const TIMEOUT_MS = 5000;
-const ANSWER_KEPT_CHARACTERS = 300;
+const inFlightMax = 8;
+const timeoutMs = 5000;
+const answerKeptCharacters = 300;
 
 /** Posts receipts, a few at a time. */
 export class ReceiptSender {
   readonly #base: URL;
-  readonly #httpAgent = new HttpAgent({ keepAlive: true, maxSockets: IN_FLIGHT_MAX });
-  readonly #httpsAgent = new HttpsAgent({ keepAlive: true, maxSockets: IN_FLIGHT_MAX });
+  readonly #httpAgent = new HttpAgent({ keepAlive: true, maxSockets: inFlightMax });
+  readonly #httpsAgent = new HttpsAgent({ keepAlive: true, maxSockets: inFlightMax });
 
   readonly #waiting: (() => void)[] = [];
   #inFlight = 0;
@@ -74,7 +74,7 @@ export class ReceiptSender {
    * service must not notice that.
    */
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inFlight >= IN_FLIGHT_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#inFlight >= inFlightMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#inFlight += 1;
     try {
       return await work();
@@ -101,7 +101,7 @@ export class ReceiptSender {
         {
           method,
           agent: isTls ? this.#httpsAgent : this.#httpAgent,
-          timeout: TIMEOUT_MS,
+          timeout: timeoutMs,
           headers:
             body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
         },
@@ -109,13 +109,13 @@ export class ReceiptSender {
           let text = '';
           response.setEncoding('utf8');
           response.on('data', (chunk: string) => {
-            if (text.length < ANSWER_KEPT_CHARACTERS) text += chunk;
+            if (text.length < answerKeptCharacters) text += chunk;
           });
           response.on('error', (error) => settle(null, error.message));
-          response.on('end', () => settle(response.statusCode ?? null, text.slice(0, ANSWER_KEPT_CHARACTERS)));
+          response.on('end', () => settle(response.statusCode ?? null, text.slice(0, answerKeptCharacters)));
         },
       );
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
       outgoing.on('error', (error) => settle(null, error.message));
       outgoing.end(body ?? undefined);
     });

@@ -6,7 +6,7 @@ import { createWriteStream, mkdtempSync, rmSync, type WriteStream } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApnsService } from './apns.ts';
-import { DEFAULT_NAMES, loadOrMakeCertificate } from './certificate.ts';
+import { defaultNames, loadOrMakeCertificate } from './certificate.ts';
 import { type Control, listenForControl, type PhoneUrls } from './control.ts';
 import { parseFaultRule } from './fault-json.ts';
 import { Faults } from './faults.ts';
@@ -101,7 +101,7 @@ export interface Sandbox {
 }
 
 /** FCM's GOAWAY to a connection with more than a hundred streams, as senders have quoted it. */
-const FCM_STREAMS_CAP = { streams: 100, debug: 'exceeded_max_concurrent_streams' };
+const fcmStreamsCap = { streams: 100, debug: 'exceeded_max_concurrent_streams' };
 
 /**
  * Starts a sandbox and resolves when all its ports listen. Rejects when a port is taken or the
@@ -115,7 +115,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   const now = options.now ?? Date.now;
   const endpointHost = options.endpointHost ?? 'localhost';
-  const names = options.names ?? [...new Set([...DEFAULT_NAMES, endpointHost])];
+  const names = options.names ?? [...new Set([...defaultNames, endpointHost])];
   const historyFile = options.historyFile === undefined ? null : await openHistory(options.historyFile);
   const log = new PushLog(options.logEntriesMax ?? 1000, options.keepHistory ?? false, historyFile);
   const faults = new Faults();
@@ -183,7 +183,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     );
     const fcm = await serve(
       options.fcmPort ?? 0,
-      { streamsMax: null, streamsCap: FCM_STREAMS_CAP, protocols: both, isSchemeLoose: true },
+      { streamsMax: null, streamsCap: fcmStreamsCap, protocols: both, isSchemeLoose: true },
       () => new FcmService(phones, keys, () => fcmToken, now),
     );
     fcmToken = `${fcm}/token`;

@@ -1,7 +1,7 @@
 // Parses a sender's JSON only as deep as providers do. Google stops at a hundred levels, and a
 // deeper value would break code that serializes it.
 
-const LEVELS_MAX = 100;
+const levelsMax = 100;
 
 /** Undefined: not JSON, or nested too deep. */
 export function parseShallowJson(text: string): unknown {
@@ -13,7 +13,7 @@ export function parseShallowJson(text: string): unknown {
   }
   let level = [value];
   for (let levels = 0; level.length > 0; levels += 1) {
-    if (levels > LEVELS_MAX) return undefined;
+    if (levels > levelsMax) return undefined;
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
   }
   return value;

@@ -4,7 +4,7 @@
 import { createECDH, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ReceiverKeys } from './decrypt.ts';
 import type { VendorName } from './vendors/vendor.ts';
-import { VENDORS } from './vendors/vendors.ts';
+import { vendors } from './vendors/vendors.ts';
 
 /** The identity of a pool: two pools with equal options are the same pool. */
 export interface PoolOptions {
@@ -50,11 +50,11 @@ interface Pool {
   readonly origin: string;
 }
 
-const POOL_ID_BYTES = 6;
-const INDEX_BYTES = 4;
-const MAC_BYTES = 6;
-const CORE_CHARACTERS = Math.ceil(((POOL_ID_BYTES + INDEX_BYTES + MAC_BYTES) * 4) / 3);
-export const INDEX_MAX = 0xffff_ffff;
+const poolIdBytes = 6;
+const indexBytes = 4;
+const macBytes = 6;
+const coreCharacters = Math.ceil(((poolIdBytes + indexBytes + macBytes) * 4) / 3);
+export const indexMax = 0xffff_ffff;
 
 /** All the browsers of one sandbox. */
 export class Subscriptions {
@@ -92,10 +92,10 @@ export class Subscriptions {
 
   /** The subscription of a token, or undefined when no pool made it. */
   find(token: string): Subscription | undefined {
-    const core = Buffer.from(token.slice(-CORE_CHARACTERS), 'base64url');
-    const pool = this.#pools.get(core.subarray(0, POOL_ID_BYTES).toString('hex'));
-    if (pool === undefined || core.length !== POOL_ID_BYTES + INDEX_BYTES + MAC_BYTES) return undefined;
-    const index = core.readUInt32BE(POOL_ID_BYTES);
+    const core = Buffer.from(token.slice(-coreCharacters), 'base64url');
+    const pool = this.#pools.get(core.subarray(0, poolIdBytes).toString('hex'));
+    if (pool === undefined || core.length !== poolIdBytes + indexBytes + macBytes) return undefined;
+    const index = core.readUInt32BE(poolIdBytes);
     const expected = makeToken(pool, index);
     const isMade = expected.length === token.length && timingSafeEqual(Buffer.from(expected), Buffer.from(token));
     return isMade
@@ -125,7 +125,7 @@ export class Subscriptions {
     const id = poolId(options);
     const known = this.#pools.get(id.toString('hex'));
     if (known !== undefined) return known;
-    const origin = options.hosts === 'vendor' ? `https://${VENDORS[options.vendor].host}` : this.#origin;
+    const origin = options.hosts === 'vendor' ? `https://${vendors[options.vendor].host}` : this.#origin;
     const pool = { id, options, origin };
     this.#pools.set(id.toString('hex'), pool);
     this.#onPool(this.pools());
@@ -162,20 +162,20 @@ function derive(seed: string, purpose: string): Buffer {
 
 function poolId(options: PoolOptions): Buffer {
   const identity = [options.vendor, options.vapidKey, options.seed, options.keys, options.tokenPrefix, options.hosts];
-  return createHash('sha256').update(JSON.stringify(identity)).digest().subarray(0, POOL_ID_BYTES);
+  return createHash('sha256').update(JSON.stringify(identity)).digest().subarray(0, poolIdBytes);
 }
 
 /**
  * The prefix, then base64url of pool id, index and a MAC, so that nobody can guess another token.
  */
 function makeToken(pool: Pool, index: number): string {
-  const named = Buffer.alloc(POOL_ID_BYTES + INDEX_BYTES);
+  const named = Buffer.alloc(poolIdBytes + indexBytes);
   pool.id.copy(named);
-  named.writeUInt32BE(index, POOL_ID_BYTES);
-  const mac = createHmac('sha256', pool.options.seed).update(named).digest().subarray(0, MAC_BYTES);
+  named.writeUInt32BE(index, poolIdBytes);
+  const mac = createHmac('sha256', pool.options.seed).update(named).digest().subarray(0, macBytes);
   return pool.options.tokenPrefix + Buffer.concat([named, mac]).toString('base64url');
 }
 
 function endpointOf(pool: Pool, token: string): string {
-  return pool.origin + VENDORS[pool.options.vendor].endpointPath(token, pool.options.vapidKey !== null);
+  return pool.origin + vendors[pool.options.vendor].endpointPath(token, pool.options.vapidKey !== null);
 }

@@ -31,7 +31,7 @@ export interface VapidVerdict {
   readonly publicKey: Buffer | null;
 }
 
-const REMEMBERED_MAX = 1000;
+const rememberedMax = 1000;
 
 /** Judges Authorization headers. One per sandbox, so that the memory of signatures is shared. */
 export class VapidJudge {
@@ -76,7 +76,7 @@ export class VapidJudge {
     let fault = this.#verified.get(authorization);
     if (fault === undefined) {
       fault = signatureFault(decoded, key);
-      if (this.#verified.size >= REMEMBERED_MAX) this.#verified.clear();
+      if (this.#verified.size >= rememberedMax) this.#verified.clear();
       this.#verified.set(authorization, fault);
     }
     return fault === null

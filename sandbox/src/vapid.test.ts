@@ -12,10 +12,10 @@ import {
 } from './vapid.ts';
 
 // RFC 8292 section 2.4.
-const TOKEN =
+const rfcToken =
   'eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA';
-const KEY = 'BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs';
-const EXPIRY = 1_453_523_768;
+const rfcKey = 'BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs';
+const expiry = 1_453_523_768;
 
 function decoded(token: string) {
   const value = decodeToken(token);
@@ -31,18 +31,18 @@ function publicKey(text: string) {
 
 describe('the example of RFC 8292', () => {
   test('is read, and all of its claims are valid at its time', () => {
-    expect(parseVapidHeader(`vapid t=${TOKEN}, k=${KEY}`)).toEqual({ token: TOKEN, key: KEY });
-    const token = decoded(TOKEN);
+    expect(parseVapidHeader(`vapid t=${rfcToken}, k=${rfcKey}`)).toEqual({ token: rfcToken, key: rfcKey });
+    const token = decoded(rfcToken);
     expect(token.header).toEqual({ typ: 'JWT', alg: 'ES256' });
-    expect(signatureFault(token, publicKey(KEY))).toBeNull();
+    expect(signatureFault(token, publicKey(rfcKey))).toBeNull();
     expect(audienceFault(token.claims, 'https://push.example.net')).toBeNull();
-    expect(farExpiryFault(token.claims, EXPIRY - 24 * 3600)).toBeNull();
+    expect(farExpiryFault(token.claims, expiry - 24 * 3600)).toBeNull();
     expect(subjectFault(token.claims)).toBeNull();
   });
 
   test('is invalid when one character of it is changed', () => {
-    const changed = TOKEN.replace('i3CY', 'i3CZ');
-    expect(signatureFault(decoded(changed), publicKey(KEY))).toMatch(/not made by the owner/);
+    const changed = rfcToken.replace('i3CY', 'i3CZ');
+    expect(signatureFault(decoded(changed), publicKey(rfcKey))).toMatch(/not made by the owner/);
   });
 });
 
@@ -70,9 +70,9 @@ test.each([
 });
 
 test.each([
-  [`${KEY}=`, /without padding/],
-  [KEY.slice(0, 80), /65 octets/],
-  [`BB${KEY.slice(2)}`, /on P-256/],
+  [`${rfcKey}=`, /without padding/],
+  [rfcKey.slice(0, 80), /65 octets/],
+  [`BB${rfcKey.slice(2)}`, /on P-256/],
 ])('the key %s is refused', (key, reason) => {
   expect(readPublicKey(key)).toMatch(reason);
 });

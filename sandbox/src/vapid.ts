@@ -20,9 +20,9 @@ export interface DecodedToken {
 export type Fault = string | null;
 
 /** RFC 8292 section 2: not more than 24 hours from the time of the request. */
-const EXPIRY_SECONDS_MAX = 24 * 60 * 60;
+const expirySecondsMax = 24 * 60 * 60;
 
-const BASE64URL = /^[A-Za-z0-9_-]+$/;
+const base64url = /^[A-Za-z0-9_-]+$/;
 
 /**
  * The parameters, or a sentence about why there are none. Scheme and names may have any case (RFC
@@ -55,7 +55,7 @@ export function decodeToken(token: string): DecodedToken | string {
   const parts = token.split('.');
   const [header = '', claims = '', signature = ''] = parts;
   if (parts.length !== 3) return `a JWT has three parts, this one has ${parts.length}`;
-  if (![header, claims, signature].every((part) => BASE64URL.test(part))) return 'the JWT is not base64url';
+  if (![header, claims, signature].every((part) => base64url.test(part))) return 'the JWT is not base64url';
   const headerObject = parseObject(header);
   const claimsObject = parseObject(claims);
   if (headerObject === undefined) return 'the JWT header is not a JSON object';
@@ -83,7 +83,7 @@ function parseObject(part: string): Record<string, unknown> | undefined {
  * The public key of `k` (65 octets, uncompressed, on the curve), or a sentence about what is wrong.
  */
 export function readPublicKey(key: string): KeyObject | string {
-  if (!BASE64URL.test(key)) return 'k is not base64url without padding';
+  if (!base64url.test(key)) return 'k is not base64url without padding';
   const point = Buffer.from(key, 'base64url');
   if (point.length !== 65 || point[0] !== 0x04) return 'k is not an uncompressed P-256 point of 65 octets';
   try {
@@ -130,7 +130,7 @@ export function expiryFault(claims: DecodedToken['claims'], nowSeconds: number):
 /** Section 2: `exp` must be at most 24 hours ahead. */
 export function farExpiryFault(claims: DecodedToken['claims'], nowSeconds: number): Fault {
   const ahead = Number(claims['exp']) - nowSeconds;
-  return ahead > EXPIRY_SECONDS_MAX ? `exp is ${Math.round(ahead)} s away, more than 24 hours` : null;
+  return ahead > expirySecondsMax ? `exp is ${Math.round(ahead)} s away, more than 24 hours` : null;
 }
 
 /** Section 2.1: `sub`, if given, is a mailto: or https: URI. */

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 
-const LINES_AT_A_TIME = 250;
+const linesAtATime = 250;
 
 /** Ends the response. Stops early when its reader is gone. */
 export async function writeLines(response: ServerResponse, items: Iterable<unknown>): Promise<void> {
@@ -16,7 +16,7 @@ export async function writeLines(response: ServerResponse, items: Iterable<unkno
   };
   for (const item of items) {
     lines.push(`${JSON.stringify(item)}\n`);
-    if (lines.length >= LINES_AT_A_TIME) await flush();
+    if (lines.length >= linesAtATime) await flush();
     if (response.destroyed) return;
   }
   response.end(lines.join(''));

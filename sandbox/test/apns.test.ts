@@ -4,9 +4,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ALERT, AppleTeam, apnsRequest, BUNDLE_ID, Connection, jwt, startApns } from './phone-setup.ts';
+import { AppleTeam, alertPayload, apnsRequest, bundleId, Connection, jwt, startApns } from './phone-setup.ts';
 
-const HOUR = 3600;
+const hour = 3600;
 const now = (): number => Math.floor(Date.now() / 1000);
 const stranger = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
 
@@ -28,7 +28,7 @@ test('the development environment is separate, and returns an apns-unique-id', a
   const wrong = await t.push();
   expect([wrong.status, JSON.parse(wrong.body)]).toEqual([400, { reason: 'BadDeviceToken' }]);
   const development = new Connection(t.sandbox, t.sandbox.phoneUrls.apnsSandbox);
-  const right = await development.request(apnsRequest(t.phone, t.token), JSON.stringify(ALERT));
+  const right = await development.request(apnsRequest(t.phone, t.token), JSON.stringify(alertPayload));
   expect(right.status).toBe(200);
   expect(right.headers['apns-unique-id']).toMatch(/^[0-9a-f-]{36}$/);
 });
@@ -53,27 +53,39 @@ test('HTTP/1.1 is not spoken', async () => {
 });
 
 describe('a request is refused', () => {
-  const LONG = { aps: { alert: 'x'.repeat(4096) } };
+  const long = { aps: { alert: 'x'.repeat(4096) } };
   test.each<[number, string, string, Parameters<typeof apnsRequest>[2], unknown]>([
-    [405, 'MethodNotAllowed', 'by another method', { ':method': 'PUT' }, ALERT],
-    [404, 'BadPath', 'at another path', { ':path': '/3/devices/ab' }, ALERT],
-    [400, 'MissingDeviceToken', 'without a device token', { ':path': '/3/device/' }, ALERT],
-    [400, 'BadDeviceToken', 'with a token that is not hexadecimal', { ':path': '/3/device/nothex' }, ALERT],
-    [400, 'BadDeviceToken', 'with a token that no phone has', { ':path': `/3/device/${'ab'.repeat(32)}` }, ALERT],
-    [403, 'MissingProviderToken', 'without authorization', { authorization: undefined }, ALERT],
-    [403, 'InvalidProviderToken', 'with authorization that is no JWT', { authorization: 'bearer abc' }, ALERT],
-    [400, 'BadMessageId', 'with an id that is no UUID', { 'apns-id': 'msg_1' }, ALERT],
-    [400, 'BadExpirationDate', 'with an expiration in milliseconds', { 'apns-expiration': '1700000000000' }, ALERT],
-    [400, 'BadExpirationDate', 'with an expiration below zero', { 'apns-expiration': '-1' }, ALERT],
-    [400, 'BadPriority', 'with a priority of 7', { 'apns-priority': '7' }, ALERT],
-    [400, 'InvalidPushType', 'with an unknown push type', { 'apns-push-type': 'silent' }, ALERT],
+    [405, 'MethodNotAllowed', 'by another method', { ':method': 'PUT' }, alertPayload],
+    [404, 'BadPath', 'at another path', { ':path': '/3/devices/ab' }, alertPayload],
+    [400, 'MissingDeviceToken', 'without a device token', { ':path': '/3/device/' }, alertPayload],
+    [400, 'BadDeviceToken', 'with a token that is not hexadecimal', { ':path': '/3/device/nothex' }, alertPayload],
+    [
+      400,
+      'BadDeviceToken',
+      'with a token that no phone has',
+      { ':path': `/3/device/${'ab'.repeat(32)}` },
+      alertPayload,
+    ],
+    [403, 'MissingProviderToken', 'without authorization', { authorization: undefined }, alertPayload],
+    [403, 'InvalidProviderToken', 'with authorization that is no JWT', { authorization: 'bearer abc' }, alertPayload],
+    [400, 'BadMessageId', 'with an id that is no UUID', { 'apns-id': 'msg_1' }, alertPayload],
+    [
+      400,
+      'BadExpirationDate',
+      'with an expiration in milliseconds',
+      { 'apns-expiration': '1700000000000' },
+      alertPayload,
+    ],
+    [400, 'BadExpirationDate', 'with an expiration below zero', { 'apns-expiration': '-1' }, alertPayload],
+    [400, 'BadPriority', 'with a priority of 7', { 'apns-priority': '7' }, alertPayload],
+    [400, 'InvalidPushType', 'with an unknown push type', { 'apns-push-type': 'silent' }, alertPayload],
     [400, 'InvalidPushType', 'as an alert that alerts nobody', {}, { aps: { 'content-available': 1 } }],
     [
       400,
       'InvalidPushType',
       'as background with an alert',
       { 'apns-push-type': 'background', 'apns-priority': '5' },
-      ALERT,
+      alertPayload,
     ],
     [
       400,
@@ -82,14 +94,14 @@ describe('a request is refused', () => {
       { 'apns-push-type': 'background' },
       { aps: { 'content-available': 1 } },
     ],
-    [400, 'MissingTopic', 'without a topic', { 'apns-topic': undefined }, ALERT],
-    [400, 'BadTopic', 'with a topic that is none', { 'apns-topic': 'a b' }, ALERT],
-    [400, 'BadTopic', 'as voip without the suffix of its topic', { 'apns-push-type': 'voip' }, ALERT],
-    [400, 'DeviceTokenNotForTopic', 'for another app', { 'apns-topic': 'com.example.other' }, ALERT],
-    [400, 'BadCollapseId', 'with a collapse id of 65 bytes', { 'apns-collapse-id': 'c'.repeat(65) }, ALERT],
-    [400, 'DuplicateHeaders', 'with a header given twice', { 'apns-push-type': ['alert', 'alert'] }, ALERT],
+    [400, 'MissingTopic', 'without a topic', { 'apns-topic': undefined }, alertPayload],
+    [400, 'BadTopic', 'with a topic that is none', { 'apns-topic': 'a b' }, alertPayload],
+    [400, 'BadTopic', 'as voip without the suffix of its topic', { 'apns-push-type': 'voip' }, alertPayload],
+    [400, 'DeviceTokenNotForTopic', 'for another app', { 'apns-topic': 'com.example.other' }, alertPayload],
+    [400, 'BadCollapseId', 'with a collapse id of 65 bytes', { 'apns-collapse-id': 'c'.repeat(65) }, alertPayload],
+    [400, 'DuplicateHeaders', 'with a header given twice', { 'apns-push-type': ['alert', 'alert'] }, alertPayload],
     [400, 'PayloadEmpty', 'without a body', {}, ''],
-    [413, 'PayloadTooLarge', 'with a body of more than 4,096 bytes', {}, LONG],
+    [413, 'PayloadTooLarge', 'with a body of more than 4,096 bytes', {}, long],
   ])('with %i %s %s', async (status, reason, _what, overrides, payload) => {
     const t = await startApns();
     const answer = await t.push(overrides, payload);
@@ -112,11 +124,11 @@ describe('a request is refused', () => {
 test.each([
   [
     'voip takes 5,120 bytes',
-    { 'apns-push-type': 'voip', 'apns-topic': `${BUNDLE_ID}.voip` },
+    { 'apns-push-type': 'voip', 'apns-topic': `${bundleId}.voip` },
     { aps: {}, x: 'x'.repeat(5000) },
   ],
-  ['a collapse id may have 64 bytes', { 'apns-collapse-id': 'c'.repeat(64) }, ALERT],
-  ['an expiration of 0 is one', { 'apns-expiration': '0' }, ALERT],
+  ['a collapse id may have 64 bytes', { 'apns-collapse-id': 'c'.repeat(64) }, alertPayload],
+  ['an expiration of 0 is one', { 'apns-expiration': '0' }, alertPayload],
   ['a payload may have 4,096 bytes', {}, { aps: { alert: 'x'.repeat(4096 - '{"aps":{"alert":""}}'.length) } }],
   [
     'a background push has priority 5',
@@ -147,7 +159,7 @@ describe('a provider token is refused', () => {
     [
       'ExpiredProviderToken',
       'issued more than an hour ago',
-      (team: AppleTeam) => team.token({ claims: { iat: now() - HOUR - 5 } }),
+      (team: AppleTeam) => team.token({ claims: { iat: now() - hour - 5 } }),
     ],
   ])('with 403 %s when %s', async (reason, _what, make) => {
     const t = await startApns();
@@ -165,7 +177,7 @@ describe('a provider token is refused', () => {
     expect([disallowed.status, JSON.parse(disallowed.body).reason]).toEqual([400, 'TopicDisallowed']);
     await fetch(`${t.sandbox.controlUrl}/apns/keys/${t.team.keyId}`, { method: 'DELETE' });
     const connection = new Connection(t.sandbox, t.sandbox.phoneUrls.apns);
-    const revoked = await connection.request(apnsRequest(t.phone, t.token), JSON.stringify(ALERT));
+    const revoked = await connection.request(apnsRequest(t.phone, t.token), JSON.stringify(alertPayload));
     expect([revoked.status, JSON.parse(revoked.body).reason]).toEqual([403, 'InvalidProviderToken']);
   });
 });
@@ -183,7 +195,7 @@ describe('one connection', () => {
     expect(JSON.parse(reason ?? '')).toEqual({ reason: 'TooManyProviderTokenUpdates' });
     expect(await push(first ?? '')).toBe(429);
     const other = new Connection(t.sandbox, t.sandbox.phoneUrls.apns);
-    const elsewhere = await other.request(apnsRequest(t.phone, second ?? ''), JSON.stringify(ALERT));
+    const elsewhere = await other.request(apnsRequest(t.phone, second ?? ''), JSON.stringify(alertPayload));
     expect(elsewhere.status).toBe(200);
     clock += 20 * 60 * 1000;
     expect(await push(third ?? '')).toBe(200);

@@ -1,7 +1,7 @@
 // Each scripted fault does on the wire what its description says, over both protocols.
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { ApplicationServer, browser, Client, PROTOCOLS, type Protocol, start } from './setup.ts';
+import { ApplicationServer, bothProtocols, browser, Client, type Protocol, start } from './setup.ts';
 
 const server = new ApplicationServer();
 
@@ -13,7 +13,7 @@ async function setup(protocol: Protocol, action: object, match: object = { nth: 
   return { sandbox, subscription, fault, client, send: () => client.send(server, subscription) };
 }
 
-describe.each(PROTOCOLS)('over %s', (protocol) => {
+describe.each(bothProtocols)('over %s', (protocol) => {
   test.each([
     [{ status: 410 }, { code: 410, errno: 106 }],
     [{ status: 404 }, { code: 404, errno: 102 }],

@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { assertion, errorOf, PROJECT_ID, startFcm } from './phone-setup.ts';
+import { assertion, errorOf, projectId, startFcm } from './phone-setup.ts';
 import { control } from './setup.ts';
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -16,7 +16,7 @@ test('an accepted message is 200 with its name, and the phone shows it', async (
     t.message({ data: { carillon_token: 'r' }, android: { notification: { tag: 'msg_1' } } }),
   );
   expect(answer.status).toBe(200);
-  expect(JSON.parse(answer.body).name).toMatch(new RegExp(`^projects/${PROJECT_ID}/messages/`));
+  expect(JSON.parse(answer.body).name).toMatch(new RegExp(`^projects/${projectId}/messages/`));
   const record = t.sandbox.log.requests.at(-1);
   expect(record).toMatchObject({ vendor: 'fcm_v1', token: t.phone, isDelivered: true });
   expect(record?.notification).toMatchObject({ title: 'Hello', tag: 'msg_1', receiptToken: 'r' });
@@ -46,7 +46,7 @@ test('validate_only examines the message and sends it to nobody', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
   const dry = await t.send(token, { validate_only: true, ...t.message() });
-  expect(JSON.parse(dry.body).name).toBe(`projects/${PROJECT_ID}/messages/fake_message_id`);
+  expect(JSON.parse(dry.body).name).toBe(`projects/${projectId}/messages/fake_message_id`);
   expect(t.sandbox.log.requests.at(-1)).toMatchObject({ isDelivered: false });
   expect((await t.send(token, { validate_only: true, ...t.message({ data: { a: 1 } }) })).status).toBe(400);
 });
@@ -228,7 +228,7 @@ test('stream number 101 ends the connection with exceeded_max_concurrent_streams
 
 test('the scheme “https:” of Google’s own library is accepted, and the connection goes on', async () => {
   const t = await startFcm();
-  const path = `/v1/projects/${PROJECT_ID}/messages:send`;
+  const path = `/v1/projects/${projectId}/messages:send`;
   const headers = { ':method': 'POST', ':path': path, authorization: `Bearer ${await t.accessToken()}` };
   for (const scheme of ['https:', 'https', 'https:']) {
     const answer = await t.connection.request({ ...headers, ':scheme': scheme }, JSON.stringify(t.message()));

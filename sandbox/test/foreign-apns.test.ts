@@ -3,9 +3,9 @@
 import apn from '@parse/node-apn';
 import { Notification as Apns2Notification, ApnsClient, ApnsError, Host, SilentNotification } from 'apns2';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { APNS_REASONS, type ApnsReason } from '../src/apns-answers.ts';
+import { type ApnsReason, apnsReasons } from '../src/apns-answers.ts';
 import type { Sandbox } from '../src/sandbox.ts';
-import { BUNDLE_ID } from './phone-setup.ts';
+import { bundleId } from './phone-setup.ts';
 import { routeTls } from './route-tls.ts';
 import { control, start } from './setup.ts';
 
@@ -64,7 +64,7 @@ function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.pho
     send: (device, note) => {
       const notification = new apn.Notification();
       notification.pushType = 'alert';
-      notification.topic = note.topic ?? BUNDLE_ID;
+      notification.topic = note.topic ?? bundleId;
       notification.alert = { title: note.title, body: note.body ?? '' };
       if (note.collapseId !== undefined) notification.collapseId = note.collapseId;
       if (note.expiration !== undefined) notification.expiry = note.expiration;
@@ -76,7 +76,7 @@ function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.pho
       const notification = new apn.Notification();
       notification.pushType = 'background';
       notification.priority = 5;
-      notification.topic = BUNDLE_ID;
+      notification.topic = bundleId;
       notification.contentAvailable = true;
       expect(await send(notification, device)).toBe(null);
     },
@@ -85,7 +85,7 @@ function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.pho
 
 /** apns2, which always uses port 443, so its connections go to Apple's names. */
 function apns2(_sandbox: Sandbox, { keyId, teamId, p8 }: Key, host: Host = Host.production): Sender {
-  const client = new ApnsClient({ team: teamId, keyId, signingKey: p8 ?? '', host, defaultTopic: BUNDLE_ID });
+  const client = new ApnsClient({ team: teamId, keyId, signingKey: p8 ?? '', host, defaultTopic: bundleId });
   onTestFinished(() => client.destroy());
   return {
     send: async (device, { title, body = '', data, ...options }) => {
@@ -141,7 +141,7 @@ describe.each(libraries)('%s', (name, library) => {
 
     const record = t.last();
     expect(record?.request.headers).toMatchObject({
-      'apns-topic': BUNDLE_ID,
+      'apns-topic': bundleId,
       'apns-push-type': 'alert',
       'apns-priority': '5',
       'apns-expiration': String(expiration),
@@ -158,7 +158,7 @@ describe.each(libraries)('%s', (name, library) => {
       token: t.phone,
       delivered: true,
       payload: { json: { aps: { alert: { title: note.title, body: note.body } }, order: '17' } },
-      notification: { title: note.title, body: note.body, tag: 'order-17', phone: { app: BUNDLE_ID } },
+      notification: { title: note.title, body: note.body, tag: 'order-17', phone: { app: bundleId } },
     });
   });
 
@@ -253,7 +253,7 @@ describe.each(libraries)('%s', (name, library) => {
     expect(t.last()).toMatchObject({ isDelivered: false, answer: { status } });
   });
 
-  test.each(APNS_REASONS)('%s is understood by the library whenever the sandbox answers it', async (reason) => {
+  test.each(apnsReasons)('%s is understood by the library whenever the sandbox answers it', async (reason) => {
     const t = await setup();
     t.sandbox.addFault({ action: { type: 'error', reason } });
     const refusal = await t.sender.send(t.phone, { title: 'Hello' });

@@ -7,7 +7,7 @@ import { getMessaging, type Message, type Messaging, type TokenMessage } from 'f
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { FcmErrorName } from '../src/fcm-answers.ts';
 import type { Sandbox } from '../src/sandbox.ts';
-import { PROJECT_ID } from './phone-setup.ts';
+import { projectId } from './phone-setup.ts';
 import { routeTls } from './route-tls.ts';
 import { control, start } from './setup.ts';
 
@@ -25,13 +25,13 @@ const refusalOf = (error: unknown): Refusal => {
 };
 
 /** The library's two ways to send, each with a client of its own. */
-const WAYS: readonly (readonly [string, 'h2' | 'http/1.1', Send])[] = [
+const ways: readonly (readonly [string, 'h2' | 'http/1.1', Send])[] = [
   [
     'send',
     'http/1.1',
     async (messaging, message) => {
       try {
-        expect(await messaging.send(message)).toMatch(new RegExp(`^projects/${PROJECT_ID}/messages/0:\\d+%`));
+        expect(await messaging.send(message)).toMatch(new RegExp(`^projects/${projectId}/messages/0:\\d+%`));
         return null;
       } catch (error) {
         return refusalOf(error);
@@ -46,7 +46,7 @@ const WAYS: readonly (readonly [string, 'h2' | 'http/1.1', Send])[] = [
       expect(responses).toHaveLength(1);
       const [response] = responses;
       if (response?.success === true) {
-        expect(response.messageId).toMatch(new RegExp(`^projects/${PROJECT_ID}/messages/`));
+        expect(response.messageId).toMatch(new RegExp(`^projects/${projectId}/messages/`));
         return null;
       }
       return refusalOf(response?.error);
@@ -69,7 +69,7 @@ async function startAtGoogle(): Promise<Sandbox> {
   return sandbox;
 }
 
-describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
+describe.each(ways)('firebase-admin: %s over %s', (_name, protocol, send) => {
   async function setup() {
     const sandbox = await startAtGoogle();
     const file = sandbox.createServiceAccount();
@@ -119,7 +119,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
     expect(record?.request).toMatchObject({
       protocol,
       method: 'POST',
-      path: `/v1/projects/${PROJECT_ID}/messages:send`,
+      path: `/v1/projects/${projectId}/messages:send`,
     });
     expect(record?.providerToken?.holder).toBe(t.file['client_email']);
     expect(record?.checks.filter(({ verdict }) => verdict !== 'pass')).toEqual([]);
@@ -142,7 +142,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
         image: 'https://shop.example/parcel.png',
         url: 'https://shop.example/orders/17',
         tag: 'order-17',
-        phone: { app: PROJECT_ID, group: 'orders', color: '#ff8800', sound: 'bell', count: 3, level: 'HIGH' },
+        phone: { app: projectId, group: 'orders', color: '#ff8800', sound: 'bell', count: 3, level: 'HIGH' },
       },
     });
   });

@@ -3,7 +3,7 @@
 import { Agent } from 'node:https';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import webpush from 'web-push';
-import { VENDOR_NAMES, VENDORS } from '../src/vendors/vendors.ts';
+import { vendorNames, vendors } from '../src/vendors/vendors.ts';
 import { start } from './setup.ts';
 
 const vapid = webpush.generateVAPIDKeys();
@@ -15,7 +15,7 @@ function agentFor(options: ConstructorParameters<typeof Agent>[0]): Agent {
   return agent;
 }
 
-describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) => {
+describe.each(vendorNames)('the web-push library to a %s endpoint', (vendor) => {
   test('is accepted, decrypted and passes every check', async () => {
     const sandbox = await start();
     const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey });
@@ -40,7 +40,7 @@ describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) =>
   test("is accepted at the real host name too, when the client's connections are redirected here", async () => {
     const sandbox = await start();
     const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey, hosts: 'vendor' });
-    expect(new URL(subscription?.endpoint ?? '').host).toBe(VENDORS[vendor].host);
+    expect(new URL(subscription?.endpoint ?? '').host).toBe(vendors[vendor].host);
     const result = await webpush
       .sendNotification({ ...subscription } as webpush.PushSubscription, '{"title":"Hi"}', {
         vapidDetails,
@@ -69,7 +69,7 @@ describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) =>
   });
 });
 
-test.each(VENDOR_NAMES)(
+test.each(vendorNames)(
   'the web-push library understands the refusal of a %s endpoint, and its Retry-After',
   async (vendor) => {
     const sandbox = await start();

@@ -6,7 +6,7 @@ import type { Sandbox } from '../src/sandbox.ts';
 import { ApplicationServer, browser, Client, control, start } from './setup.ts';
 
 const server = new ApplicationServer();
-const RECEIPT_TOKEN = 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE';
+const receiptToken = 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE';
 
 /** A payload of Carillon, by its contract. */
 function carillonPayload(overrides: Record<string, unknown> = {}): string {
@@ -18,7 +18,7 @@ function carillonPayload(overrides: Record<string, unknown> = {}): string {
       navigate: 'https://shop.example/orders/17',
       tag: 'msg_1',
       actions: [{ action: 'track', title: 'Track', navigate: 'https://shop.example/track/17' }],
-      data: { carillon_message_id: 'msg_1', carillon_token: RECEIPT_TOKEN, url: 'https://shop.example/orders/17' },
+      data: { carillon_message_id: 'msg_1', carillon_token: receiptToken, url: 'https://shop.example/orders/17' },
       ...overrides,
     },
   });
@@ -130,8 +130,8 @@ describe('an action of the person', () => {
     await carillon.until(1);
     const acted = await control(sandbox, 'POST', '/inbox/1/act', { event: 'clicked', action: 'track' });
     expect(carillon.told).toEqual([
-      { method: 'POST', url: '/v1/receipts', body: { token: RECEIPT_TOKEN, event: 'displayed' } },
-      { method: 'POST', url: '/v1/receipts', body: { token: RECEIPT_TOKEN, event: 'clicked', action: 'track' } },
+      { method: 'POST', url: '/v1/receipts', body: { token: receiptToken, event: 'displayed' } },
+      { method: 'POST', url: '/v1/receipts', body: { token: receiptToken, event: 'clicked', action: 'track' } },
     ]);
     expect(acted.body).toMatchObject({
       state: 'clicked',
@@ -148,11 +148,11 @@ describe('an action of the person', () => {
     const client = new Client(sandbox, 'h2');
     const subscription = browser(sandbox, { vendor: 'apple', vapid_key: server.publicKey });
     await client.send(server, subscription, {
-      payload: carillonPayload({ navigate: `${carillon.url}/v1/r/${RECEIPT_TOKEN}` }),
+      payload: carillonPayload({ navigate: `${carillon.url}/v1/r/${receiptToken}` }),
     });
     await control(sandbox, 'POST', '/inbox/1/act', { event: 'dismissed' });
     await control(sandbox, 'POST', '/inbox/1/act', { event: 'clicked' });
-    expect(carillon.told).toEqual([{ method: 'GET', url: `/v1/r/${RECEIPT_TOKEN}`, body: null }]);
+    expect(carillon.told).toEqual([{ method: 'GET', url: `/v1/r/${receiptToken}`, body: null }]);
   });
 
   test('never makes the sandbox call an address that a sender chose', async () => {
@@ -161,7 +161,7 @@ describe('an action of the person', () => {
     const sandbox = await start({ receiptsUrl: carillon.url });
     const subscription = browser(sandbox, { vendor: 'apple', vapid_key: server.publicKey });
     await new Client(sandbox, 'h2').send(server, subscription, {
-      payload: carillonPayload({ navigate: `${stranger.url}/v1/r/${RECEIPT_TOKEN}` }),
+      payload: carillonPayload({ navigate: `${stranger.url}/v1/r/${receiptToken}` }),
     });
     await control(sandbox, 'POST', '/inbox/1/act', { event: 'clicked' });
     expect([carillon.told, stranger.told]).toEqual([[], []]);

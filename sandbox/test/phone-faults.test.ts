@@ -2,12 +2,21 @@
 // fault acts on the phones' providers as documented.
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { APNS_REASONS } from '../src/apns-answers.ts';
-import { FCM_ERROR_NAMES, OAUTH_ERROR_NAMES } from '../src/fcm-answers.ts';
-import { ALERT, apnsRequest, assertion, Connection, errorOf, PROJECT_ID, startApns, startFcm } from './phone-setup.ts';
+import { apnsReasons } from '../src/apns-answers.ts';
+import { fcmErrorNames, oauthErrorNames } from '../src/fcm-answers.ts';
+import {
+  alertPayload,
+  apnsRequest,
+  assertion,
+  Connection,
+  errorOf,
+  projectId,
+  startApns,
+  startFcm,
+} from './phone-setup.ts';
 import { control, start } from './setup.ts';
 
-test.each(APNS_REASONS)('APNs answers %s for phones with the scripted token prefix', async (reason) => {
+test.each(apnsReasons)('APNs answers %s for phones with the scripted token prefix', async (reason) => {
   const t = await startApns({}, { token_prefix: 'dead' });
   const [other = ''] = t.sandbox.install({ platform: 'ios' });
   t.sandbox.addFault({ match: { token_prefix: 'dead' }, action: { type: 'error', reason, retry_after: 7 } });
@@ -19,7 +28,7 @@ test.each(APNS_REASONS)('APNs answers %s for phones with the scripted token pref
   expect((await t.push({ ':path': `/3/device/${other}` })).status).toBe(200);
 });
 
-test.each(FCM_ERROR_NAMES)('FCM answers %s with its status, its details and the time to wait', async (reason) => {
+test.each(fcmErrorNames)('FCM answers %s with its status, its details and the time to wait', async (reason) => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'error', reason, retry_after: 30 } });
@@ -32,7 +41,7 @@ test.each(FCM_ERROR_NAMES)('FCM answers %s with its status, its details and the 
   expect((await t.send(token, t.message())).status).toBe(200);
 });
 
-test.each(OAUTH_ERROR_NAMES)('the token endpoint answers %s, and messages still succeed', async (reason) => {
+test.each(oauthErrorNames)('the token endpoint answers %s, and messages still succeed', async (reason) => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ action: { type: 'error', reason } });
@@ -161,7 +170,7 @@ test('a second stream on a connection to APNs without a token is refused and not
   const connection = new Connection(t.sandbox, t.sandbox.phoneUrls.apns);
   t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'hang' } });
   const sends = Array.from({ length: 3 }, () =>
-    connection.request(apnsRequest(t.phone, t.token, { authorization: undefined }), JSON.stringify(ALERT)),
+    connection.request(apnsRequest(t.phone, t.token, { authorization: undefined }), JSON.stringify(alertPayload)),
   );
   const settled = Promise.allSettled(sends);
   await expect(Promise.any([sends[1], sends[2]])).rejects.toMatchObject({
@@ -179,8 +188,8 @@ test('blind acceptance answers phones without reading, and still issues access t
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   const file = sandbox.createServiceAccount();
   const fcm = new Connection(sandbox, sandbox.phoneUrls.fcm);
-  const sent = await fcm.request({ ':method': 'POST', ':path': `/v1/projects/${PROJECT_ID}/messages:send` }, '?');
-  expect(JSON.parse(sent.body).name).toContain(`projects/${PROJECT_ID}/messages/`);
+  const sent = await fcm.request({ ':method': 'POST', ':path': `/v1/projects/${projectId}/messages:send` }, '?');
+  expect(JSON.parse(sent.body).name).toContain(`projects/${projectId}/messages/`);
   const token = await fcm.request({ ':method': 'POST', ':path': '/token' }, assertion(file));
   expect(JSON.parse(token.body).token_type).toBe('Bearer');
 });

@@ -8,9 +8,9 @@ import type { Sandbox, SandboxOptions } from '../src/sandbox.ts';
 import type { Sent } from './setup.ts';
 import { start } from './setup.ts';
 
-export const BUNDLE_ID = 'com.example.shop';
-export const PROJECT_ID = 'sandbox-shop';
-export const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+export const bundleId = 'com.example.shop';
+export const projectId = 'sandbox-shop';
+export const messagingScope = 'https://www.googleapis.com/auth/firebase.messaging';
 
 /** A JWT of these parts, signed with ES256 or RS256 depending on the key. */
 export function jwt(header: object, claims: object, key: KeyObject): string {
@@ -71,7 +71,7 @@ export class AppleTeam {
   }
 }
 
-export const ALERT = { aps: { alert: { title: 'Hello', body: 'World' }, sound: 'default' } };
+export const alertPayload = { aps: { alert: { title: 'Hello', body: 'World' }, sound: 'default' } };
 
 /** A request that APNs accepts, with the given overrides; undefined leaves a header out. */
 export function apnsRequest(
@@ -84,7 +84,7 @@ export function apnsRequest(
     ':path': `/3/device/${device}`,
     authorization: `bearer ${token}`,
     'apns-id': randomUUID(),
-    'apns-topic': BUNDLE_ID,
+    'apns-topic': bundleId,
     'apns-push-type': 'alert',
     'apns-priority': '10',
     'apns-expiration': String(Math.floor(Date.now() / 1000) + 3600),
@@ -107,7 +107,7 @@ export async function startApns(options: SandboxOptions = {}, device: object = {
     phone,
     connection,
     token,
-    push: (overrides: Parameters<typeof apnsRequest>[2] = {}, payload: unknown = ALERT) =>
+    push: (overrides: Parameters<typeof apnsRequest>[2] = {}, payload: unknown = alertPayload) =>
       connection.request(
         apnsRequest(phone, token, overrides),
         typeof payload === 'string' ? payload : JSON.stringify(payload),
@@ -123,7 +123,7 @@ export function assertion(file: AccountFile, claims: object = {}, header: object
   const issued = Math.floor(Date.now() / 1000);
   const usual = {
     iss: file['client_email'],
-    scope: SCOPE,
+    scope: messagingScope,
     aud: file['token_uri'],
     iat: issued,
     exp: issued + 3600,
@@ -148,7 +148,7 @@ export async function startFcm(options: SandboxOptions = {}, account: object = {
     );
   const accessToken = async (claims: object = {}): Promise<string> =>
     JSON.parse((await ask(assertion(file, claims))).body).access_token;
-  const send = (token: string | undefined, body: unknown, path = `/v1/projects/${PROJECT_ID}/messages:send`) =>
+  const send = (token: string | undefined, body: unknown, path = `/v1/projects/${projectId}/messages:send`) =>
     connection.request(
       {
         ':method': 'POST',

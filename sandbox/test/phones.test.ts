@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ALERT, apnsRequest, Connection, jwt, startApns, startFcm } from './phone-setup.ts';
+import { alertPayload, apnsRequest, Connection, jwt, startApns, startFcm } from './phone-setup.ts';
 import { control, start } from './setup.ts';
 
 describe('POST /devices', () => {
@@ -80,7 +80,7 @@ describe('keys', () => {
     );
     const [phone = ''] = sandbox.install({ platform: 'ios' });
     const connection = new Connection(sandbox, sandbox.phoneUrls.apns);
-    expect((await connection.request(apnsRequest(phone, token), JSON.stringify(ALERT))).status).toBe(200);
+    expect((await connection.request(apnsRequest(phone, token), JSON.stringify(alertPayload))).status).toBe(200);
   });
 
   test('a key that the sandbox makes is shown once, and listed without its private part', async () => {
@@ -130,7 +130,7 @@ test('phones and keys survive a restart with the same data directory', async () 
   await t.sandbox.close();
   const second = await start({ dataDir });
   const connection = new Connection(second, second.phoneUrls.apns);
-  expect((await connection.request(apnsRequest(t.phone, t.token), JSON.stringify(ALERT))).status).toBe(200);
+  expect((await connection.request(apnsRequest(t.phone, t.token), JSON.stringify(alertPayload))).status).toBe(200);
   expect((await control(second, 'GET', '/credentials')).body.service_accounts).toMatchObject([
     { client_email: account['client_email'] },
   ]);
@@ -173,9 +173,9 @@ describe('receipts', () => {
   test('an iPhone reports displayed and clicked by its token, and the same collapse id replaces', async () => {
     const carillon = await receiver();
     const t = await startApns({ receiptsUrl: carillon.url });
-    await t.push({}, { ...ALERT, carillon_token: 'one', url: 'https://shop.example/1' });
+    await t.push({}, { ...alertPayload, carillon_token: 'one', url: 'https://shop.example/1' });
     await carillon.until(1);
-    await t.push({}, { ...ALERT, carillon_token: 'two' });
+    await t.push({}, { ...alertPayload, carillon_token: 'two' });
     await carillon.until(2);
     expect(
       (await control(t.sandbox, 'GET', '/inbox')).body.entries.map(({ state }: { state: string }) => state),

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { VendorName } from '../src/vendors/vendor.ts';
-import { VENDOR_NAMES } from '../src/vendors/vendors.ts';
-import { ApplicationServer, browser, Client, type Overrides, PROTOCOLS, start, tokenOf } from './setup.ts';
+import { vendorNames } from '../src/vendors/vendors.ts';
+import { ApplicationServer, bothProtocols, browser, Client, type Overrides, start, tokenOf } from './setup.ts';
 
 const server = new ApplicationServer();
 const stranger = new ApplicationServer();
@@ -124,7 +124,7 @@ const table: Partial<Record<VendorName, Partial<Record<Mistake, Refusal>>>> = {
   },
 };
 
-const rows = VENDOR_NAMES.flatMap((vendor) =>
+const rows = vendorNames.flatMap((vendor) =>
   Object.entries(table[vendor] ?? {}).map(([mistake, refusal]) => ({ vendor, mistake: mistake as Mistake, refusal })),
 );
 
@@ -149,8 +149,8 @@ test.each(rows)('$vendor refuses $mistake with $refusal.0', async ({ vendor, mis
   expect(record?.checks.some((check) => check.verdict === 'fail' && check.problem !== null)).toBe(true);
 });
 
-describe.each(VENDOR_NAMES)('a %s endpoint', (vendor) => {
-  test.each(PROTOCOLS)(
+describe.each(vendorNames)('a %s endpoint', (vendor) => {
+  test.each(bothProtocols)(
     'is 410 once its browser has unsubscribed, and 404 when there never was one (%s)',
     async (protocol) => {
       const sandbox = await start();

@@ -10,7 +10,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox.
 import type { PushSubscriptionJson } from '../src/subscriptions.ts';
 
 export type Protocol = 'h2' | 'http/1.1';
-export const PROTOCOLS: readonly Protocol[] = ['h2', 'http/1.1'];
+export const bothProtocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
 export interface Sent {
   readonly status: number;

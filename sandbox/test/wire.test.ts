@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../src/sandbox.ts';
-import { ApplicationServer, browser, Client, PROTOCOLS, start } from './setup.ts';
+import { ApplicationServer, bothProtocols, browser, Client, start } from './setup.ts';
 
 const server = new ApplicationServer();
 
@@ -92,7 +92,7 @@ test('connections are counted and can be cut', async () => {
   expect(sandbox.log.counters().connections).toEqual({ h2: 2, http1: 0 });
 });
 
-describe.each(PROTOCOLS)('blind acceptance over %s', (protocol) => {
+describe.each(bothProtocols)('blind acceptance over %s', (protocol) => {
   test('answers 201 with a Location, unread, and counts', async () => {
     const sandbox = await start({ accept: 'blind', keepHistory: true });
     const subscription = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });

@@ -73,7 +73,9 @@ describe.each(['audience_in_order', 'platform_units'])(
         { platform: string; platformUnit: number }[]
       >`SELECT platform, platform_unit FROM audience`;
       expect(Object.fromEntries(units.map((row) => [row.platform, row.platformUnit]))).toMatchObject({
-        ...{ web: platformUnits.web, ios: platformUnits.ios, 'platform of 1': platformUnits.android },
+        web: platformUnits.web,
+        ios: platformUnits.ios,
+        'platform of 1': platformUnits.android,
       });
       const [table] = await sql`
       SELECT c.reloptions, EXISTS (SELECT FROM aclexplode(c.relacl) WHERE grantee = 0 AND privilege_type = 'SELECT') AS is_public

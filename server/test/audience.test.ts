@@ -45,17 +45,36 @@ describe('the audience row of a device', () => {
       android('facts', { locale: 'de-AT', timezone: 'Europe/Vienna', os: 'A' }),
     );
     expect(await rowOf(body.id)).toMatchObject({
-      ...{ active: true, platform: 'android', locale: 'de-AT', timezone: 'Europe/Vienna', os: 'A', model: null },
-      ...{ userId: null, externalId: null, firstName: null, country: null, language: null, userTimezone: null },
+      active: true,
+      platform: 'android',
+      locale: 'de-AT',
+      timezone: 'Europe/Vienna',
+      os: 'A',
+      model: null,
+      userId: null,
+      externalId: null,
+      firstName: null,
+      country: null,
+      language: null,
+      userTimezone: null,
     });
     const { body: user } = await t.server.post('/v1/users', {
-      ...{ external_id: 'u-1', first_name: 'Ada', country: 'AT', language: 'de', timezone: 'Asia/Tokyo' },
+      external_id: 'u-1',
+      first_name: 'Ada',
+      country: 'AT',
+      language: 'de',
+      timezone: 'Asia/Tokyo',
       device_id: body.id,
     });
     const row = await rowOf(body.id);
     expect(row).toMatchObject({
-      ...{ userId: decodeId('usr', user.id), externalId: 'u-1', firstName: 'Ada', country: 'AT', language: 'de' },
-      ...{ userTimezone: 'Asia/Tokyo', timezone: 'Europe/Vienna' },
+      userId: decodeId('usr', user.id),
+      externalId: 'u-1',
+      firstName: 'Ada',
+      country: 'AT',
+      language: 'de',
+      userTimezone: 'Asia/Tokyo',
+      timezone: 'Europe/Vienna',
     });
     expect((row['userCreatedAt'] as Date).toISOString()).toBe(user.created_at);
     await t.server.post('/v1/users', { external_id: 'u-1', first_name: null, country: 'DE' });

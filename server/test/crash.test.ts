@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { carillon } from '../../rig/src/command.ts';
 import { armedWith, type FailpointRule, type Fired, listFired } from '../../rig/src/failpoints.ts';
@@ -73,7 +73,7 @@ async function until<Value>(look: () => Promise<Value | undefined>): Promise<Val
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 

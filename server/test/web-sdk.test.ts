@@ -164,7 +164,9 @@ describe('track of the browser SDK', () => {
       throw new TypeError('the network is gone');
     });
     await queueEvent(scope, {
-      ...{ id: 'order-1', name: 'purchase', properties: { amount: 5, currency: 'EUR' } },
+      id: 'order-1',
+      name: 'purchase',
+      properties: { amount: 5, currency: 'EUR' },
       occurred_at: t.clock.date().toISOString(),
     });
     await expect(send()).rejects.toBeInstanceOf(NetworkError);

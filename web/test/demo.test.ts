@@ -72,7 +72,7 @@ beforeEach(async () => {
   keysUsed = [];
   stored = new Map();
   listeners = new Map();
-  location = { hash: '', ...{ origin: 'https://push.example', pathname: '/demo', search: '' } };
+  location = { hash: '', origin: 'https://push.example', pathname: '/demo', search: '' };
   vi.stubGlobal('keysUsed', keysUsed);
   vi.stubGlobal('location', location);
   vi.stubGlobal('isSecureContext', true);

@@ -201,9 +201,7 @@ describe('a changed subscription', () => {
     );
     expect(registration()).toMatchObject({ device_id: 'dev_1', platform: 'web' });
     expect(registration()?.['token']).toContain(`"endpoint":"${made?.endpoint}"`);
-    await expect(findBrowser(scope)).resolves.toMatchObject({
-      ...{ deviceId: 'dev_1', token: registration()?.['token'] },
-    });
+    await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_1', token: registration()?.['token'] });
   });
 
   test('is told with the stored subscription as the proof, so that the device stays this browser’s', async () => {

@@ -2,6 +2,7 @@
 // whether or not answers come. The load generator counts and times every answer by its status. It
 // writes HTTP/1.1 by hand, so that it costs little beside the service.
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../../rig/src/measure.ts';
 import { mintKey } from '../../../server/src/apps/key.ts';
 import { serveParent } from '../child-end.ts';
@@ -65,10 +66,7 @@ async function run(plan: LoadPlan): Promise<LoadRun> {
   const notOffered =
     plan.perSecond === null ? await askAlways(lines, next, endAt) : await askEvenly(lines, next, plan.perSecond, endAt);
   const seconds = (performance.now() - startedAt) / 1000;
-  await Promise.race([
-    Promise.all(lines.map((line) => line.free())),
-    new Promise((resolve) => setTimeout(resolve, lastAnswersMs)),
-  ]);
+  await Promise.race([Promise.all(lines.map((line) => line.free())), sleep(lastAnswersMs)]);
   for (const line of lines) line.close();
   const byStatus = Object.fromEntries(
     [...times].map(([status, all]) => [
@@ -113,7 +111,7 @@ async function askEvenly(
       line.ask(next());
       void line.free().then(() => idle.unshift(line));
     }
-    await new Promise((resolve) => setTimeout(resolve, tickMs));
+    await sleep(tickMs);
   }
   return notOffered;
 }

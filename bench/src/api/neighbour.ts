@@ -1,6 +1,6 @@
 // Measures what a quiet app notices of an app that floods the service. It runs alone, beside 400
 // connections with the flooding app's own client key, and beside 400 connections with random keys.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { rounded } from '../../../rig/src/measure.ts';
 import type { BesideFlood, NeighbourFigures } from '../results.ts';
 import { askingOf, type FilledApp } from './fill-app.ts';
@@ -36,7 +36,7 @@ export async function measureNeighbour(
       hasRandomKeys,
       seconds: seconds + (2 * aheadMs) / 1000,
     });
-    await pause(aheadMs);
+    await sleep(aheadMs);
     const asked = await ask();
     const flooded = await flood;
     return {

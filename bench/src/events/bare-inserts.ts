@@ -58,7 +58,12 @@ async function insertUntil(until: number): Promise<number> {
       const { name, deviceId, properties } = makeEvent(deviceIds, made++, '');
       const { amount, currency } = properties;
       return {
-        ...{ id: mintUuid(), subjectId: deviceId, hasSubject: true, name, deviceId, externalId: null },
+        id: mintUuid(),
+        subjectId: deviceId,
+        hasSubject: true,
+        name,
+        deviceId,
+        externalId: null,
         atMs: fromMs + (now.getTime() % 1_000_000_000),
         propertiesText: JSON.stringify(properties),
         purchase: name === 'purchase' ? { amount: String(amount), currency: String(currency) } : null,

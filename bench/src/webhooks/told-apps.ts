@@ -34,7 +34,9 @@ export async function toldAppMaker(
   return async (endpoint) => {
     const app = await createApp(deps, { name: 'Benchmark', plan: 'unlimited' });
     await saveCredential(deps, {
-      ...{ appId: app.id, channel: 'webpush', secret: vapid.privateKey },
+      appId: app.id,
+      channel: 'webpush',
+      secret: vapid.privateKey,
       public: { publicKey: vapid.publicKey, subject: 'mailto:ops@shop.example' },
     });
     const { id: webhookId } = await createWebhook(deps, rules, { appId: app.id, endpoint, events: [] });

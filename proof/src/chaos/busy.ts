@@ -1,6 +1,6 @@
 // Waits for a good moment to disturb a node: while batches are claimed. On a quick machine batches
 // are claimed only part of the time.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/database/db.ts';
 
 const pollMs = 10;
@@ -12,6 +12,6 @@ export async function untilBusy(sql: Sql, batches: number, withinMs = 3000): Pro
     const held =
       await sql`SELECT 1 FROM batches WHERE state = 'claimed' AND available_at > clock_timestamp() LIMIT ${batches}`;
     if (held.length === batches) return;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }

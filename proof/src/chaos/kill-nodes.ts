@@ -1,7 +1,7 @@
 // Decides from the seed what happens to the nodes of a run, and when. It kills a process or a whole
 // node at any instant, makes processes die at failpoints that a random instant would rarely hit,
 // and stops processes for longer than a lease.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom, type Random } from '../../../rig/src/random.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import type { Failpoint } from '../../../server/src/ground/failpoint.ts';
@@ -51,7 +51,7 @@ export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKil
     // Each step has a random source of its own, so that its draws do not depend on which nodes were
     // free before.
     const random = createRandom(seed + step * 0x9e37);
-    await pause(random.below(2 * everyMs));
+    await sleep(random.below(2 * everyMs));
     // Most kills fall into the middle of work; the rest fall at any time.
     if (random.below(100) < 75) await untilBusy(sql, 1 + random.below(4));
     const drawn = random.below(100);

@@ -1,7 +1,7 @@
 // The nodes of a run, each in its place. A killed node is started again; a stopped node goes on
 // after its lease. Everything that is done to a node is recorded for the checker.
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { armedWith, type FailpointRule, type Fired, listFired, takeBack } from '../../../rig/src/failpoints.ts';
 import type { RunPlace } from '../../../rig/src/mixed-app.ts';
 import { type ServiceNode, startNode } from '../../../rig/src/service-node.ts';
@@ -109,7 +109,7 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
     }
   };
   const holdStopped = async (at: Place, stopped: { at: number; pids: readonly number[] }, by: string, ms: number) => {
-    await pause(ms);
+    await sleep(ms);
     // A process that was killed meanwhile has nothing to go on with, and its kill is recorded
     // already.
     const { at: until, pids } = await at.node.signalWorker('SIGCONT', stopped.pids);
@@ -209,6 +209,6 @@ async function untilFired(directory: string, withinMs: number): Promise<Fired | 
     const fired = (await listFired({ directory })).find(({ action }) => action === 'stop');
     if (fired) return fired;
     if (performance.now() > deadline && (await takeBack({ directory }, 0))) return undefined;
-    await pause(firedPollMs);
+    await sleep(firedPollMs);
   }
 }

@@ -1,5 +1,5 @@
 // Ends one node after another in order and starts it again, as a rolling update does.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../../../rig/src/random.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { untilBusy } from './busy.ts';
@@ -26,7 +26,7 @@ export async function restartNodes(nodes: Nodes, { restarts, seed, sql, onRestar
   const violations: string[] = [];
   let msMost = 0;
   for (let count = 1; count <= restarts; count++) {
-    await pause(random.below(2 * everyMs));
+    await sleep(random.below(2 * everyMs));
     const name = nodes.names[count % nodes.names.length] ?? '';
     await untilBusy(sql, nodes.workers.length);
     const { code, ms } = await nodes.restart(name);

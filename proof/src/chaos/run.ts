@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
@@ -101,7 +101,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     sql: database.sql,
   });
   await plan.trouble({ nodes, sender, database, proxy: way?.proxy, app, probe, apiUrl });
-  while (sender.addressed < devices.length) await pause(100);
+  while (sender.addressed < devices.length) await sleep(100);
   await sender.stop();
   progress(`${sender.requested} messages asked for; waiting for quiet`);
   await untilQuiet(database, sender);
@@ -200,7 +200,7 @@ async function untilQuiet({ sql }: RunDatabase, sender: Sender): Promise<void> {
     if (row && row.open === 0 && row.all >= sender.requested) return;
     // The checker reports what is still open.
     if (performance.now() > deadline) return progress(`not quiet after ${quietWithinMs / 60_000} minutes`);
-    await pause(250);
+    await sleep(250);
   }
 }
 

@@ -1,7 +1,7 @@
 // Sends messages of all sizes until it is told to stop, some at once and some scheduled, so that
 // every kill falls into the middle of work. Each request has an Idempotency-Key and is repeated
 // until it is answered, as a careful caller does.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
 import type { Random } from '../../../rig/src/random.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
@@ -80,7 +80,7 @@ export function startSending(plan: SenderPlan): Sender {
     while (!isStopping) {
       const isAhead = addressed > ((performance.now() - startedAt) / 1000) * devicesPerSecond;
       if (isAhead || asked.size >= askedMax || (await countDue(sql)) >= dueBatchesMax) {
-        await pause(25);
+        await sleep(25);
         continue;
       }
       const size = sizeOf(random);
@@ -178,6 +178,6 @@ async function ask(
     }
     if (response && body && response.status < 500)
       throw new Error(`${title}: ${response.status} ${JSON.stringify(body)}`);
-    await pause(100);
+    await sleep(100);
   }
 }

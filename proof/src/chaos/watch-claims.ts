@@ -1,5 +1,6 @@
 // Watches batches change hands: which lease ran out, and when another process claimed the batch. It
 // only reads.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { type ClaimLine, fileNames, writeLines } from './history-files.ts';
 
@@ -35,7 +36,7 @@ export function watchClaims(sql: Sql, directory: string): { stop(): Promise<void
     while (!isStopping) {
       // While the database is away no batch changes hands.
       await look().catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      await sleep(lookEveryMs);
     }
     await lines.close();
   })();

@@ -1,4 +1,5 @@
 // Looks ten times a second which connections of the database wait, and for whom. It only reads.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { fileNames, type WaitingBackend, type WaitLine, writeLines } from './history-files.ts';
 
@@ -18,7 +19,7 @@ export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void>
       const backends = await listWaiting(sql).catch(() => undefined);
       if (backends) await lines.write({ at: Date.now(), lateMs: Math.round(lateMs), backends });
       due = performance.now() + lookEveryMs;
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      await sleep(lookEveryMs);
     }
     await lines.close();
   })();

@@ -1,6 +1,7 @@
 // Receipts and click links as strangers would try them. Altered tokens of real deliveries
 // must do nothing. Links with good tokens and any other parameters must lead only to the URLs that
 // were sent.
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Finding } from '../../../rig/src/fuzz/ask-all.ts';
 import { addDevices, type MixedApp, makeMixedApp } from '../../../rig/src/mixed-app.ts';
@@ -114,7 +115,7 @@ async function look(
   let response = await ask();
   // Rate limits are tested elsewhere, so this test waits as the answer says.
   while (response.status === 429) {
-    await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(response.headers.get('retry-after'))));
+    await sleep(1_000 * Number(response.headers.get('retry-after')));
     response = await ask();
   }
   await response.arrayBuffer();
@@ -202,7 +203,10 @@ async function setStage(workbench: Workbench): Promise<Stage> {
   const sandbox = await startSandboxProcess(workbench, directory);
   const port = await findFreePort();
   const environment = {
-    ...{ ...database.environment, ...sandbox.environment, PORT: String(port), LOG_LEVEL: 'warn' },
+    ...database.environment,
+    ...sandbox.environment,
+    PORT: String(port),
+    LOG_LEVEL: 'warn',
     TRUSTED_PROXIES: '127.0.0.1/32',
   };
   const node = await startNode(workbench, { name: 'api', role: 'api', environment, directory });

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { findProgram, Scratch } from '../scratch.ts';
@@ -91,7 +91,7 @@ export const apache: ForeignServer = {
         if (mood.timeoutsMs !== undefined) return holdStill(pid);
         await configure([5, 100, 20][disturbances % 3] ?? 100);
         running.child.kill('SIGUSR1');
-        await pause(200);
+        await sleep(200);
       },
       async stop() {
         await running.stop('SIGTERM');

@@ -3,7 +3,7 @@
 // acted upon.
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { findProgram, Scratch } from '../scratch.ts';
@@ -71,7 +71,7 @@ export const nginx: ForeignServer = {
         }
         await configure([3, 100, 20][disturbances % 3] ?? 100);
         running.child.kill('SIGHUP');
-        await pause(50);
+        await sleep(50);
       },
       async stop() {
         // A gentle stop, so that nginx writes its log to the end.

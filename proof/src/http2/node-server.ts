@@ -1,7 +1,7 @@
 // `node:http2` as a server in a process of its own: the only one of the four servers that can do
 // anything to a single stream.
 import { readFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { Scratch } from '../scratch.ts';
@@ -61,7 +61,7 @@ export const nodeServer: ForeignServer = {
       port,
       async disturb() {
         running.child.kill('SIGUSR2');
-        await pause(20);
+        await sleep(20);
       },
       async stop() {
         await running.stop('SIGTERM');

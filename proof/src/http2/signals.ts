@@ -1,5 +1,5 @@
 // Signals to the processes of a server, to disturb it suddenly. Linux only.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { listChildren } from '../../../rig/src/measure.ts';
 
 /** Longer than the moods' short deadlines, even when a busy machine fires these late. */
@@ -25,6 +25,6 @@ export async function killChildren(pid: number): Promise<void> {
 export async function holdStill(pid: number): Promise<void> {
   const held = [pid, ...(await listChildren(pid))];
   for (const each of held) signal(each, 'SIGSTOP');
-  await pause(heldMs);
+  await sleep(heldMs);
   for (const each of held) signal(each, 'SIGCONT');
 }

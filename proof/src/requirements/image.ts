@@ -5,7 +5,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { repository, type Workbench } from '../../../rig/src/workbench.ts';
 import {
@@ -226,7 +226,7 @@ async function waitUntilReady(port: string, service: { readonly exitCode: number
   while (performance.now() < until && service.exitCode === null) {
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
     if (answer?.status === 200) return 200;
-    await pause(200);
+    await sleep(200);
   }
   return service.exitCode === null ? `not within ${readySecondsMax} s` : `ended with ${service.exitCode}`;
 }

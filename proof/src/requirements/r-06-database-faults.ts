@@ -1,7 +1,7 @@
 // R-06: the database crashes and the connection to it fails in many ways, again and again, while
 // messages are sent. No process may end because of a fault, the service must be back soon after the
 // database, and the totals must hold as after kills (R-01).
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
 import { stopAtOnce } from '../../../rig/src/run-database.ts';
 import type { Verdict } from '../chaos/check-history.ts';
@@ -114,7 +114,7 @@ async function breakOften(stage: Stage, fault: Fault, times: number) {
   for (let time = 1; time <= times; time++) {
     const at = Date.now();
     const mend = await fault.break(stage, proxy);
-    await pause(fault.lastsMs);
+    await sleep(fault.lastsMs);
     mend();
     await untilDatabaseAnswers(stage);
     const mendedAt = performance.now();
@@ -134,7 +134,7 @@ async function untilDatabaseAnswers({ database }: Stage): Promise<void> {
   for (;;) {
     const answers = await database.sql`SELECT 1`.catch(() => undefined);
     if (answers) return;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }
 
@@ -149,13 +149,13 @@ async function untilServed({ apiUrl, probe, sender }: Stage): Promise<void> {
       headers: { authorization: `Bearer ${probe.serverKey}` },
       signal: AbortSignal.timeout(2000),
     }).catch(() => undefined);
-  while ((await get('/readyz'))?.status !== 200) await pause(pollMs);
+  while ((await get('/readyz'))?.status !== 200) await sleep(pollMs);
   const id = await sender.sendProbe();
   for (;;) {
     const message = (await (await get(`/v1/messages/${id}`))?.json().catch(() => undefined)) as
       | { status?: string }
       | undefined;
     if (message?.status === 'sent') return;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
 }

@@ -2,7 +2,7 @@
 // Each message runs once, none early, hardly any late. This also holds when workers are killed
 // while they start messages, and when no worker runs at that instant.
 import { readFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom, type Random } from '../../../rig/src/random.ts';
 import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
 import type { ServiceNode } from '../../../rig/src/service-node.ts';
@@ -68,7 +68,7 @@ async function watchStarts(stage: Stage, { name, count, dueAt }: Crowd): Promise
     const lateMs = row?.lateMs ?? 0;
     while (lateness.length < (row?.begun ?? 0)) lateness.push(lateMs);
     if (lateness.length >= count || lateMs > startedWithinMs) return lateness;
-    await pause(lateMs < -1_000 ? 200 : pollMs);
+    await sleep(lateMs < -1_000 ? 200 : pollMs);
   }
 }
 
@@ -82,11 +82,11 @@ async function killWorkers(
   { count, dueAt }: Crowd,
   kills: number,
 ): Promise<number> {
-  await pause(Math.max(0, dueAt.getTime() - Date.now()));
+  await sleep(Math.max(0, dueAt.getTime() - Date.now()));
   let died = 0;
   for (let kill = 0; kill < kills; kill++) {
     // Frequent enough to hit processes while they start messages.
-    await pause(random.below(Math.ceil(count / 5)));
+    await sleep(random.below(Math.ceil(count / 5)));
     died += (await random.pick(nodes).signalWorker('SIGKILL')).pids.length;
   }
   return died;
@@ -151,7 +151,7 @@ async function untilEnded(stage: Stage, { name }: Crowd): Promise<void> {
     const open = await stage.database.sql`
       SELECT 1 FROM messages WHERE title LIKE ${`${name} %`} AND status IN ('scheduled', 'sending') LIMIT 1`;
     if (open.length === 0) return;
-    await pause(200);
+    await sleep(200);
   }
 }
 
@@ -188,7 +188,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   await schedule(stage, api, missed, 3_600);
   await schedule(stage, api, expired, 0);
   await Promise.all(nodes.map((node) => node.kill()));
-  await pause(Math.max(0, dueAt.getTime() + outageMs - Date.now()));
+  await sleep(Math.max(0, dueAt.getTime() + outageMs - Date.now()));
   await stage.startWorker();
   const backMs = Date.now() - dueAt.getTime();
   const afterMs = ((await watchStarts(stage, missed)).at(-1) ?? Number.POSITIVE_INFINITY) - backMs;

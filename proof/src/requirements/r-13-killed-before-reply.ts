@@ -2,7 +2,7 @@
 // request.
 
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { listFired } from '../../../rig/src/failpoints.ts';
 import { createRandom } from '../../../rig/src/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -54,7 +54,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
     if (first !== undefined) complaints.push(`${title}: the node answered ${JSON.stringify(first)}`);
     if ((await listFired(failpoints)).length !== 1) complaints.push(`${title}: the node did not die where it should`);
     const committed = await stage.messagesOf(idempotencyKey);
-    await pause(random.below(50));
+    await sleep(random.below(50));
     const again = await stage.send(survivor, idempotencyKey, message);
     const id = String(again?.body['id']);
     if (again?.status !== 200 || again.body['replayed'] !== true || committed.length !== 1 || committed[0] !== id) {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
@@ -26,7 +27,8 @@ const memoryMbMax = 20;
 
 function sender(resolver?: Resolver): (endpoint: string, pool: string) => Promise<PostResult> {
   const exceptions = parseOutboundExceptions({
-    ...{ allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535' },
+    allowCidrs: ['127.0.0.0/8'],
+    allowPorts: '1024-65535',
     ca: cert.toString(),
   });
   const http = createOutboundHttp(
@@ -35,7 +37,12 @@ function sender(resolver?: Resolver): (endpoint: string, pool: string) => Promis
   const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
   return (endpoint, pool) =>
     postEvent(deps, {
-      ...{ endpoint, pool, secretsAt: () => ['whsec_a'], event: 'message.sent', body: Buffer.from('{}'), headers: {} },
+      endpoint,
+      pool,
+      secretsAt: () => ['whsec_a'],
+      event: 'message.sent',
+      body: Buffer.from('{}'),
+      headers: {},
     });
 }
 
@@ -87,13 +94,13 @@ async function neverAccepts(workbench: Workbench): Promise<string> {
   if (!child.stdout) throw new Error('the port has no process');
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   const port = Number(line);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await sleep(200);
   const fillers = Array.from({ length: 8 }, () => connect({ port, host: '127.0.0.1' }));
   for (const filler of fillers) filler.on('error', () => undefined);
   workbench.onClose(async () => {
     for (const filler of fillers) filler.destroy();
   });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await sleep(500);
   return `https://localhost:${port}/hooks`;
 }
 

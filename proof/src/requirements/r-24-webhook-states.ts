@@ -1,7 +1,7 @@
 // R-24: counts at the endpoint how many requests a webhook gets, on one node and on four. The
 // endpoints are: one that is dead from the start, one that dies at its full window, one that
 // recovers just in time, one that is enabled again, and one whose worker is killed.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { comesTrue, type Hook, WebhookNodes } from '../../../rig/src/webhook-nodes.ts';
 import { enableWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import { listAttempts } from '../../../server/src/webhooks/queries.ts';
@@ -46,7 +46,7 @@ const proveDead: Prove = async (place, { isQuick, report, seed }) => {
   if (!(await comesTrue(() => allDisabled(place, hooks), withinMs))) complaints.push('not all were disabled in time');
   // Later events must reach none of the endpoints either.
   await Promise.all(hooks.map((hook) => place.happen(hook, 20)));
-  await pause(settleMs);
+  await sleep(settleMs);
   let lost = 0;
   for (const hook of hooks) {
     const count = endpoint.countOf(hook.path);
@@ -91,7 +91,7 @@ const proveDying: Prove = async (place, { isQuick, report }) => {
     };
     await place.happen(hook, 20_000);
     if (!(await comesTrue(() => isDisabled(place, hook), withinMs))) complaints.push(`${hook.path} was not disabled`);
-    await pause(settleMs);
+    await sleep(settleMs);
     if (!isDead) complaints.push(`${hook.path} never had a full window`);
     if (failed > failuresMax + windowMost) complaints.push(`${hook.path} got ${failed} requests after it had died`);
     after.push(failed);
@@ -149,7 +149,7 @@ const proveEnabling: Prove = async (place, { report }) => {
   await enableWebhook(place.deps, hook);
   await place.happen(hook, 1);
   if (!(await comesTrue(() => endpoint.countOf(hook.path) > before, withinMs))) complaints.push('there was no probe');
-  await pause(settleMs);
+  await sleep(settleMs);
   const probes = endpoint.countOf(hook.path) - before;
   if (probes !== 1) complaints.push(`${probes} requests came before the probe was answered`);
   isWell = true;
@@ -180,7 +180,7 @@ const proveKilled: Prove = async (place, { isQuick, report }) => {
     lost = endpoint.inFlight;
     for (const node of place.nodes) kills += (await node.signalWorker('SIGKILL')).pids.length;
     if (!(await comesTrue(() => isDisabled(place, hook), withinMs))) complaints.push(`${hook.path} was not disabled`);
-    await pause(settleMs);
+    await sleep(settleMs);
     const count = endpoint.countOf(hook.path);
     counts.push(count);
     if (count > failuresMax + Math.max(lost, 10)) complaints.push(`${count} requests, ${lost} were under way`);

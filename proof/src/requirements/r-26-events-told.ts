@@ -54,8 +54,11 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
   await writeFile(authorities, (await Promise.all(known.map((file) => readFile(file, 'utf8')))).join('\n'));
   const port = await findFreePort();
   const environment = {
-    ...{ ...database.environment, ...sandbox.environment },
-    ...{ OUTBOUND_CA_FILE: authorities, PORT: String(port), SEND_WAIT_MS: '0' },
+    ...database.environment,
+    ...sandbox.environment,
+    OUTBOUND_CA_FILE: authorities,
+    PORT: String(port),
+    SEND_WAIT_MS: '0',
     OUTBOUND_ALLOW_PORTS: [sandbox.environment['OUTBOUND_ALLOW_PORTS'], endpoint.port].filter(Boolean).join(','),
   };
   const app = await makeMixedApp({ directory, environment }, sandbox, 'Told');
@@ -74,7 +77,10 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
   const armed = await armedWith(plan);
   const start = (name: string, role: 'api' | 'worker', isArmed: boolean) =>
     startNode(workbench, {
-      ...{ name, role, directory, environment: isArmed ? { ...environment, ...armed.environment } : environment },
+      name,
+      role,
+      directory,
+      environment: isArmed ? { ...environment, ...armed.environment } : environment,
       nodeOptions: isArmed ? armed.nodeOptions : [],
     });
   const nodes = [

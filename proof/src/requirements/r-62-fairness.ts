@@ -1,6 +1,6 @@
 // R-62: while one app sends to a million devices, another app's send to one device reaches its
 // provider soon. The same holds while the first app's pushes get no answer, or get 429.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { addDevices, type MixedApp } from '../../../rig/src/mixed-app.ts';
 import { type RunningService, startRunningService } from '../../../rig/src/running-service.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -91,7 +91,7 @@ async function watch(
     });
   const mayGoOn = (): boolean => (endAt === undefined ? !isOver : performance.now() < endAt);
   for (let next = performance.now(); mayGoOn(); next += everyMs) {
-    await pause(Math.max(0, next - performance.now()));
+    await sleep(Math.max(0, next - performance.now()));
     const title = `Order ${number}-${sent.length}`;
     const ids = sent.length % someEvery === someEvery - 1 ? small.devices : small.devices.slice(0, 1);
     sent.push({ title, at: Date.now(), devices: ids.length });

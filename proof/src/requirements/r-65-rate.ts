@@ -1,6 +1,6 @@
 // a key gets five times its rate of requests, over one node and over four. Admitted are its
 // rate and one burst, and another key notices nothing.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
@@ -50,7 +50,7 @@ async function offer({ nodes }: ApiNodes, key: string, perSecond: number, second
         ),
       );
     }
-    await pause(tickMs);
+    await sleep(tickMs);
   }
   await Promise.all(asked);
   counts.seconds = (performance.now() - startedAt) / 1000;

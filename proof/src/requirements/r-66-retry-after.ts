@@ -1,6 +1,6 @@
 // R-66: a refusal says how long to wait, in its header and in its body. A caller that waits exactly
 // that long is admitted, 100 times of 100.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiAnswer, type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
@@ -42,7 +42,7 @@ async function proveWaiting(
     const { server_key: key } = await run<{ server_key: string }>('app', 'create', `Waits ${by}`, '--plan', 'free');
     for (let round = 0; round < rounds; round++) {
       const { headers, json } = await exhaust(url, key, complaints);
-      await pause(by === 'Retry-After' ? Number(headers['retry-after']) * 1000 : Number(json.retry_after_ms));
+      await sleep(by === 'Retry-After' ? Number(headers['retry-after']) * 1000 : Number(json.retry_after_ms));
       const { status } = await callApi(url, { key });
       if (status === 200) admitted++;
       else complaints.push(`refused after ${headers['retry-after']} s, ${json.retry_after_ms} ms: ${status}`);

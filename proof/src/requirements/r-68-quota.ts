@@ -2,7 +2,7 @@
 // once, and by nodes that are killed while they charge it.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiAnswer, type ApiNode, type ApiNodes, callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import { createRandom } from '../../../rig/src/random.ts';
 import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
@@ -152,19 +152,19 @@ async function proveKills(place: Place, { report, isQuick, seed }: ProofOptions)
       }
       if (answer?.status === 429 && answer.json.error === 'quota_exceeded') return false;
       if (answer && answer.status < 500) complaints.push(`${answer.status} ${JSON.stringify(answer.json)}`);
-      await pause(50);
+      await sleep(50);
     }
   };
   const client = async (number: number): Promise<void> => {
     for (let i = 0; !isDone; i++) {
       const wasSent = await sendOne(`proof-${seed}-${number}-${i}`, i % 2 === 0 ? app.reached : app.skipped);
       // The quota is used up for now; skipped deliveries are refunded later.
-      if (!wasSent) await pause(200);
+      if (!wasSent) await sleep(200);
     }
   };
   const kill = async (): Promise<void> => {
     for (; kills < killsMost; kills++) {
-      await pause(killEveryMs.least + random.below(killEveryMs.most - killEveryMs.least));
+      await sleep(killEveryMs.least + random.below(killEveryMs.most - killEveryMs.least));
       const index = random.below(nodes.length);
       const killed = nodes[index];
       if (!killed) continue;
@@ -178,7 +178,7 @@ async function proveKills(place: Place, { report, isQuick, seed }: ProofOptions)
   const deadline = performance.now() + openAfterMs;
   let totals = await totalsOf(place, app);
   while (totals.open > 0 && performance.now() < deadline) {
-    await pause(500);
+    await sleep(500);
     totals = await totalsOf(place, app);
   }
   if (totals.open > 0) complaints.push(`${totals.open} messages are still being sent`);

@@ -1,7 +1,7 @@
 // thousands of connections send a byte now and then and never a whole request, while other
 // callers are served.
 import { connect, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { callApi, startApiNodes } from '../../../rig/src/api-nodes.ts';
 import { percentile } from '../../../rig/src/measure.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -88,14 +88,14 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
   const alone = [await measure()];
   const slow = trickle(url, key, connections);
   workbench.onClose(async () => slow.end());
-  while (slow.counts.opened < connections) await pause(100);
+  while (slow.counts.opened < connections) await sleep(100);
   const beside = [await measure()];
-  if (!isQuick) await pause(cutAfterMs);
+  if (!isQuick) await sleep(cutAfterMs);
   const { cut } = slow.counts;
   beside.push(await measure());
   const open = slow.open;
   slow.end();
-  await pause(500);
+  await sleep(500);
   alone.push(await measure());
   const [before, during] = [mean(alone), mean(beside)];
   report.claim(

@@ -1,6 +1,6 @@
 // R-86 and R-87: what probes are told, and how soon, while the database is away, and while a node
 // ends in the middle of requests.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { Faults } from '../../../rig/src/fault-proxy.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
@@ -36,7 +36,7 @@ async function msUntil(url: string, status: number, atMostMs: number): Promise<n
   const startedAt = performance.now();
   while ((await statusOf(`${url}/readyz`)) !== status) {
     if (performance.now() - startedAt > 3 * atMostMs) break;
-    await pause(pollMs);
+    await sleep(pollMs);
   }
   return performance.now() - startedAt;
 }
@@ -74,7 +74,7 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
         const status = await statusOf(`${url}/healthz`);
         if (status !== 200) complaints.push(`/healthz answered ${status}`);
         if ((await statusOf(`${url}/readyz`)) !== 503) complaints.push('/readyz was not 503 all the time');
-        await pause(200);
+        await sleep(200);
       }
       proxy.set({});
       const backMs = await msUntil(url, 200, readyWithinMs);
@@ -102,7 +102,7 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
     let served = 0;
     while ((await statusOf(`${ending.url}/v1/channels`)) === 200) {
       served = performance.now() - toldAt;
-      await pause(pollMs);
+      await sleep(pollMs);
     }
     const { code, ms } = await ended;
     if (code !== 0) complaints.push(`it ended with ${code}`);

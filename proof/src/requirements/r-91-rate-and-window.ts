@@ -1,6 +1,6 @@
 // a message may have a rate, which its requests keep over all workers, retries included. It
 // may have a window, after which nothing of it is sent.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { addDevices, type MixedApp } from '../../../rig/src/mixed-app.ts';
 import { type RunningService, startRunningService } from '../../../rig/src/running-service.ts';
 import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
@@ -139,7 +139,7 @@ export const requirement: Requirement = {
         }),
       })),
     );
-    await pause(2_000);
+    await sleep(2_000);
     const askedAt = Date.now();
     await service.untilFinal(quick, await service.send(quick, { audience: { all: true }, content: { title: 'Now' } }));
     const unpacedMs = Date.now() - askedAt;

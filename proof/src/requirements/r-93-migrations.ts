@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { carillon, runCommand } from '../../../rig/src/command.ts';
 import { describeSchema } from '../../../rig/src/describe-schema.ts';
 import { armedWith, listFired } from '../../../rig/src/failpoints.ts';
@@ -65,8 +65,8 @@ async function killAfter({ environment, sql }: Empty, directory: string, delayMs
     stdio: 'ignore',
   });
   const ended = once(child, 'exit');
-  while (child.exitCode === null && (await noted(sql)) === 0) await pause(5);
-  await pause(delayMs);
+  while (child.exitCode === null && (await noted(sql)) === 0) await sleep(5);
+  await sleep(delayMs);
   child.kill('SIGKILL');
   await ended;
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { carillon } from '../../../rig/src/command.ts';
 import { listChildren } from '../../../rig/src/measure.ts';
 import { createRandom } from '../../../rig/src/random.ts';
@@ -92,8 +92,8 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   for (let i = 0; i < kills; i += 1) {
     const before = writers.acknowledged;
     writers.goOnAt(service.url);
-    while (writers.acknowledged < before + writesBetweenKills) await pause(5);
-    await pause(random.below(300));
+    while (writers.acknowledged < before + writesBetweenKills) await sleep(5);
+    await sleep(random.below(300));
     const victim = victims[i % victims.length] ?? 'service';
     await kill(service, victim);
     counts[victim] += 1;

@@ -1,7 +1,7 @@
 // R-96: a database that answers too late or refuses temporarily makes no delivery fail and no push
 // repeat. The troubles are a table that is locked for minutes, reads that time out repeatedly, and
 // refused statements of every kind.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   cancelRunning,
   cancelWaiting,
@@ -31,7 +31,7 @@ const troubles: readonly Trouble[] = [
     name: 'statements are canceled',
     async step({ database }) {
       await cancelRunning(database);
-      await pause(10);
+      await sleep(10);
     },
   },
   {
@@ -43,9 +43,9 @@ const troubles: readonly Trouble[] = [
     },
     async step({ database }) {
       const letGo = await lockAudience(database);
-      await pause(200);
+      await sleep(200);
       await letGo();
-      await pause(50);
+      await sleep(50);
     },
     async end({ database }) {
       await limitLocks(database, 0);
@@ -106,7 +106,7 @@ async function readsTimeOut(stage: Stage, api: Api, times: number, report: Repor
   let canceled = 0;
   while ((await fewest()) < times) {
     canceled += await cancelWaiting(stage.database);
-    await pause(50);
+    await sleep(50);
   }
   await letGo();
   const complaints = await judge(stage, title);
@@ -124,7 +124,7 @@ async function audienceLocked(stage: Stage, api: Api, lockMs: number, report: Re
   await sendToAll(stage, api, title);
   await untilRequests(stage, before, stage.devices.length / 10);
   const letGo = await lockAudience(stage.database);
-  await pause(lockMs);
+  await sleep(lockMs);
   const [row] = await stage.database.sql<{ open: number }[]>`
     SELECT count(*)::int AS open FROM batches WHERE state <> 'done'`;
   const open = row?.open ?? 0;
@@ -150,8 +150,8 @@ async function refuse(stage: Stage, api: Api, trouble: Trouble, lastsMs: number,
   const until = performance.now() + lastsMs;
   // The API's statements are refused as well. A repeated request with the same key is the same
   // message.
-  while (!(await sendToAll(stage, api, name).catch(() => undefined))) await pause(100);
-  await pause(Math.max(0, until - performance.now()));
+  while (!(await sendToAll(stage, api, name).catch(() => undefined))) await sleep(100);
+  await sleep(Math.max(0, until - performance.now()));
   isOver = true;
   await troubled;
   await trouble.end?.(stage);

@@ -1,7 +1,7 @@
 // R-97: the database is unreachable for a minute in the middle of a large send by two live workers,
 // in each way in which a database goes away. No process dies, no push is repeated, no device is
 // left out, and work continues soon after the database is back.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freeze } from '../../../rig/src/run-database.ts';
 import type { ServiceNode } from '../../../rig/src/service-node.ts';
 import type { Requirement } from '../requirement.ts';
@@ -88,7 +88,7 @@ async function sendThrough(
   await sendToAll(stage, api, name);
   await untilRequests(stage, before, stage.devices.length / 10);
   const end = await begin(stage);
-  await pause(outageMs);
+  await sleep(outageMs);
   const pushed = (await stage.sandbox.counters()).requests - before;
   await end();
   const backAt = performance.now();
@@ -112,6 +112,6 @@ async function sendThrough(
 
 /** Milliseconds from `since` until `isSo` is true. Stops a little after the allowed time. */
 async function waited(since: number, isSo: () => Promise<boolean>): Promise<number> {
-  while (!(await isSo()) && performance.now() - since <= backWithinMs) await pause(pollMs);
+  while (!(await isSo()) && performance.now() - since <= backWithinMs) await sleep(pollMs);
   return performance.now() - since;
 }

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { carillon } from '../../../rig/src/command.ts';
 import { type ConnectionCount, describeCount, watchConnections } from '../../../rig/src/connections.ts';
 import { addDevices, type MixedApp, makeMixedApp } from '../../../rig/src/mixed-app.ts';
@@ -50,9 +50,9 @@ function judgeCount(count: ConnectionCount, most: number): string[] {
 }
 
 async function countAtRest(sql: Sql, { restMs, countMs }: Scale): Promise<ConnectionCount> {
-  await pause(restMs);
+  await sleep(restMs);
   const watch = watchConnections(sql);
-  await pause(countMs);
+  await sleep(countMs);
   return watch.stop();
 }
 
@@ -164,7 +164,7 @@ async function sendToAll({ service, sandbox, app }: Equipped, sql: Sql, devices:
       FROM messages m ORDER BY m.id DESC LIMIT 1`;
     if (!row || encodeId('msg', row.id) !== id) return [`message ${id} is not the last one`];
     if (row.status === 'sending' && performance.now() < until) {
-      await pause(100);
+      await sleep(100);
       continue;
     }
     const requests = (await sandbox.counters()).requests - before;

@@ -1,7 +1,7 @@
 // R-99: measures what a thousand idle apps cost the database, with 4 processes and with 16. It also
 // proves that NOTIFY blocks nobody: a process sends it at most twenty times a second, and never in
 // a transaction that writes.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fillApps, watchAtRest, webhooksEach } from '../../../rig/src/idle-world.ts';
 import { addDevices } from '../../../rig/src/mixed-app.ts';
 import { startRunningService } from '../../../rig/src/running-service.ts';
@@ -25,10 +25,13 @@ interface Size {
 }
 
 const full: Size = {
-  ...{ apps: 1_000, processes: [4, 16] },
+  apps: 1_000,
+  processes: [4, 16],
   // The first upkeep comes a minute after a start.
-  ...{ settleSeconds: 75, seconds: 120 },
-  ...{ messages: 2_000, devices: 50_000 },
+  settleSeconds: 75,
+  seconds: 120,
+  messages: 2_000,
+  devices: 50_000,
 };
 const quick: Size = { apps: 200, processes: [2, 4], settleSeconds: 16, seconds: 15, messages: 100, devices: 2_000 };
 
@@ -43,7 +46,7 @@ async function proveRest({ workbench, report, isQuick }: ProofOptions, size: Siz
     const sql = await openDatabase(workbench, service);
     await fillApps(sql, size.apps);
     const { postgres } = await findProcesses(service, sql);
-    await pause(size.settleSeconds * 1000);
+    await sleep(size.settleSeconds * 1000);
     const rest = await watchAtRest(sql, { postgres: postgres[0] ?? 0, seconds: size.seconds });
     await sql.end({ timeout: 1 });
     await service.stop();
@@ -105,7 +108,7 @@ async function proveTelling({ workbench, report, seed }: ProofOptions, { message
       samples++;
       seen += sample.seen;
       writers += sample.writers;
-      await pause(1);
+      await sleep(1);
     }
   })();
   report.progress(`one message to ${devices} devices, and ${messages} to one each`);

@@ -1,7 +1,7 @@
 // A soak from an empty database to its facts: the built service as processes, and an app with all
 // three channels. Providers say goodbye, cut connections, refuse pushes and call devices gone while
 // all devices are sent to repeatedly.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { peakRssMbOf } from '../../../rig/src/measure.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../../../rig/src/mixed-app.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
@@ -128,7 +128,7 @@ async function watch(sql: Sql, sandbox: SandboxProcess, sends: number, messages:
     const isOver = performance.now() > deadline;
     if (isOver) progress(`  not sent after ${sentWithinMs / 60_000} minutes`);
     if (isOver || (row && row.open === 0 && row.all >= messages)) return early ?? (await peakRssMbOf(sandbox.pid));
-    await pause(500);
+    await sleep(500);
   }
 }
 

@@ -14,10 +14,10 @@ import type { World } from './world.ts';
 type Catalog = ReadonlyMap<string, Property>;
 
 /**
- * The place where filters are evaluated, and the instant that durations count from, in whole
+ * The scene where filters are evaluated, and the instant that durations count from, in whole
  * milliseconds like every instant of a caller.
  */
-export interface FilterPlace {
+export interface FilterScene {
   readonly sql: Sql;
   readonly appId: Uuid;
   readonly now: Date;
@@ -25,7 +25,7 @@ export interface FilterPlace {
 
 /** The devices that a filter selects in the database, by a catalog. */
 export async function selectDevices(
-  { sql, appId, now }: FilterPlace,
+  { sql, appId, now }: FilterScene,
   catalog: Catalog,
   json: unknown,
 ): Promise<Uuid[]> {
@@ -46,21 +46,21 @@ export async function selectDevices(
  * not all, because other filters prove little.
  */
 export async function compareFilters(
-  place: FilterPlace,
+  scene: FilterScene,
   world: Pick<World, 'devices' | 'events'>,
   catalogs: readonly Catalog[],
   { runs, seed }: { readonly runs: number; readonly seed: number },
 ): Promise<number> {
   let some = 0;
   await fc.assert(
-    fc.asyncProperty(randomFilter(place.now), async (json) => {
+    fc.asyncProperty(randomFilter(scene.now), async (json) => {
       const expected = [...world.devices].flatMap(([id, device]) =>
-        matches(json, device, world.events, place.now) ? [id] : [],
+        matches(json, device, world.events, scene.now) ? [id] : [],
       );
       expected.sort();
       for (const catalog of catalogs) {
-        requireSame(await selectDevices(place, catalog, json), expected);
-        const others = await selectDevices(place, catalog, { not: json });
+        requireSame(await selectDevices(scene, catalog, json), expected);
+        const others = await selectDevices(scene, catalog, { not: json });
         if (others.length !== world.devices.size - expected.length) {
           throw new Error(`its negation selects ${others.length} of ${world.devices.size}, and it ${expected.length}`);
         }

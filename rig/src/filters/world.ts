@@ -38,8 +38,12 @@ export async function makeWorld(
   const ago = (days: number): Date => new Date(now.getTime() - Math.floor(random() * days * 86_400_000));
 
   const users = ['u-1', 'u-2', 'U-1', 'u-3'].map((externalId) => ({
-    ...{ id: randomUUID() as Uuid, externalId, createdAt: ago(60) },
-    ...{ firstName: maybe(texts), country: maybe(countries), language: maybe(languages) },
+    id: randomUUID() as Uuid,
+    externalId,
+    createdAt: ago(60),
+    firstName: maybe(texts),
+    country: maybe(countries),
+    language: maybe(languages),
     timezone: maybe(['Europe/Berlin', 'Asia/Tokyo']),
   }));
   const devices = new Map<Uuid, Device>();
@@ -48,17 +52,21 @@ export async function makeWorld(
     const user = random() < 0.5 ? pick(users) : null;
     const deviceId = mintUuid(now.getTime());
     const properties = {
-      ...{ plan: maybe(texts), __proto__own: maybe(texts), far: maybe(texts) },
-      ...{
-        age: maybe(numbers),
-        far_number: maybe(numbers),
-        trial: maybe([true, false]),
-        far_flag: maybe([true, false]),
-      },
+      plan: maybe(texts),
+      __proto__own: maybe(texts),
+      far: maybe(texts),
+      age: maybe(numbers),
+      far_number: maybe(numbers),
+      trial: maybe([true, false]),
+      far_flag: maybe([true, false]),
     };
     const own = {
-      ...{ platform: pick(['web', 'ios', 'android']), locale: maybe(['de-DE', 'fr']), os: maybe(['iOS', 'Android']) },
-      ...{ appVersion: maybe(texts), createdAt: ago(60), lastSeenAt: ago(40) },
+      platform: pick(['web', 'ios', 'android']),
+      locale: maybe(['de-DE', 'fr']),
+      os: maybe(['iOS', 'Android']),
+      appVersion: maybe(texts),
+      createdAt: ago(60),
+      lastSeenAt: ago(40),
     };
     // Values without a slot are in the overflow under their key's number, each in its own JSON
     // type.
@@ -68,13 +76,27 @@ export async function makeWorld(
       ),
     );
     await sql`INSERT INTO audience ${sql({
-      ...{ app_id: appId, device_id: deviceId, active: true, created_at: own.createdAt, last_seen_at: own.lastSeenAt },
-      ...{ platform: own.platform, locale: own.locale, os: own.os, app_version: own.appVersion },
-      ...{ user_id: user?.id ?? null, external_id: user?.externalId ?? null, user_created_at: user?.createdAt ?? null },
-      ...{ first_name: user?.firstName ?? null, country: user?.country ?? null, language: user?.language ?? null },
+      app_id: appId,
+      device_id: deviceId,
+      active: true,
+      created_at: own.createdAt,
+      last_seen_at: own.lastSeenAt,
+      platform: own.platform,
+      locale: own.locale,
+      os: own.os,
+      app_version: own.appVersion,
+      user_id: user?.id ?? null,
+      external_id: user?.externalId ?? null,
+      user_created_at: user?.createdAt ?? null,
+      first_name: user?.firstName ?? null,
+      country: user?.country ?? null,
+      language: user?.language ?? null,
       user_timezone: user?.timezone ?? null,
-      ...{ text_01: properties.plan, text_30: properties.__proto__own, number_01: properties.age },
-      ...{ bool_01: properties.trial, overflow: sql.json(overflow) },
+      text_01: properties.plan,
+      text_30: properties.__proto__own,
+      number_01: properties.age,
+      bool_01: properties.trial,
+      overflow: sql.json(overflow),
     })}`;
     const fields = new Map<string, string | number | boolean | Date | null>([
       ...([

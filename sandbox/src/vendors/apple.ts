@@ -2,9 +2,9 @@
 // which status goes with which reason, so a client must decide by the reason. Apple is stricter
 // than the RFCs about Topic and `sub`.
 import { randomUUID } from 'node:crypto';
-import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
+import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
-const REASON: Readonly<Record<Problem, readonly [status: number, reason: string]>> = {
+const reasonOfProblem: Readonly<Record<Problem, readonly [status: number, reason: string]>> = {
   method_not_allowed: [405, 'MethodNotAllowed'],
   endpoint_unknown: [404, 'BadPath'],
   endpoint_gone: [410, 'Unregistered'],
@@ -31,7 +31,7 @@ const REASON: Readonly<Record<Problem, readonly [status: number, reason: string]
   cache_policy_conflict: [400, 'BadWebPushRequest'],
 };
 
-const REASON_OF_STATUS: Readonly<Record<number, string>> = {
+const reasonOfStatus: Readonly<Record<number, string>> = {
   400: 'BadWebPushRequest',
   403: 'BadJwtToken',
   404: 'BadPath',
@@ -88,9 +88,9 @@ export const apple: Personality = {
   isVapidRequired: true,
   topicFault: appleTopicFault,
   subjectFault: appleSubjectFault,
-  refuse: (problem) => reasoned(...REASON[problem]),
+  refuse: (problem) => reasoned(...reasonOfProblem[problem]),
   refuseWithStatus: (status) =>
-    reasoned(status, REASON_OF_STATUS[status] ?? (REASONS[status] ?? 'Unknown').replaceAll(' ', '')),
+    reasoned(status, reasonOfStatus[status] ?? (reasons[status] ?? 'Unknown').replaceAll(' ', '')),
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: {

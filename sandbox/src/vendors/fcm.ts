@@ -1,7 +1,7 @@
 // The web push endpoint of Chrome and its relatives. Google documents the statuses but not the
 // bodies. The bodies here are quoted from public issue threads, so a client must match them
 // loosely.
-import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
+import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
 function text(status: number, body: string): Answer {
   return {
@@ -73,7 +73,7 @@ function refuseWithStatus(status: number): Answer {
   if (status === 403) return refuse('vapid_key_mismatch', '');
   if (status === 404) return refuse('endpoint_unknown', '');
   if (status === 410) return refuse('endpoint_gone', '');
-  return text(status, REASONS[status] ?? `Error ${status}`);
+  return text(status, reasons[status] ?? `Error ${status}`);
 }
 
 export const fcm: Personality = {

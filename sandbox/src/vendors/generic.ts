@@ -1,8 +1,8 @@
 // A push service exactly as the RFCs describe one; no vendor runs it. Every refusal has the status
 // that the RFC names and a problem document (RFC 9457). The best vendor to begin development with.
-import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
+import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
-const STATUS: Readonly<Record<Problem, number>> = {
+const statusOfProblem: Readonly<Record<Problem, number>> = {
   method_not_allowed: 405,
   endpoint_unknown: 404,
   endpoint_gone: 410,
@@ -32,7 +32,7 @@ const STATUS: Readonly<Record<Problem, number>> = {
 };
 
 function problemDocument(status: number, detail: string): Answer {
-  const title = REASONS[status] ?? 'Error';
+  const title = reasons[status] ?? 'Error';
   const challenge = status === 401 ? { 'www-authenticate': 'vapid' } : {};
   const allowed = status === 405 ? { allow: 'POST' } : {};
   return {
@@ -51,8 +51,8 @@ export const generic: Personality = {
   bodyBytesMax: 4096,
   ttlSecondsMax: 2_419_200,
   isVapidRequired: false,
-  refuse: (problem, detail) => problemDocument(STATUS[problem], detail),
-  refuseWithStatus: (status) => problemDocument(status, REASONS[status] ?? `Answered ${status} by a script`),
+  refuse: (problem, detail) => problemDocument(statusOfProblem[problem], detail),
+  refuseWithStatus: (status) => problemDocument(status, reasons[status] ?? `Answered ${status} by a script`),
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: { location: `${origin}/message/${messageId}`, ttl: String(ttlSeconds) },

@@ -1,11 +1,11 @@
 // Firefox's push service, autopush. Its errors are JSON with an `errno`, documented at
 // mozilla-services.github.io/autopush-rs/errors.html. A 410 may be cached, and a 503 says when to
 // try again.
-import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
+import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
-const MORE_INFO = 'http://autopush.readthedocs.io/en/latest/http.html#error-codes';
+const moreInfo = 'http://autopush.readthedocs.io/en/latest/http.html#error-codes';
 
-const ERRNO: Readonly<Record<Problem, readonly [status: number, errno: number]>> = {
+const errnoOfProblem: Readonly<Record<Problem, readonly [status: number, errno: number]>> = {
   method_not_allowed: [405, 999],
   endpoint_unknown: [404, 102],
   endpoint_gone: [410, 106],
@@ -34,7 +34,7 @@ const ERRNO: Readonly<Record<Problem, readonly [status: number, errno: number]>>
 };
 
 /** The errno that most often goes with a status. */
-const ERRNO_OF_STATUS: Readonly<Record<number, number>> = {
+const errnoOfStatus: Readonly<Record<number, number>> = {
   400: 110,
   401: 109,
   404: 102,
@@ -52,12 +52,12 @@ function error(status: number, errno: number, message: string): Answer {
   return {
     status,
     headers: { 'content-type': 'application/json', ...caching, ...comeBack },
-    body: JSON.stringify({ code: status, errno, error: REASONS[status] ?? 'Error', message, more_info: MORE_INFO }),
+    body: JSON.stringify({ code: status, errno, error: reasons[status] ?? 'Error', message, more_info: moreInfo }),
   };
 }
 
 function refuse(problem: Problem, detail: string): Answer {
-  const [status, errno] = ERRNO[problem];
+  const [status, errno] = errnoOfProblem[problem];
   const message = problem === 'vapid_key_mismatch' ? 'VAPID public key mismatch' : detail;
   return error(status, errno, message);
 }
@@ -75,7 +75,7 @@ export const mozilla: Personality = {
   subjectFault: (subject) =>
     subject === undefined || URL.canParse(subject) ? null : `sub is not a valid URI: ${JSON.stringify(subject)}`,
   refuse,
-  refuseWithStatus: (status) => error(status, ERRNO_OF_STATUS[status] ?? 999, REASONS[status] ?? `Error ${status}`),
+  refuseWithStatus: (status) => error(status, errnoOfStatus[status] ?? 999, reasons[status] ?? `Error ${status}`),
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: { location: `${origin}/m/${messageId}`, ttl: String(ttlSeconds) },

@@ -78,7 +78,7 @@ export interface Personality {
 }
 
 /** The reason phrase of a status, for bodies that repeat it. */
-export const REASONS: Readonly<Record<number, string>> = {
+export const reasons: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',

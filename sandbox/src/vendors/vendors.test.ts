@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import type { Problem } from './vendor.ts';
-import { readEndpoint, VENDOR_NAMES, VENDORS, vendorOfHost } from './vendors.ts';
+import { readEndpoint, vendorNames, vendorOfHost, vendors } from './vendors.ts';
 
-const TOKEN = 'kvxvIkrYAAAAAGQlKyO6YA';
-const PROBLEMS: readonly Problem[] = ['endpoint_gone', 'ttl_missing', 'vapid_signature', 'body_too_large'];
+const someToken = 'kvxvIkrYAAAAAGQlKyO6YA';
+const problems: readonly Problem[] = ['endpoint_gone', 'ttl_missing', 'vapid_signature', 'body_too_large'];
 
-describe.each(VENDOR_NAMES)('%s', (name) => {
-  const vendor = VENDORS[name];
+describe.each(vendorNames)('%s', (name) => {
+  const vendor = vendors[name];
 
   test.each([true, false])('finds its own endpoints again (bound to a key: %s)', (isRestricted) => {
-    const path = vendor.endpointPath(TOKEN, isRestricted);
-    expect(readEndpoint(path)).toEqual({ vendor, token: TOKEN });
+    const path = vendor.endpointPath(someToken, isRestricted);
+    expect(readEndpoint(path)).toEqual({ vendor, token: someToken });
   });
 
   test('knows its own host, and no other vendor does', () => {
-    expect(VENDOR_NAMES.filter((each) => VENDORS[each].isHost(vendor.host))).toEqual([name]);
+    expect(vendorNames.filter((each) => vendors[each].isHost(vendor.host))).toEqual([name]);
     expect(vendorOfHost(vendor.host)).toBe(vendor);
   });
 
@@ -26,7 +26,7 @@ describe.each(VENDOR_NAMES)('%s', (name) => {
 
   test('writes header names as HTTP/2 demands, in lower case', () => {
     const answers = [
-      ...PROBLEMS.map((problem) => vendor.refuse(problem, 'why')),
+      ...problems.map((problem) => vendor.refuse(problem, 'why')),
       vendor.refuseWithStatus(503),
       vendor.accept({ origin: 'https://localhost', messageId: 'id', ttlSeconds: 60 }),
     ];

@@ -6,14 +6,14 @@ import { mozilla } from './mozilla.ts';
 import type { Personality, VendorName } from './vendor.ts';
 import { wns } from './wns.ts';
 
-export const VENDORS: Readonly<Record<VendorName, Personality>> = { generic, fcm, mozilla, apple, wns };
+export const vendors: Readonly<Record<VendorName, Personality>> = { generic, fcm, mozilla, apple, wns };
 
-export const VENDOR_NAMES: readonly VendorName[] = ['generic', 'fcm', 'mozilla', 'apple', 'wns'];
+export const vendorNames: readonly VendorName[] = ['generic', 'fcm', 'mozilla', 'apple', 'wns'];
 
 /** The vendor of that name; `generic` for an unknown name. */
 export function personality(name: string): Personality {
-  const known = VENDOR_NAMES.find((each) => each === name);
-  return VENDORS[known ?? 'generic'];
+  const known = vendorNames.find((each) => each === name);
+  return vendors[known ?? 'generic'];
 }
 
 /**
@@ -30,5 +30,5 @@ export function readEndpoint(path: string): { vendor: Personality; token: string
 
 /** The vendor of a host. It words the answer when the path names no vendor. */
 export function vendorOfHost(host: string): Personality {
-  return VENDOR_NAMES.map((name) => VENDORS[name]).find((vendor) => vendor.isHost(host)) ?? generic;
+  return vendorNames.map((name) => vendors[name]).find((vendor) => vendor.isHost(host)) ?? generic;
 }

@@ -2,9 +2,9 @@
 // and no bodies. It accepts 5,000 bytes, throttles with 406, and requires X-WNS-Cache-Policy to
 // agree with TTL.
 import { randomBytes } from 'node:crypto';
-import { type Acceptance, type Answer, type Personality, type Problem, problemOfStatus, REASONS } from './vendor.ts';
+import { type Acceptance, type Answer, type Personality, type Problem, problemOfStatus, reasons } from './vendor.ts';
 
-const STATUS: Readonly<Record<Problem, readonly [status: number, description: string]>> = {
+const statusOfProblem: Readonly<Record<Problem, readonly [status: number, description: string]>> = {
   method_not_allowed: [405, 'Method not allowed'],
   endpoint_unknown: [404, 'Invalid channel URL'],
   endpoint_gone: [410, 'Revoked channel URL'],
@@ -52,7 +52,9 @@ function dropped(status: number, description: string): Answer {
 
 function refuseWithStatus(status: number): Answer {
   const problem = problemOfStatus(status);
-  return problem === undefined ? dropped(status, REASONS[status] ?? `Error ${status}`) : dropped(...STATUS[problem]);
+  return problem === undefined
+    ? dropped(status, reasons[status] ?? `Error ${status}`)
+    : dropped(...statusOfProblem[problem]);
 }
 
 export const wns: Personality = {
@@ -64,7 +66,7 @@ export const wns: Personality = {
   bodyBytesMax: 5000,
   ttlSecondsMax: 2_592_000,
   isVapidRequired: true,
-  refuse: (problem) => dropped(...STATUS[problem]),
+  refuse: (problem) => dropped(...statusOfProblem[problem]),
   refuseWithStatus,
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,

@@ -100,7 +100,10 @@ export async function saveCredential(
     await recordAudit(
       { ...deps, tx },
       {
-        ...{ appId, action: 'channel.set', target: channel, after: auditFieldsOf(credential.public) },
+        appId,
+        action: 'channel.set',
+        target: channel,
+        after: auditFieldsOf(credential.public),
         ...(former && { before: auditFieldsOf(former.public) }),
       },
     );

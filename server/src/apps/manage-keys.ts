@@ -104,8 +104,10 @@ export async function rotateKey(
     const { made: key, minted } = await makeKey({ ...deps, tx }, { appId, scope, name });
     const former = await getKey(tx, id);
     const after = {
-      ...{ expires_at: former.expiresAt, replaced_by: encodeId('key', key.id) },
-      ...{ start: minted.start, last4: minted.last4 },
+      expires_at: former.expiresAt,
+      replaced_by: encodeId('key', key.id),
+      start: minted.start,
+      last4: minted.last4,
     };
     const [target, before] = [encodeId('key', id), { expires_at: found.expiresAt }];
     await recordAudit({ ...deps, tx }, { appId, action: 'key.rotate', target, before, after });

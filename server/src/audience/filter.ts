@@ -3,6 +3,7 @@
 // which operators it has.
 
 import { instantForm, parseInstant } from '../ground/instant.ts';
+import { isRecord } from '../ground/is-record.ts';
 import type { Issue, IssueCode } from '../ground/issue.ts';
 
 export type Path = readonly (string | number)[];
@@ -286,8 +287,4 @@ function given(value: unknown): boolean {
 
 function isOneOf<Word extends string>(words: readonly Word[], value: unknown): value is Word {
   return typeof value === 'string' && (words as readonly string[]).includes(value);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -57,9 +57,6 @@ export function createFieldUses({ sql, clock, log }: { sql: Sql; clock: Clock; l
   };
 }
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const indexLock = 4_271_960_133;
-
 export interface FollowUseDeps {
   readonly sql: Sql;
   /**
@@ -87,7 +84,7 @@ export async function followUse(
   { sql, indexSql, sizes, clock, log }: FollowUseDeps,
   limits: IndexLimits = indexLimits,
 ): Promise<boolean> {
-  return runAlone(sql, indexLock, async () => {
+  return runAlone(sql, 'indexes', async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
     const existing = [
       ...(await listFollowingIndexes(sql, unnumberedIndex)),
@@ -104,7 +101,7 @@ export async function followUse(
       wanted.set(name, { carried, build: () => buildIndex(indexSql, name, column, carried) });
     }
     const failures: unknown[] = [];
-    const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
+    const tryOne = async (name: string, work: () => Promise<void>): Promise<void> => {
       try {
         await work();
       } catch (error) {
@@ -123,7 +120,7 @@ export async function followUse(
     for (const index of existing) {
       const { name } = index;
       if (ready.has(name)) continue;
-      await attempt(name, async () => {
+      await tryOne(name, async () => {
         await dropIndex(indexSql, name);
         const isBuiltAnew = isOfUse(index) && wanted.has(name);
         const why = isBuiltAnew ? 'it is built anew to carry more' : 'it is not worth its writes any more';
@@ -132,7 +129,7 @@ export async function followUse(
     }
     for (const [name, { build }] of wanted) {
       if (ready.has(name)) continue;
-      await attempt(name, async () => {
+      await tryOne(name, async () => {
         const startedAt = performance.now();
         await build();
         log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built');

@@ -37,8 +37,6 @@ interface MoveDeps {
   readonly rowsAtOnce: number;
 }
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const moveLock = 4_271_960_134;
 /**
  * Seconds; longer than any process keeps what it read of the catalog outside a transaction, such as
  * a compiled message or a waiting preview.
@@ -56,7 +54,7 @@ export async function moveSlots(
   rowsAtOnce = rowsAtOnceMost,
 ): Promise<boolean> {
   const deps: MoveDeps = { sql, clock, log, rowsAtOnce };
-  return runAlone(sql, moveLock, async () => {
+  return runAlone(sql, 'slots', async () => {
     for (const move of await listMoves(sql, clock, quietSeconds)) {
       if (!move.isQuiet) continue;
       // A failed move does not stop the others and is tried again at the next run.

@@ -11,7 +11,10 @@ const sizes = new Map([
 const limits = { indexesMax: 3, perAppMax: 2, devicesMin: 1_000 };
 
 const use = (appId: Uuid, column: string, uses = 3): ColumnUse => ({
-  ...{ appId, column, uses, field: `properties.${column}` },
+  appId,
+  column,
+  uses,
+  field: `properties.${column}`,
   devices: sizes.get(appId) ?? 0,
 });
 const columnsOf = (uses: readonly ColumnUse[], built: readonly string[] = []) =>

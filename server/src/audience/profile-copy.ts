@@ -3,7 +3,7 @@
 // writing the copy again repairs any row.
 import type { Uuid } from '../ground/ids.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
-import { placesOf, slotColumn, slotColumnsOf } from '../properties/slots.ts';
+import { columnsOfKey, slotColumn, slotColumnsOf } from '../properties/slots.ts';
 
 /** A user's profile as filters read it. */
 export interface Profile {
@@ -81,7 +81,7 @@ function layoutOf(slotted: readonly Property[]): Layout {
   const known = layouts.get(slotted);
   if (known) return known;
   const places = slotted.flatMap((property) => {
-    const { slot, isInOverflow } = placesOf(property);
+    const { slot, isInOverflow } = columnsOfKey(property);
     const id = String(property.id);
     return slot === null ? [] : [{ id, column: slotColumn(property.type, slot), isInOverflow }];
   });

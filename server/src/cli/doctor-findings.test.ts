@@ -24,18 +24,33 @@ import {
 const settings = (changes: Record<string, string>) =>
   new Map(
     Object.entries({
-      ...{ server_version: '18.1', server_version_num: '180001' },
-      ...{ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', ...changes },
+      server_version: '18.1',
+      server_version_num: '180001',
+      fsync: 'on',
+      full_page_writes: 'on',
+      synchronous_commit: 'on',
+      ...changes,
     }),
   );
 const slots = (changes: Partial<SlotFacts>): SlotFacts => ({
-  ...{ inSlots: 3, beyond: 0, moving: 0, stuck: [], wanting: [] },
-  ...{ indexes: [{ name: 'audience_by_text_01', isValid: true }], isBuilding: false, assignment: [] },
-  ...{ indexesMax: 24, without: [] },
+  inSlots: 3,
+  beyond: 0,
+  moving: 0,
+  stuck: [],
+  wanting: [],
+  indexes: [{ name: 'audience_by_text_01', isValid: true }],
+  isBuilding: false,
+  assignment: [],
+  indexesMax: 24,
+  without: [],
   ...changes,
 });
 const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
-  ...{ citus: null, preparedMax: 0, connectionsMax: 100, prepared: [], oldestSeconds: 1 },
+  citus: null,
+  preparedMax: 0,
+  connectionsMax: 100,
+  prepared: [],
+  oldestSeconds: 1,
   ...changes,
 });
 const numbered = (changes: object) => ({ app_id: 'app_1', devices: 3, split: 0, shared: 0, early: 0, ...changes });

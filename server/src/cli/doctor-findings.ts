@@ -159,8 +159,13 @@ export function judgeSlots(facts: SlotFacts): Finding {
   const check = 'slots';
   const { inSlots, beyond, moving, stuck, wanting, indexes, isBuilding, indexesMax, without, assignment } = facts;
   const details = {
-    ...{ in_slots: inSlots, beyond, moving, indexes, indexes_max: indexesMax },
-    ...{ without_index: without, assignment },
+    in_slots: inSlots,
+    beyond,
+    moving,
+    indexes,
+    indexes_max: indexesMax,
+    without_index: without,
+    assignment,
   };
   const warn = (message: string): Finding => ({ check, verdict: 'warn', details, message });
   const broken = indexes.filter(({ isValid }) => !isValid);

@@ -122,8 +122,12 @@ async function run(
   const seconds = (performance.now() - startedAt) / 1000;
   const { records, rejected, counts } = done;
   const after = {
-    ...{ lines: records, rejected, devices_created: counts.devicesCreated, devices_updated: counts.devicesUpdated },
-    ...{ users_created: counts.usersCreated, users_updated: counts.usersUpdated },
+    lines: records,
+    rejected,
+    devices_created: counts.devicesCreated,
+    devices_updated: counts.devicesUpdated,
+    users_created: counts.usersCreated,
+    users_updated: counts.usersUpdated,
   };
   await recordAudit(audited, { ...about, action: 'import.end', after });
   return present(app, format, rejects.path, done, seconds);

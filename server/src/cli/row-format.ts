@@ -1,7 +1,7 @@
 // Writes rows as text, one record each: NDJSON with all fields, or CSV (RFC 4180) with the named
 // columns. Text that would begin a formula is marked as text (`ground/csv`), and `import` removes
 // the mark. Pure.
-import { readTextCell, textCell, writeCell } from '../ground/csv.ts';
+import { readTextCell, textCell, writeRow } from '../ground/csv.ts';
 import type { Row, Table } from './export-tables.ts';
 
 export const formatNames = ['ndjson', 'csv'] as const;
@@ -28,8 +28,8 @@ export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat 
     };
   }
   return {
-    head: `${columns.map(writeCell).join(',')}\r\n`,
-    write: (row) => `${columns.map((column) => writeValue(cellOf(row, column))).join(',')}\r\n`,
+    head: writeRow(columns),
+    write: (row) => writeRow(columns.map((column) => textOf(cellOf(row, column)))),
     readKey(record) {
       // The cells of the key come first. Another cell follows each of them, so each ends at a
       // comma.
@@ -62,8 +62,8 @@ function cellOf(row: Row, column: string): unknown {
   return Object.hasOwn(properties, key) ? properties[key] : null;
 }
 
-function writeValue(value: unknown): string {
-  if (value === null || value === undefined) return '';
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
   if (value instanceof Date) return value.toISOString();
-  return writeCell(typeof value === 'string' ? textCell(value) : String(value));
+  return typeof value === 'string' ? textCell(value) : String(value);
 }

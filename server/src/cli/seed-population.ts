@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Platform } from '../channels/channel.ts';
 import type { PropertyValue } from '../properties/property.ts';
-import { type Place, places } from './seed-places.ts';
+import { type Region, regions } from './seed-regions.ts';
 
 export interface SeededPerson {
   /** Null: nobody has logged in on these devices. */
@@ -58,7 +58,7 @@ export const sampleProperties: readonly ReadonlyMap<string, PropertyValue>[] = [
 /** Makes the person with this number; numbers begin at 0. */
 export function personAt(seed: string, number: number): SeededPerson {
   const random = randomOf(`${seed} ${number}`);
-  const home = pickWeighted(random, places);
+  const home = pickWeighted(random, regions);
   const count = random() < 0.72 ? 1 : random() < 0.8 ? 2 : 3;
   const devices = Array.from({ length: count }, (_, i) => makeDevice(random, home, `${seed} ${number} ${i}`));
   return { user: random() < 0.78 ? makeUser(random, home, externalIdOf(seed, number)) : null, devices };
@@ -70,7 +70,7 @@ function externalIdOf(seed: string, number: number): string {
   return `user-${group}-${String(number + 1).padStart(7, '0')}`;
 }
 
-function makeUser(random: Random, home: Place, externalId: string): SeededUser {
+function makeUser(random: Random, home: Region, externalId: string): SeededUser {
   const plan = pick(random, ['free', 'free', 'free', 'free', 'free', 'pro', 'pro', 'pro', 'team']);
   const orders = plan === 'free' ? Math.floor(random() * 4) : Math.floor(random() ** 2 * 40);
   const properties = new Map<string, PropertyValue>([
@@ -94,7 +94,7 @@ function makeUser(random: Random, home: Place, externalId: string): SeededUser {
   };
 }
 
-function makeDevice(random: Random, home: Place, name: string): SeededDevice {
+function makeDevice(random: Random, home: Region, name: string): SeededDevice {
   const model = pickWeighted(random, models);
   const ageDays = random() ** 1.6 * 400;
   return {

@@ -1,6 +1,7 @@
 // Schemas of the kinds of fields in content: personalized text, plain text, urls and data. Lengths
 // are checked before a template is read, because the cost of reading grows with them.
 import { z } from 'zod';
+import { isRecord } from '../ground/is-record.ts';
 import { type Issue, issueOf } from '../ground/issue.ts';
 import { type UrlUse, urlProblem } from './content-url.ts';
 import { canonicalLanguage, languageLengthMax, languagePattern } from './locales.ts';
@@ -194,8 +195,4 @@ function checkPlain(ctx: Context, source: string): boolean {
 function checkUrl(ctx: Context, texts: readonly string[], use: UrlUse): void {
   const message = urlProblem(texts, use);
   if (message !== null) report(ctx, { path: [], code: 'invalid_format', message });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 // Listens for NOTIFY on its own connection, and notices when that connection has gone deaf. A
 // half-open connection looks alive, so in silence a heartbeat is sent through another connection
 // and must arrive. Notifications only save latency.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { mintUuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
 import type { Sql } from './db.ts';
@@ -70,7 +70,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
         return await listen();
       } catch (error) {
         if (!isServerFull(error) || tries === fullTriesMax) throw error;
-        await pause(fullAgainMs);
+        await sleep(fullAgainMs);
         openAnother();
       }
     }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase, whenDone } from '../../test/database.ts';
 import { createLog } from '../ground/log.ts';
@@ -6,7 +7,7 @@ import { type Lookout, startLookout } from './lookout.ts';
 const everyMs = 10;
 
 async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, everyMs));
+  while (!isSo()) await sleep(everyMs);
 }
 
 /** Lookouts of several processes. The words of each reach all that hear. */

@@ -2,14 +2,13 @@
 // lock (R-93). A released file is never edited: its checksum is stored and compared.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { failpoint } from '../ground/failpoint.ts';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { Sql } from './db.ts';
 
 const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
-
-/** An arbitrary number that no other advisory lock in this database uses. */
-const advisoryLock = 4_271_960_118;
 
 interface Migration {
   readonly number: number;
@@ -85,9 +84,11 @@ const turnEveryMs = 200;
 // CONCURRENTLY waits for every snapshot, so the two would wait for each other.
 async function takeTurn(connection: Connection): Promise<void> {
   for (;;) {
-    const [row] = await connection<{ isMine: boolean }[]>`SELECT pg_try_advisory_lock(${advisoryLock}) AS is_mine`;
+    const [row] = await connection<
+      { isMine: boolean }[]
+    >`SELECT pg_try_advisory_lock(${advisoryLocks.migrations}) AS is_mine`;
     if (row?.isMine) return;
-    await new Promise((resolve) => setTimeout(resolve, turnEveryMs));
+    await sleep(turnEveryMs);
   }
 }
 
@@ -104,7 +105,7 @@ export async function missingMigrations(sql: Sql): Promise<string[]> {
 type Connection = Awaited<ReturnType<Sql['reserve']>>;
 
 async function apply(connection: Connection, migration: Migration): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+  for (let round = 1; ; round++) {
     try {
       if (migration.inTransaction) {
         await connection`BEGIN`;
@@ -126,8 +127,8 @@ async function apply(connection: Connection, migration: Migration): Promise<void
       // A busy table held its lock for longer than lock_timeout. Wait so that its traffic
       // continues, then try again.
       const isLockTimeout = (error as { code?: string }).code === '55P03';
-      if (!isLockTimeout || attempt === 20) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 250 * attempt));
+      if (!isLockTimeout || round === 20) throw error;
+      await sleep(250 * round);
     }
   }
 }

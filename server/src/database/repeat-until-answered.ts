@@ -1,5 +1,6 @@
 // Waits for a database that is slow or unavailable, for repeatable work that must be done sooner or
 // later.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseState, isPoolClosed } from './db.ts';
 
 /**
@@ -15,19 +16,19 @@ const waitMsMax = 2000;
  * for each failed one.
  */
 export async function repeatUntilAnswered<Result>(
-  work: (attempt: number) => Promise<Result>,
-  noteRefusal: (error: unknown, attempt: number) => void,
+  work: (round: number) => Promise<Result>,
+  noteRefusal: (error: unknown, round: number) => void,
 ): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
+  for (let round = 1; ; round++) {
     try {
-      return await work(attempt);
+      return await work(round);
     } catch (error) {
       if (!isDatabaseState(error) || isPoolClosed(error)) throw error;
-      noteRefusal(error, attempt);
+      noteRefusal(error, round);
       // Spread, so that callers waiting for the same database do not all return at the same
       // instant.
-      const waitMs = Math.min(stepMs * attempt, waitMsMax) * (0.75 + Math.random() / 4);
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      const waitMs = Math.min(stepMs * round, waitMsMax) * (0.75 + Math.random() / 4);
+      await sleep(waitMs);
     }
   }
 }

@@ -1,16 +1,19 @@
 // Periodic work that only one process does at a time. The lock stands in a transaction that does
 // nothing else, and ends with the process that holds it, however it ends. The work must be safe to
 // run twice all the same, because a lost connection releases the lock while the work continues.
+import { type AdvisoryLock, advisoryLocks } from './advisory-locks.ts';
 import { type Sql, transaction } from './db.ts';
 
 /** Runs `work`. Returns false and does nothing when another process holds the lock. */
-export async function runAlone(sql: Sql, lock: number, work: () => Promise<void>): Promise<boolean> {
+export async function runAlone(sql: Sql, lock: AdvisoryLock, work: () => Promise<void>): Promise<boolean> {
   return transaction(sql, async (tx) => {
     // The transaction waits for the work and is not idle.
     await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
     // In one message: the driver's usual three leave a portal open. Others would wait for its
     // snapshot as long as the work takes, VACUUM and DETACH PARTITION among them.
-    const [row] = await tx.unsafe<{ locked: boolean }[]>(`SELECT pg_try_advisory_xact_lock(${lock}) AS locked`);
+    const [row] = await tx.unsafe<{ locked: boolean }[]>(
+      `SELECT pg_try_advisory_xact_lock(${advisoryLocks[lock]}) AS locked`,
+    );
     if (!row?.locked) return false;
     await work();
     return true;

@@ -2,6 +2,7 @@
 // lease: a renewal or a write that finds the claim gone. Age does not end it, because after an
 // outage the claim may still be ours. But no push begins in the second half of a lease, so
 // that no push is under way when another process may repeat it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseState, type Sql } from '../database/db.ts';
 import { failpoint } from '../ground/failpoint.ts';
@@ -97,7 +98,7 @@ class Held implements Lease {
   }
 
   untilMayPush(): Promise<void> | undefined {
-    return this.#isOver || this.mayPush() ? undefined : rest();
+    return this.#isOver || this.mayPush() ? undefined : sleep(restMs);
   }
 
   noteRenewed(askedAtMs: number): void {
@@ -147,8 +148,4 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
     },
     stop: () => clearInterval(timer),
   };
-}
-
-function rest(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, restMs));
 }

@@ -2,6 +2,7 @@
 // Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
 // takes a slice of places at once and drops those for which it is too late. So a second holds at
 // most `per_second` requests, plus 2 % or one request for late ones.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseState, type Sql } from '../database/db.ts';
 import { findNextPlace, type MessageRate, reservePlaces } from './pace-queries.ts';
@@ -71,8 +72,7 @@ export function createMessagePace(
     return reserving;
   };
   const sleepUntil = async (atMs: number): Promise<void> => {
-    for (let waitMs = atMs - clock.nowMs(); waitMs > 0; waitMs = atMs - clock.nowMs())
-      await new Promise((resolve) => setTimeout(resolve, Math.ceil(waitMs)));
+    for (let waitMs = atMs - clock.nowMs(); waitMs > 0; waitMs = atMs - clock.nowMs()) await sleep(Math.ceil(waitMs));
   };
   const end = (atMs: number): undefined => {
     isOver = true;

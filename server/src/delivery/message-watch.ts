@@ -86,8 +86,14 @@ export function createMessageWatches({
     }, watchEveryMs);
     timer.unref();
     const message: Watched = {
-      ...{ appId, messageId, timer, batches: 0, isCanceled: false },
-      ...{ lookedAt: Number.NEGATIVE_INFINITY, unanswered: undefined, mustLookAgain: false },
+      appId,
+      messageId,
+      timer,
+      batches: 0,
+      isCanceled: false,
+      lookedAt: Number.NEGATIVE_INFINITY,
+      unanswered: undefined,
+      mustLookAgain: false,
     };
     watched.set(messageId, message);
     return message;

@@ -145,7 +145,8 @@ function attemptedItem(
   const { reason, goneAtMs = null, provider } = outcome;
   const verdict = {
     ...verdictOf(target, credentialId, errorCode),
-    ...{ reason, goneAtMs },
+    reason,
+    goneAtMs,
     isDoubtful: target.isStranger && (provider?.httpStatus === 401 || provider?.httpStatus === 403),
     isUnresolved:
       final === 'failed' && !target.isReached && provider?.transportError === 'dns_error' && !outcome.isUntried,

@@ -2,6 +2,7 @@
 // so that no send waits for one. A batch id outside all partitions would fail its flush, so every
 // start makes the current week's too. Dropping a partition takes no lock that a send would wait
 // for.
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { listAttached, listDetached } from './retention-queries.ts';
@@ -36,9 +37,6 @@ export function partitionsAround(nowMs: number): Partition[] {
   });
 }
 
-/** An arbitrary number that no other code of this database locks. */
-const advisoryLock = 4_271_960_119;
-
 /**
  * Creates the missing partitions. Safe at any time and from several processes: one works, and the
  * others wait. A table is made apart and then attached, because that lets reads and writes of the
@@ -46,7 +44,7 @@ const advisoryLock = 4_271_960_119;
  */
 export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.now()): Promise<void> {
   await transaction(sql, async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(${advisoryLock})`;
+    await tx`SELECT pg_advisory_xact_lock(${advisoryLocks.deliveryPartitions})`;
     await tx`SET LOCAL lock_timeout = '2s'`;
     for (const { name, from, to } of partitionsAround(nowMs)) {
       const [existing] = await tx`SELECT to_regclass(${name}) AS found`;

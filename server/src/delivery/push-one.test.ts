@@ -80,8 +80,14 @@ test('nor does it once its message was ended', async () => {
 test('R-27 a push whose host could not be looked up in time is no attempt, unless the delivery was tried before', async () => {
   const provider = { name: 'webpush', httpStatus: null, headers: {}, body: null, truncated: false } as const;
   const untried: Outcome = {
-    ...{ kind: 'refused', errorCode: 'provider_unavailable', retryable: true, retryAfterMs: null, reason: null },
-    ...{ provider: { ...provider, transportError: 'dns_error' }, latencyMs: 2_000, isUntried: true },
+    kind: 'refused',
+    errorCode: 'provider_unavailable',
+    retryable: true,
+    retryAfterMs: null,
+    reason: null,
+    provider: { ...provider, transportError: 'dns_error' },
+    latencyMs: 2_000,
+    isUntried: true,
   };
   const attempt = { error_code: 'provider_unavailable', at: new Date(0).toISOString(), provider: null } as Attempt;
   expect(await pushWith(untried, [])).toMatchObject({ kind: 'deferred', untilMs: 15_000 });

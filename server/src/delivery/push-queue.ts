@@ -3,6 +3,7 @@
 // pushes need. Last it waits for a slot. After every wait it is decided again whether the push is
 // made.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FairSlots } from '../ground/fair-slots.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Attempt } from './delivery.ts';
@@ -261,6 +262,6 @@ class Door {
 async function rest(ms: number, isStopping: () => boolean): Promise<void> {
   const until = performance.now() + ms;
   for (let leftMs = ms; leftMs > 0 && !isStopping(); leftMs = until - performance.now()) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(leftMs, restMsMax)));
+    await sleep(Math.min(leftMs, restMsMax));
   }
 }

@@ -291,8 +291,10 @@ function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happe
     const happened = { messageId: batch.messageId, deviceId, channel, atMs: doneAtMs };
     if (final === 'sent') return [{ ...happened, kind: 'message.sent', errorCode: null, details: null }];
     const details = {
-      ...{ external_id: externalId, provider_status: providerStatus },
-      ...{ provider_reason: providerReason?.slice(0, reasonLengthMax) ?? null, attempts },
+      external_id: externalId,
+      provider_status: providerStatus,
+      provider_reason: providerReason?.slice(0, reasonLengthMax) ?? null,
+      attempts,
     };
     return [{ ...happened, kind: 'message.failed', errorCode: code, details }];
   });

@@ -154,8 +154,11 @@ async function judgeSuspicious(
       if (isNew || restored > 0)
         log.error(
           {
-            ...{ app_id: appId, credential_id: credentialId, restored },
-            ...{ error_code: latest?.errorCode, reason: latest?.reason },
+            app_id: appId,
+            credential_id: credentialId,
+            restored,
+            error_code: latest?.errorCode,
+            reason: latest?.reason,
           },
           'credential is suspect: no device is invalidated for it',
         );

@@ -145,8 +145,10 @@ function toldOf(delivery: ToldDelivery, { batch, message, externalIds, range }: 
   }
   if (isWithin(doneAt, range) && status === 'failed') {
     const details = {
-      ...{ external_id: externalId, provider_status: delivery.providerStatus },
-      ...{ provider_reason: reasonOf(delivery.lastAttempt), attempts: delivery.attempts },
+      external_id: externalId,
+      provider_status: delivery.providerStatus,
+      provider_reason: reasonOf(delivery.lastAttempt),
+      attempts: delivery.attempts,
     };
     const errorCode = codeOfNumber(delivery.errorCode);
     happened.push({ ...about, kind: 'message.failed', atMs: doneAt.getTime(), errorCode, details });

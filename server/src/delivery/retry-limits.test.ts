@@ -18,8 +18,13 @@ function ask(overrides: Partial<RetryQuestion>, retryAfterMs = 30_000, httpStatu
   return retryAtMs({
     channel: 'webpush',
     outcome: {
-      ...{ kind: 'refused', errorCode: 'provider_unavailable', retryable: true, retryAfterMs, reason: null },
-      ...{ provider, latencyMs: 5 },
+      kind: 'refused',
+      errorCode: 'provider_unavailable',
+      retryable: true,
+      retryAfterMs,
+      reason: null,
+      provider,
+      latencyMs: 5,
     },
     before: [{ errorCode: 'provider_unavailable', httpStatus }],
     unknownPushes: 0,

@@ -84,10 +84,7 @@ const nothing: Omit<Target, 'deviceId' | 'platform'> = {
   isReached: true,
   isStranger: false,
   locale: null,
-  person: {
-    ...{ firstName: null, externalId: null, country: null, language: null, timezone: null },
-    properties: new Map(),
-  },
+  person: { firstName: null, externalId: null, country: null, language: null, timezone: null, properties: new Map() },
 };
 
 const noAttributes: ReadonlySet<Attribute> = new Set();

@@ -2,6 +2,7 @@
 // apart from the batches. When the rows of a credential are locked, its verdicts are kept and tried
 // again together with newer ones, and no other credential waits. After a kill the next push says
 // again what was lost (decision 60).
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { beginHearing, type HearingProgress, recordVerdicts } from './record-verdicts.ts';
@@ -151,7 +152,7 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
       for (;;) {
         await settle();
         if (pages.size === 0 || performance.now() > deadline) break;
-        await new Promise((resolve) => setTimeout(resolve, closeAgainMs));
+        await sleep(closeAgainMs);
       }
       clearTimeout(timer);
       if (pages.size > 0) deps.log.warn({ verdicts: waiting }, 'stopped before devices and credentials were judged');

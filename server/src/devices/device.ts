@@ -104,7 +104,9 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
     if (given.previous_token === undefined || typeof given.device_id === 'string') return;
     const message = 'previous_token goes with device_id: it proves that the device is yours.';
     context.addIssue({
-      ...{ code: 'custom', path: ['previous_token'], message },
+      code: 'custom',
+      path: ['previous_token'],
+      message,
       params: {
         code: 'unrecognized_keys',
         allowed: Object.keys(fields.shape).filter((key) => key !== 'previous_token'),

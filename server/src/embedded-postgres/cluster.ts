@@ -8,7 +8,7 @@ import * as programs from './programs.ts';
 import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
 
 /** The superuser of the cluster, and its database. */
-export const CARILLON = 'carillon';
+export const carillon = 'carillon';
 
 export interface Cluster {
   /**
@@ -139,7 +139,7 @@ function initdbParameters(directory: string): string[] {
   ];
   return [
     `--pgdata=${directory}`,
-    `--username=${CARILLON}`,
+    `--username=${carillon}`,
     // No other user can enter the socket's directory; on loopback, everybody on the machine can
     // connect.
     '--auth-local=trust',

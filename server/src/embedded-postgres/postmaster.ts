@@ -6,7 +6,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { CARILLON } from './cluster.ts';
+import { carillon } from './cluster.ts';
 import { isAlive, readIfThere } from './unfinished.ts';
 
 /** The content of `postmaster.pid`; its lines are those of PostgreSQL's `pidfile.h`. */
@@ -62,7 +62,7 @@ export async function knock(host: string, postmaster: Postmaster): Promise<Conne
   const sql = postgres({
     host,
     port: postmaster.port,
-    username: CARILLON,
+    username: carillon,
     database: 'postgres',
     max: 1,
     // The connection holds locks, which would be released if the driver renewed it.

@@ -11,7 +11,7 @@ import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinish
  * The place of programs and clusters when root starts Carillon and the database's user cannot read
  * root's directories.
  */
-const SYSTEM_DIRECTORY = '/var/lib/carillon';
+const systemDirectory = '/var/lib/carillon';
 
 /** The system user that the programs run as; undefined: our own user. */
 export interface ProgramUser {
@@ -74,9 +74,9 @@ export async function canReach(user: ProgramUser | undefined, path: string): Pro
 }
 
 export async function makeSystemDirectory(): Promise<string> {
-  const made = await mkdir(SYSTEM_DIRECTORY, { recursive: true });
-  if (made !== undefined) await chmod(SYSTEM_DIRECTORY, 0o755);
-  return SYSTEM_DIRECTORY;
+  const made = await mkdir(systemDirectory, { recursive: true });
+  if (made !== undefined) await chmod(systemDirectory, 0o755);
+  return systemDirectory;
 }
 
 export function majorVersion(): string {

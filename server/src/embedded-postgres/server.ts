@@ -3,9 +3,9 @@
 import { spawn } from 'node:child_process';
 import { chmod, open, readFile, rm, rmdir, stat, symlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { writeAccess } from './access.ts';
-import { CARILLON, type Cluster } from './cluster.ts';
+import { type Cluster, carillon } from './cluster.ts';
 import {
   type Connection,
   isServerOf,
@@ -22,36 +22,36 @@ import {
   fitsSocket,
   isPrivate,
   isSocketDirectory,
-  LINK,
+  linkName,
 } from './socket-directory.ts';
 import { unless } from './unfinished.ts';
 
 /**
  * The number in the name of the socket's file. Nothing listens on TCP unless a port was requested.
  */
-const SOCKET_PORT = 5432;
+const socketPort = 5432;
 
 /** Milliseconds without an answer after which a server counts as hung. */
-const SILENCE_MS = 6_000;
+const silenceMs = 6_000;
 
 /**
  * Milliseconds for which the children of a killed server may hold its shared memory; each ends with
  * its statement.
  */
-const AFTERLIFE_MS = 20_000;
+const afterlifeMs = 20_000;
 
-const LOG_BYTES_MAX = 10_000_000;
+const logBytesMax = 10_000_000;
 
 /**
  * SIGINT is a fast shutdown. SIGQUIT is an immediate one: the next start recovers from the WAL, and
  * nothing is lost.
  */
-const IN_ORDER = [
+const inOrder = [
   { signal: 'SIGINT', patienceMs: 60_000 },
   { signal: 'SIGQUIT', patienceMs: 2_000 },
   { signal: 'SIGKILL', patienceMs: 5_000 },
 ] as const;
-const AT_ONCE = IN_ORDER.slice(1);
+const atOnce = inOrder.slice(1);
 
 interface Child {
   readonly pid: number | undefined;
@@ -103,22 +103,22 @@ export class EmbeddedServer {
       }
       if (answer === 'busy' || (child && !child.hasEnded)) {
         heardAt = performance.now();
-        await pause(answer === 'busy' ? 20 : 5);
+        await sleep(answer === 'busy' ? 20 : 5);
       } else if (child) {
         // Another start was faster, or the remains of a killed server are still ending. Any other
         // message is for the operator.
         const words = await child.lastWords();
-        const isOccupied = /already exists|still in use/.test(words) && performance.now() - startedAt < AFTERLIFE_MS;
+        const isOccupied = /already exists|still in use/.test(words) && performance.now() - startedAt < afterlifeMs;
         if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
         child = undefined;
-        await pause(200);
+        await sleep(200);
       } else if (postmaster && (await isServerOf(directory, postmaster.pid))) {
-        if (performance.now() - heardAt > SILENCE_MS) {
+        if (performance.now() - heardAt > silenceMs) {
           this.#log(`PostgreSQL (process ${postmaster.pid}) does not answer: it is stopped and started again`);
-          await this.stop(AT_ONCE);
+          await this.stop(atOnce);
           heardAt = performance.now();
         }
-        await pause(20);
+        await sleep(20);
       } else {
         child = await this.#spawn();
       }
@@ -131,23 +131,23 @@ export class EmbeddedServer {
       const postmaster = await readPostmaster(this.#cluster.directory);
       const answer = postmaster && (await this.#ask(postmaster));
       if (answer !== 'busy') return answer === 'silent' ? undefined : answer;
-      await pause(20);
+      await sleep(20);
     }
   }
 
   /** Stops the server and resolves when its process is gone. */
-  async stop(signals: readonly (typeof IN_ORDER)[number][] = IN_ORDER): Promise<void> {
+  async stop(signals: readonly (typeof inOrder)[number][] = inOrder): Promise<void> {
     const { directory } = this.#cluster;
     const pid = (await readPostmaster(directory))?.pid;
     for (const { signal, patienceMs } of signals) {
       if (pid === undefined || !(await isServerOf(directory, pid))) break;
       process.kill(pid, signal);
       const until = performance.now() + patienceMs;
-      while (performance.now() < until && (await isServerOf(directory, pid))) await pause(5);
+      while (performance.now() < until && (await isServerOf(directory, pid))) await sleep(5);
     }
     // Only our own link is removed, and the directory only if it is empty then.
     if (this.#socketDirectory) {
-      await rm(join(this.#socketDirectory, LINK), { force: true });
+      await rm(join(this.#socketDirectory, linkName), { force: true });
       await rmdir(this.#socketDirectory).catch(unless('ENOENT', 'ENOTEMPTY', 'EEXIST'));
     }
   }
@@ -175,7 +175,7 @@ export class EmbeddedServer {
     if (fitsSocket(directory)) return directory;
     const home = await this.#claimSocketDirectory();
     if (home === undefined) return undefined;
-    const link = join(home, LINK);
+    const link = join(home, linkName);
     await symlink(directory, link).catch(unless('EEXIST'));
     return link;
   }
@@ -210,7 +210,7 @@ export class EmbeddedServer {
       await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
     }
     await chmod(directory, 0o700);
-    const port = this.#listenPort ?? SOCKET_PORT;
+    const port = this.#listenPort ?? socketPort;
     const sockets = await this.#claimSocketDirectory();
     if (sockets === undefined && !fitsSocket(directory)) {
       throw new Error(
@@ -233,7 +233,7 @@ export class EmbeddedServer {
     };
     const parameters = [
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-      ...(await writeAccess(directory, CARILLON, user)),
+      ...(await writeAccess(directory, carillon, user)),
     ];
     const warning = await warnOfNeighbours(user, directory);
     if (warning) this.#log(warning);
@@ -252,7 +252,7 @@ export class EmbeddedServer {
  */
 async function launch(program: string, parameters: string[], user: Cluster['user'], logPath: string): Promise<Child> {
   const output = await open(logPath, 'a', 0o600);
-  if ((await output.stat()).size > LOG_BYTES_MAX) await output.truncate();
+  if ((await output.stat()).size > logBytesMax) await output.truncate();
   const { size } = await output.stat();
   const child = spawn(program, parameters, {
     ...runAs(user),

@@ -9,23 +9,23 @@ import type { Cluster } from './cluster.ts';
 import { canReach, type ProgramUser } from './programs.ts';
 
 /** `sun_path` holds 104 bytes on macOS and 108 on Linux, including its closing zero. */
-const SOCKET_PATH_BYTES_MAX = 103;
+const socketPathBytesMax = 103;
 
-const PREFIX = 'carillon-';
+const prefix = 'carillon-';
 
 /**
  * A link to the cluster inside the directory: the short path to a socket in a cluster with a long
  * path.
  */
-export const LINK = 'cluster';
+export const linkName = 'cluster';
 
 /** Returns whether a directory has a name as created here. */
 export function isSocketDirectory(path: string): boolean {
-  return basename(path).startsWith(PREFIX);
+  return basename(path).startsWith(prefix);
 }
 
 export function fitsSocket(directory: string): boolean {
-  return Buffer.byteLength(`${directory}/.s.PGSQL.65535`) <= SOCKET_PATH_BYTES_MAX;
+  return Buffer.byteLength(`${directory}/.s.PGSQL.65535`) <= socketPathBytesMax;
 }
 
 /**
@@ -36,10 +36,10 @@ export async function claimSocketDirectory({ directory, user }: Cluster): Promis
   // The name includes the cluster's identity (the first field of pg_control). The server of a
   // deleted data directory may still run, and must not block the one that replaced it.
   const identity = (await readFile(join(directory, 'global/pg_control'))).subarray(0, 8);
-  const name = `${PREFIX}${createHash('sha256').update(directory).update(identity).digest('hex').slice(0, 10)}`;
+  const name = `${prefix}${createHash('sha256').update(directory).update(identity).digest('hex').slice(0, 10)}`;
   for (const folder of new Set([resolve(tmpdir()), '/tmp'])) {
     // The longest possible path: with the suffix of mkdtemp, and the link to the cluster.
-    if (!fitsSocket(join(folder, `${name}-123456`, LINK)) || !(await canReach(user, folder))) continue;
+    if (!fitsSocket(join(folder, `${name}-123456`, linkName)) || !(await canReach(user, folder))) continue;
     const claimed = await claimDirectory(join(folder, name), user).catch(() => undefined);
     if (claimed !== undefined) return claimed;
   }

@@ -2,9 +2,9 @@
 // killed process left running or starts one; the last user stops it. Never refuses a healthy data
 // directory, and never serves one directory to two services.
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { CARILLON, findCluster, makeCluster } from './cluster.ts';
+import { carillon, findCluster, makeCluster } from './cluster.ts';
 import type { Connection } from './postmaster.ts';
 import { EmbeddedServer } from './server.ts';
 
@@ -13,10 +13,10 @@ import { EmbeddedServer } from './server.ts';
  * with the process that holds them, however it ends, so that no process id has to be trusted. All
  * users of the server share `inUse`; the one that stops the server holds it alone.
  */
-const LOCK = { inUse: 1, service: 2 };
+const locks = { inUse: 1, service: 2 };
 
 /** Milliseconds. The database notices a killed service within milliseconds. */
-const LOCK_WAIT_MS = 2_000;
+const lockWaitMs = 2_000;
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
@@ -74,10 +74,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     for (;;) {
       const connection = await server.start();
       try {
-        await connection.sql`SELECT pg_advisory_lock_shared(${LOCK.inUse})`;
+        await connection.sql`SELECT pg_advisory_lock_shared(${locks.inUse})`;
         if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
         await createDatabase(connection.sql);
-        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${CARILLON} PASSWORD '${password}'`);
+        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${carillon} PASSWORD '${password}'`);
         if (purpose === 'command') return connection;
         if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
         await server.stop();
@@ -97,7 +97,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   async function isTooSmall(sql: postgres.Sql): Promise<boolean> {
     const [row] = await sql<{ most: number; isShared: boolean }[]>`
       SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
-        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${LOCK.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
+        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${locks.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
     const { connections = 0 } = options;
     if (!row || row.most >= connections) return false;
     const what = `PostgreSQL runs with ${row.most} connections, and ${connections} are needed`;
@@ -109,7 +109,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     while (!stopped) {
       const connection = await join().catch((error: Error) => log(error.message));
       if (connection) return keep(connection);
-      await pause(1_000);
+      await sleep(1_000);
     }
     return undefined;
   }
@@ -128,8 +128,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     if (!connection) return;
     const { sql } = connection;
     try {
-      await sql`SELECT pg_advisory_unlock_shared(${LOCK.inUse})`;
-      const [row] = await sql<{ isLast: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK.inUse}) AS "isLast"`;
+      await sql`SELECT pg_advisory_unlock_shared(${locks.inUse})`;
+      const [row] = await sql<{ isLast: boolean }[]>`SELECT pg_try_advisory_lock(${locks.inUse}) AS "isLast"`;
       if (row?.isLast) await server.stop();
     } catch (error) {
       if (!isConnectionLost(error)) throw error;
@@ -144,7 +144,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   return {
     url: socketUrl(first),
     loopbackUrl:
-      listenPort === undefined ? undefined : `postgres://${CARILLON}:${password}@127.0.0.1:${listenPort}/${CARILLON}`,
+      listenPort === undefined ? undefined : `postgres://${carillon}:${password}@127.0.0.1:${listenPort}/${carillon}`,
     clusterDir: cluster.directory,
     isNew: found === undefined,
     stop: () => {
@@ -166,18 +166,18 @@ export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly 
 }
 
 function socketUrl({ host, port }: Connection): string {
-  return `postgres://${CARILLON}@localhost:${port}/${CARILLON}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
+  return `postgres://${carillon}@localhost:${port}/${carillon}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
 }
 
 async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<void> {
   try {
-    await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`;
-    await sql`SELECT pg_advisory_lock(${LOCK.service})`;
+    await sql`SELECT set_config('lock_timeout', ${String(lockWaitMs)}, false)`;
+    await sql`SELECT pg_advisory_lock(${locks.service})`;
   } catch (error) {
     if (!hasCode(error, /^55P03$/)) throw error;
     const [holder] = await sql<{ name: string }[]>`
       SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
-      WHERE locktype = 'advisory' AND objid = ${LOCK.service} AND granted`;
+      WHERE locktype = 'advisory' AND objid = ${locks.service} AND granted`;
     throw new Error(
       `Another service (${holder?.name ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
     );
@@ -185,9 +185,9 @@ async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<voi
 }
 
 async function createDatabase(sql: postgres.Sql): Promise<void> {
-  const [found] = await sql`SELECT FROM pg_database WHERE datname = ${CARILLON}`;
+  const [found] = await sql`SELECT FROM pg_database WHERE datname = ${carillon}`;
   if (found) return;
-  await sql.unsafe(`CREATE DATABASE ${CARILLON}`).catch((error: unknown) => {
+  await sql.unsafe(`CREATE DATABASE ${carillon}`).catch((error: unknown) => {
     // Two processes created it at once: 42P04 duplicate_database, 23505 from the catalog's own
     // index.
     if (!hasCode(error, /^(42P04|23505)$/)) throw error;

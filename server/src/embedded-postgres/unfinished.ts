@@ -7,11 +7,11 @@ import { join } from 'node:path';
  * The start of this process. Process ids are reused; in a container the very next process may have
  * the same one.
  */
-const STARTED_AT = Math.trunc(performance.timeOrigin);
+const ownStart = Math.trunc(performance.timeOrigin);
 
 /** Creates an empty private directory that will be renamed to `path`. */
 export async function makeUnfinished(path: string): Promise<string> {
-  return mkdtemp(`${path}.new-${process.pid}-${STARTED_AT}-`);
+  return mkdtemp(`${path}.new-${process.pid}-${ownStart}-`);
 }
 
 /** Renames the directory. When another process was first, its directory stays. */
@@ -27,7 +27,7 @@ export async function sweep(home: string): Promise<void> {
   for (const name of await readdir(home)) {
     const [, pid, startedAt] = /\.new-(\d+)-(\d+)-/.exec(name) ?? [];
     if (pid === undefined) continue;
-    const isAtWork = Number(pid) === process.pid ? Number(startedAt) === STARTED_AT : isAlive(Number(pid));
+    const isAtWork = Number(pid) === process.pid ? Number(startedAt) === ownStart : isAlive(Number(pid));
     // An initdb outlives its killed parent for a moment and still writes.
     if (!isAtWork) await rm(join(home, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }

@@ -1,6 +1,7 @@
 // Deletes a name of events: its events, their daily counts, their sums and their properties in the
 // catalog. Each day is one transaction, so that a reader sees a day completely or not at all.
 // Ingest continues, and later events of the name are new.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { countDeletedName } from '../apps/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
@@ -95,8 +96,4 @@ async function inOneSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>
 
 async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
   while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

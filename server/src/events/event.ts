@@ -1,9 +1,11 @@
 // A tracked event as a caller writes it: its fields, its limits, and the fields of a purchase
 // (contract 10). Written by hand and not with a schema, because it is the service's hottest path;
 // `routes.ts` describes the same fields. Pure.
+
 import { readDeviceId } from '../devices/device.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
+import { isRecord } from '../ground/is-record.ts';
 import type { Issue, IssueCode } from '../ground/issue.ts';
 
 export const eventsMax = 50;
@@ -51,7 +53,7 @@ type Path = readonly (string | number)[];
 
 /** Reads one event. Otherwise adds its issues to `issues` and returns undefined. */
 export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven | undefined {
-  if (!isObject(given)) {
+  if (!isRecord(given)) {
     issues.push(wrongType(at, 'an object'));
     return undefined;
   }
@@ -83,10 +85,6 @@ export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven
 export function refuseKey(at: Path, key: string, allowed: readonly string[], issues: Issue[]): void {
   const path = [...at, key];
   issues.push({ path, code: 'unrecognized_keys', message: `${path.join('.')} is not a known field.`, allowed });
-}
-
-export function isObject(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function issue(path: Path, code: IssueCode, message: string): Issue {
@@ -171,7 +169,7 @@ const none: Values = Object.freeze({});
 
 function readProperties(value: unknown, at: Path, issues: Issue[]): Values | undefined {
   if (value === undefined || value === null) return none;
-  if (!isObject(value)) {
+  if (!isRecord(value)) {
     issues.push(wrongType([...at, 'properties'], 'an object'));
     return undefined;
   }

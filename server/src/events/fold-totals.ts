@@ -4,9 +4,6 @@ import type { Sql } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { foldDeltas } from './totals-queries.ts';
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const totalsLock = 4_271_960_141;
-
 const foldedAtOnce = 20_000;
 
 /**
@@ -14,7 +11,7 @@ const foldedAtOnce = 20_000;
  * another process does. Ingest continues meanwhile.
  */
 export function aloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<boolean> {
-  return runAlone(sql, totalsLock, work);
+  return runAlone(sql, 'eventTotals', work);
 }
 
 /** Folds all deltas. Any number of processes may call it, every few seconds. */

@@ -1,15 +1,13 @@
 // SQL: the names of an app's events and their number, among the folded sums and the deltas.
+import { advisoryLocksOfApp } from '../database/advisory-locks.ts';
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-
-/** An arbitrary number that no other advisory lock with two numbers uses. */
-const namesLock = 4_271_961;
 
 /**
  * Locks an app's names until the transaction ends, so that one request at a time adds new names.
  */
 export async function lockNames(tx: Tx, appId: Uuid): Promise<void> {
-  await tx`SELECT pg_advisory_xact_lock(${namesLock}, hashtext(${appId}::text))`;
+  await tx`SELECT pg_advisory_xact_lock(${advisoryLocksOfApp.eventNames}, hashtext(${appId}::text))`;
 }
 
 /** Selects the names that were tracked already. */

@@ -2,6 +2,8 @@
 // are created ahead, and any other partition when its first event arrives. There is no DEFAULT
 // partition: creating a partition would scan it while it blocks everything else. The partitions of
 // both tables are dropped together, without a lock that ingest waits for.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import type { Log } from '../ground/log.ts';
 import { findKeptSince, isNameTaken, listAttachedSpans } from './retention-queries.ts';
@@ -14,9 +16,6 @@ const storage = {
   // the indexes.
   subject_events: 'fillfactor = 80',
 } as const;
-
-/** An arbitrary number that no other advisory lock in this database uses. */
-const advisoryLock = 4_271_960_140;
 
 export const partitionedTables = ['events', 'subject_events'] as const;
 type PartitionedTable = (typeof partitionedTables)[number];
@@ -55,7 +54,7 @@ export async function ensurePartitionsAt(
 ): Promise<void> {
   await transaction(sql, async (tx) => {
     await tx.unsafe(`SET LOCAL lock_timeout = '${waitMs}ms'`);
-    await tx`SELECT pg_advisory_xact_lock(${advisoryLock})`;
+    await tx`SELECT pg_advisory_xact_lock(${advisoryLocks.eventPartitions})`;
     for (const table of partitionedTables) {
       const span = missingSpan(atMs, nowMs, (await listAttachedSpans(tx, table)).flatMap(readSpan));
       if (span === null) continue;
@@ -86,7 +85,7 @@ export function lacksPartition(error: unknown): boolean {
  * Milliseconds that a drop may wait for its lock, because every later statement waits behind it.
  */
 const lockTimeoutMs = 100;
-const attemptsMax = 20;
+const roundsMax = 20;
 const pauseMs = 500;
 
 /**
@@ -95,7 +94,7 @@ const pauseMs = 500;
  * as the request does. When somebody reads all the time, the partition is dropped at a later run.
  */
 export async function dropPartition(sql: Sql, name: string): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
+  for (let round = 1; ; round++) {
     try {
       await transaction(sql, async (tx) => {
         await tx.unsafe(`SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`);
@@ -104,8 +103,8 @@ export async function dropPartition(sql: Sql, name: string): Promise<boolean> {
       return true;
     } catch (error) {
       if ((error as { code?: unknown }).code !== '55P03') throw error;
-      if (attempt === attemptsMax) return false;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (round === roundsMax) return false;
+      await sleep(pauseMs);
     }
   }
 }

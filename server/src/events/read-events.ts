@@ -1,13 +1,13 @@
 // The body of POST /v1/events: one event, or up to fifty under `events`. The whole body is checked
 // before anything is stored, so that one invalid event stores nothing. Pure.
 
+import { isRecord } from '../ground/is-record.ts';
 import type { Issue } from '../ground/issue.ts';
 import { ApiError, invalid } from '../http/api-error.ts';
 import {
   type EventGiven,
   eventFields,
   eventsMax,
-  isObject,
   issue,
   issuesMax,
   readEvent,
@@ -25,7 +25,7 @@ const batchFields = ['events'];
 export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   const issues: Issue[] = [];
   const events =
-    isObject(body) && isBatch(body) ? readBatch(body, isServer, issues) : readSingle(body, isServer, issues);
+    isRecord(body) && isBatch(body) ? readBatch(body, isServer, issues) : readSingle(body, isServer, issues);
   if (issues.length > 0) throw invalid(issues.slice(0, issuesMax));
   if (!isServer && events.some(({ externalId }) => externalId !== null)) {
     throw new ApiError('wrong_key_scope', { message: 'external_id needs a server key.' });
@@ -35,7 +35,7 @@ export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
 
 /** The path of an event in the request. */
 export function pathOfEvent(body: unknown, index: number): Issue['path'] {
-  return isObject(body) && isBatch(body) ? ['events', index] : [];
+  return isRecord(body) && isBatch(body) ? ['events', index] : [];
 }
 
 function isBatch(body: Readonly<Record<string, unknown>>): boolean {
@@ -48,8 +48,8 @@ function readSingle(body: unknown, isServer: boolean, issues: Issue[]): EventGiv
     return [];
   }
   // `events: null` counts as absent, and an event has no such field.
-  const { events: _omitted, ...rest } = isObject(body) ? body : {};
-  return readAt(isObject(body) ? rest : body, [], isServer, issues);
+  const { events: _omitted, ...rest } = isRecord(body) ? body : {};
+  return readAt(isRecord(body) ? rest : body, [], isServer, issues);
 }
 
 function readBatch(body: Readonly<Record<string, unknown>>, isServer: boolean, issues: Issue[]): EventGiven[] {

@@ -1,6 +1,7 @@
 // Builds sums, daily counts and the catalog again from the stored events, a day at a time, while
 // ingest continues. Days before retention's mark are not changed: their events are deleted, and the
 // sums are all that is known of them.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
@@ -108,5 +109,5 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
 
 // A fold takes well under a second; deleting a month may take minutes.
 async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
-  while (!(await aloneWithTotals(sql, work))) await new Promise((resolve) => setTimeout(resolve, waitMs));
+  while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
 }

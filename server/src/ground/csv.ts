@@ -27,3 +27,8 @@ export function readTextCell(cell: string): string {
 export function writeCell(text: string): string {
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** Writes a row with its line end. Null is an empty cell. */
+export function writeRow(cells: readonly (string | number | null)[]): string {
+  return `${cells.map((cell) => (cell === null ? '' : writeCell(String(cell)))).join(',')}\r\n`;
+}

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createSpareTime } from './spare-time.ts';
 
@@ -11,14 +11,14 @@ describe('spare time', () => {
   it('is there until something is known, gone after nothing but work, and there again after waiting', async () => {
     const hasSpareTime = createSpareTime();
     expect(hasSpareTime()).toBe(true);
-    await pause(1);
+    await sleep(1);
     hasSpareTime();
     work(200);
     expect(hasSpareTime()).toBe(false);
     // At least one sample consists only of waiting, whatever else this machine does.
     for (let waited = 0; !hasSpareTime(); waited++) {
       expect(waited).toBeLessThan(100);
-      await pause(100);
+      await sleep(100);
     }
   });
 });

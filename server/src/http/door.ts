@@ -2,6 +2,7 @@
 // room and turns to all others. Past a first number requests of devices are turned away, since their SDK repeats them; past a
 // second also those of servers; health never comes here. Counts only: knows no request and no resource.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShares } from '../ground/fair-shares.ts';
 import { createFairSlots, withSlotWithin } from '../ground/fair-slots.ts';
 import type { Log } from '../ground/log.ts';
@@ -65,7 +66,7 @@ export function createDoor(limits: DoorLimits, log: Log): Door {
 
   const refuse = async ({ app }: Visitor): Promise<never> => {
     if (turnedAway++ === 0) log.warn({ inside: room.taken, app_id: app }, 'overloaded: turning requests away');
-    await new Promise((resolve) => setTimeout(resolve, refusedAfterMs));
+    await sleep(refusedAfterMs);
     throw overloaded();
   };
   const leave = (app: string): void => {

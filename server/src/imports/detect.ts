@@ -1,13 +1,14 @@
 // Detects a file's format by its beginning: the names of its columns, or the shape of its first
 // object. A file of no known format is refused before anything is stored. Pure.
 import { isUtf8 } from 'node:buffer';
+import { isRecord } from '../ground/is-record.ts';
 import { isStorable, parseJson } from '../http/json.ts';
 import { readFields } from './csv-fields.ts';
 import { airshipChannels, airshipNamedUsers } from './format-airship.ts';
 import { firebaseCsv, firebaseJson } from './format-firebase.ts';
 import { oneSignalCsv } from './format-onesignal.ts';
 import { HeaderError, ownCsv, ownNdjson } from './format-own.ts';
-import { type Format, type GivenRow, isRecord, Refused } from './given-row.ts';
+import { type Format, type GivenRow, Refused } from './given-row.ts';
 import { ImportError } from './input.ts';
 import {
   type FileRecord,

@@ -1,12 +1,13 @@
 // Airship's lists of channels and of named users, as GET /api/channels and GET /api/named_users
 // answer them (docs.airship.com/developer/rest-api/ua/operations/channels,
 // …/operations/named-users). A file has one page after the other, or one object in each line. Pure.
+
+import { isRecord } from '../ground/is-record.ts';
 import {
   cellsOf,
   emptyRow,
   type Format,
   type GivenRow,
-  isRecord,
   looseInstant,
   present,
   Refused,

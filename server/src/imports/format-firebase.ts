@@ -2,7 +2,9 @@
 // list of users, or a CSV without a header. They become users; passwords, addresses and telephone
 // numbers are not imported. FCM exports no tokens, because only the customer's own database has
 // them. Pure.
-import { cellsOf, emptyRow, type Format, type GivenRow, isRecord, looseInstant, Refused, textOf } from './given-row.ts';
+
+import { isRecord } from '../ground/is-record.ts';
+import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, Refused, textOf } from './given-row.ts';
 
 export const firebaseJson: Format<unknown> = {
   name: 'Firebase Authentication JSON',

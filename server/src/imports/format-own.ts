@@ -3,9 +3,10 @@
 // object as a request to the API. Pure.
 import { readTextCell } from '../ground/csv.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
+import { isRecord } from '../ground/is-record.ts';
 import { keyPattern, propertyTypes } from '../properties/property.ts';
 import type { Cell } from './cells.ts';
-import { emptyRow, type Fields, type Format, type GivenRow, isRecord, present, Refused, textOf } from './given-row.ts';
+import { emptyRow, type Fields, type Format, type GivenRow, present, Refused, textOf } from './given-row.ts';
 
 const deviceFields = [
   'platform',

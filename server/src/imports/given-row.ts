@@ -1,5 +1,6 @@
 // A record as a format reads it, before it is checked: the fields of a registration and of a user's
 // upsert, and data that those do not have. Pure.
+import { isRecord } from '../ground/is-record.ts';
 import type { Cell } from './cells.ts';
 
 export interface GivenRow {
@@ -51,10 +52,6 @@ export interface Format<Value> {
 /** Removes fields that are undefined or empty. */
 export function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function textOf(value: unknown): string | undefined {

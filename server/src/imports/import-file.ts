@@ -146,13 +146,13 @@ async function judgeLot({ format, judge, types }: ImportPlan, { records, after }
   const rows = new Map<ImportRow, FileRecord>();
   for (const [i, record] of records.entries()) {
     if (i % recordsATurn === 0) await turn();
-    const read = attempt(rejects, record, () => (record.fault === null ? format.read(record) : refuse(record.fault)));
+    const read = tryStep(rejects, record, () => (record.fault === null ? format.read(record) : refuse(record.fault)));
     for (const row of read ?? []) given.push({ row, record });
   }
   types.learn(given.flatMap(({ row }) => [...row.deviceCells, ...row.userCells]));
   for (const [i, { row, record }] of given.entries()) {
     if (i % recordsATurn === 0) await turn();
-    const judged = attempt(rejects, record, () => judge(row));
+    const judged = tryStep(rejects, record, () => judge(row));
     if (judged) rows.set(judged, record);
   }
   return { rows, rejects, records: records.length, after };
@@ -172,7 +172,7 @@ function reject(rejects: Rejects, record: FileRecord, sentence: string): void {
   rejects.set(record, (rejects.get(record) ?? new Set()).add(shorten(sentence)));
 }
 
-function attempt<Result>(rejects: Rejects, record: FileRecord, work: () => Result): Result | undefined {
+function tryStep<Result>(rejects: Rejects, record: FileRecord, work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {

@@ -3,12 +3,13 @@
 // made.
 import type { Platform } from '../channels/channel.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
+import { isRecord } from '../ground/is-record.ts';
 import { ApiError } from '../http/api-error.ts';
 import { isStorable } from '../http/json.ts';
 import { validate } from '../http/validate.ts';
 import { userRequestSchema } from '../users/user.ts';
 import type { Cell, CellTypes } from './cells.ts';
-import { type Fields, type GivenRow, isRecord, Refused } from './given-row.ts';
+import { type Fields, type GivenRow, Refused } from './given-row.ts';
 import type { DevicePart, ImportRow, UserPart } from './row.ts';
 
 /** The credentials to which new devices are bound. */

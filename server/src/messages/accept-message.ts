@@ -1,6 +1,7 @@
 // Accepts a message. A repeated Idempotency-Key is answered with the first message. Otherwise one
 // transaction stores message, quota and batches, or the schedule. So after the answer no crash
 // loses the message.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../apps/caller.ts';
 import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
@@ -98,7 +99,7 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
         if (typeof started !== 'string') return started;
         // Another process works on this key. This one looks again soon and holds no connection in
         // between.
-        if (started === 'busy') await new Promise((resolve) => setTimeout(resolve, busyWaitMs));
+        if (started === 'busy') await sleep(busyWaitMs);
       } finally {
         flights.delete(flight);
       }
@@ -231,8 +232,14 @@ async function sendNow(
   const started = await startMessage(
     { tx, clock },
     {
-      ...{ appId, id, audience: request.audience, excludeSegmentId: request.exclude_segment_id ?? null },
-      ...{ plan, window: { dueAt: null, windowMs, zones: null }, own, perSecond },
+      appId,
+      id,
+      audience: request.audience,
+      excludeSegmentId: request.exclude_segment_id ?? null,
+      plan,
+      window: { dueAt: null, windowMs, zones: null },
+      own,
+      perSecond,
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);

@@ -81,7 +81,11 @@ const providerDomains = ['.push.apple.com', '.push.services.mozilla.com', '.noti
 export const lookupPlaces: NameLookupsOptions = {
   isProvider: (host) => providers.has(host),
   isOfProvider: (host) => providerDomains.some((domain) => host.endsWith(domain)),
-  ...{ providersMax: 4, ofProvidersMax: 2, knownMax: 4, freshMax: 4, slowMax: 2 },
+  providersMax: 4,
+  ofProvidersMax: 2,
+  knownMax: 4,
+  freshMax: 4,
+  slowMax: 2,
 };
 
 /** One instance for all guards of a process, because they share the threads. */

@@ -29,7 +29,12 @@ function rig(places: Partial<NameLookupsOptions> = {}) {
     {
       isProvider: (host) => host === 'push.provider.example',
       isOfProvider: (host) => host.endsWith('.provider.example'),
-      ...{ providersMax: 1, ofProvidersMax: 1, knownMax: 1, freshMax: 1, slowMax: 1, ...places },
+      providersMax: 1,
+      ofProvidersMax: 1,
+      knownMax: 1,
+      freshMax: 1,
+      slowMax: 1,
+      ...places,
     },
   );
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,5 +1,6 @@
 // One process of the service. The supervisor (process/supervisor.ts) starts it and tells it its role. It
 // serves the API or works batches until it is told to drain, or until the supervisor is gone.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config.ts';
 import { isTypesQuestion } from '../database/driver-repairs.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from '../ground/log.ts';
@@ -39,7 +40,11 @@ async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'st
   const log = createLog(config.logLevel, role);
   dieOfTheUnforeseen(log, isTypesQuestion);
   service = await createService({
-    ...{ config, role, databaseUrl, masterKeys: await loadMasterKey(config), log },
+    config,
+    role,
+    databaseUrl,
+    masterKeys: await loadMasterKey(config),
+    log,
     metrics: {
       name,
       gather: () => metricsQuestions.askForSums((question) => tell({ type: 'metrics-asked', question })),
@@ -82,7 +87,7 @@ async function drain(isHurried: boolean): Promise<void> {
   if (service) {
     service.leave();
     const isApi = service.server.server.listening;
-    if (isApi && !isHurried) await new Promise((resolve) => setTimeout(resolve, lameDuckMs));
+    if (isApi && !isHurried) await sleep(lameDuckMs);
     const drained = service.drain();
     await service.server.close();
     await drained;

@@ -126,14 +126,12 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
     role ? poolSizes[role][pool] : Math.max(poolSizes.api[pool], poolSizes.worker[pool]);
   const open = (name: string, connectionsMax: number, options: Partial<PoolOptions> = {}): Sql =>
     openPool({
-      ...{
-        url,
-        connectionsMax,
-        name: `carillon ${name}`,
-        statementTimeoutMs: shortMs,
-        silenceMsMax: silenceMs,
-        idleMs,
-      },
+      url,
+      connectionsMax,
+      name: `carillon ${name}`,
+      statementTimeoutMs: shortMs,
+      silenceMsMax: silenceMs,
+      idleMs,
       ...(role === 'worker' && { growAfterMs: workerGrowAfterMs }),
       ...(answers && { answers }),
       ...options,

@@ -90,8 +90,12 @@ function logExceptions(config: Config, log: Log): void {
     log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
   if (outboundCaFile !== null)
     log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
-  const { apnsUrl: APNS_URL, apnsSandboxUrl: APNS_SANDBOX_URL, fcmUrl: FCM_URL, fcmTokenUrl: FCM_TOKEN_URL } = config;
-  const providers = { APNS_URL, APNS_SANDBOX_URL, FCM_URL, FCM_TOKEN_URL };
+  const providers = {
+    APNS_URL: config.apnsUrl,
+    APNS_SANDBOX_URL: config.apnsSandboxUrl,
+    FCM_URL: config.fcmUrl,
+    FCM_TOKEN_URL: config.fcmTokenUrl,
+  };
   for (const [variable, url] of Object.entries(providers))
     if (url !== variables[variable as keyof typeof providers])
       log.warn({ variable, url }, 'phones are reached elsewhere than at their real provider');

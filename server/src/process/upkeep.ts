@@ -35,9 +35,6 @@ export interface Upkeep {
   readonly task: PeriodicTask;
 }
 
-/** The advisory lock of the upkeep: any number that nothing else in this database locks. */
-const upkeepLock = 4_271_960_132;
-
 const everyMs = 3_600_000;
 /** The first upkeep waits a minute, because a start has other things to do. */
 const firstAfterMs = 60_000;
@@ -74,7 +71,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   // hold one more connection.
   const runOnce = async (): Promise<boolean> => {
     const areSumsFolded = await step('fold sums', () => foldTotals(deps));
-    const isDone = await runAlone(sql, upkeepLock, async () => {
+    const isDone = await runAlone(sql, 'upkeep', async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MovePhase, PropertyType } from './property.ts';
-import { assignSlots, placesOf, planMoves, type SlotCandidate, slotColumn, slotColumnsOf } from './slots.ts';
+import { assignSlots, columnsOfKey, planMoves, type SlotCandidate, slotColumn, slotColumnsOf } from './slots.ts';
 
 describe('slots', () => {
   it.each<[PropertyType, number, string]>([
@@ -54,7 +54,7 @@ describe('a key on its way is written', () => {
     ['out of a slot, to the overflow alone in the end', null, 'clearing', null, true],
   ])('%s', (_what, slot, movePhase, written, isInOverflow) => {
     const property = { slot, movePhase, moveSlot: movePhase && 3 };
-    expect(placesOf(property)).toEqual({ slot: written, isInOverflow });
+    expect(columnsOfKey(property)).toEqual({ slot: written, isInOverflow });
     const columns = slotColumnsOf([{ ...property, type: 'string' }]);
     expect(columns.includes('text_03')).toBe(written !== null);
   });
@@ -62,7 +62,12 @@ describe('a key on its way is written', () => {
 
 describe('keys set out', () => {
   const key = (id: number, changes: Partial<SlotCandidate> = {}): SlotCandidate => ({
-    ...{ id, key: `key_${id}`, type: 'boolean', slot: id <= 10 ? id : null, usersCount: 5, use: 'some' },
+    id,
+    key: `key_${id}`,
+    type: 'boolean',
+    slot: id <= 10 ? id : null,
+    usersCount: 5,
+    use: 'some',
     ...changes,
   });
   const standing = (changes: Partial<SlotCandidate> = {}) =>

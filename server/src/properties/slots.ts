@@ -16,13 +16,17 @@ export function slotColumn(type: PropertyType, slot: number): string {
   return `${slotsOfType[type].column}_${String(slot).padStart(2, '0')}`;
 }
 
-/** The places where the values of a key are written: one place, or both while the key moves. */
-export interface Places {
+/** Where the values of a key are written: in its slot, in the overflow, or in both while it moves. */
+export interface KeyColumns {
   readonly slot: number | null;
   readonly isInOverflow: boolean;
 }
 
-export function placesOf({ slot, moveSlot, movePhase }: Pick<Property, 'slot' | 'moveSlot' | 'movePhase'>): Places {
+export function columnsOfKey({
+  slot,
+  moveSlot,
+  movePhase,
+}: Pick<Property, 'slot' | 'moveSlot' | 'movePhase'>): KeyColumns {
   const isInBoth = movePhase === 'filling' || movePhase === 'switched';
   if (isInBoth) return { slot: slot ?? moveSlot ?? null, isInOverflow: true };
   return { slot, isInOverflow: slot === null };
@@ -41,7 +45,7 @@ export function slotColumnsOf(
   const columns: string[] = [];
   for (const type of propertyTypes) {
     const ofType = properties.filter((one) => one.type === type);
-    const last = Math.max(0, ...ofType.map((one) => placesOf(one).slot ?? 0));
+    const last = Math.max(0, ...ofType.map((one) => columnsOfKey(one).slot ?? 0));
     const end = Math.ceil(last / blockLength) * blockLength;
     for (let slot = 1; slot <= end; slot++) columns.push(slotColumn(type, slot));
   }

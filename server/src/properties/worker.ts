@@ -14,9 +14,6 @@ import {
 /** Contract 5.4 allows an hour; the rest of the hour is for the count itself. */
 const countAfterMinutes = 45;
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const countingLock = 4_271_960_131;
-
 export interface PropertyCounter {
   /**
    * Counts every catalog whose count is due. Any number of processes may call it, every few
@@ -28,7 +25,7 @@ export interface PropertyCounter {
 export function createPropertyCounter({ sql, clock }: { sql: Sql; clock: Clock }): PropertyCounter {
   return {
     async runOnce() {
-      await runAlone(sql, countingLock, async () => {
+      await runAlone(sql, 'countedProperties', async () => {
         for (const appId of await listCatalogsToCount(sql, clock, countAfterMinutes)) await countOne(appId);
       });
     },

@@ -2,6 +2,7 @@
 // devices that client keys register. Each API process counts for itself, in bounded memory. No
 // request with a valid key is delayed.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { ApiError } from '../http/api-error.ts';
 import { networkOf } from '../http/client-address.ts';
@@ -63,7 +64,7 @@ const addressesMax = 5000;
 const tokensMax = 10_000;
 
 export function createAddressLimits(options: AddressLimitOptions): AddressLimits {
-  const { clock, newDevicesPerMinute, wait = pause } = options;
+  const { clock, newDevicesPerMinute, wait = sleep } = options;
   const { steadyMs } = clock;
   const perSecond = { withinMs: 1000, steadyMs };
   const perMinute = { withinMs: 60_000, steadyMs, subjectsMax: addressesMax };
@@ -107,10 +108,6 @@ export function createAddressLimits(options: AddressLimitOptions): AddressLimits
     },
     isOverUnauthorized: (address) => unauthorized.isFull(networkOf(address)),
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function refuseUnless(waitMs: number, limit: string): void {

@@ -1,5 +1,6 @@
 // The target of a click: a url stored with the delivery, or one of the message's own. Nothing in
 // the request is ever a target.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import type { Sql } from '../database/db.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';
@@ -39,6 +40,6 @@ export async function findTarget(
     if (urls) return targetUrl(urls, action) ?? (action === null ? (message.defaultUrl ?? undefined) : undefined);
     // A url that is personalized is not stored yet.
     if (delivery || waitedMs >= waitMsMax) return undefined;
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await sleep(waitMs);
   }
 }

@@ -18,8 +18,8 @@ export interface AttributableEvent {
   readonly amount: string;
 }
 
-/** A place among an app's events of a name. */
-export interface Place {
+/** A position among an app's events of a name. */
+export interface EventPosition {
   readonly at: Date;
   readonly id: Uuid;
 }
@@ -31,8 +31,8 @@ export interface EventsAsked {
   readonly appId: Uuid;
   readonly name: AttributedName;
   readonly range: Range;
-  /** Only events after this place. */
-  readonly after: Place | null;
+  /** Only events after this position. */
+  readonly after: EventPosition | null;
   /** Only events with an id up to this one. */
   readonly receivedTo?: Uuid;
   /** Only events of these subjects. */
@@ -70,7 +70,7 @@ export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Ran
 }
 
 /**
- * Lists events up to a place, in the order of ids, that were received after the settled ones; with
+ * Lists events up to a position, in the order of ids, that were received after the settled ones; with
  * `range`, only those of that range.
  */
 export async function listLateEvents(
@@ -78,7 +78,7 @@ export async function listLateEvents(
   asked: {
     readonly appId: Uuid;
     readonly name: AttributedName;
-    readonly upTo: Place;
+    readonly upTo: EventPosition;
     readonly afterId: Uuid;
     readonly receivedTo?: Uuid;
     readonly range?: Range;

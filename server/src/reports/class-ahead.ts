@@ -9,10 +9,10 @@ import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import {
   type AttributableEvent,
+  type EventPosition,
   findNextEventMs,
   listEvents,
   lockProgressOfApp,
-  type Place,
   type Progress,
 } from './attribution-queries.ts';
 import { chunkEvents } from './chunk.ts';
@@ -161,7 +161,7 @@ async function classLate(classing: Classing, open: OpenProgress, receivedTo: Uui
 async function classRange(classing: Classing, { receivedTo }: OpenProgress, range: Range): Promise<void> {
   const { tx, appId, settledOf } = classing;
   for (const name of attributedNames) {
-    for (let after: Place | null = null; ; ) {
+    for (let after: EventPosition | null = null; ; ) {
       const asked = { appId, name, range, after, receivedTo, limit: chunkEvents };
       const events: AttributableEvent[] = await listEvents(tx, asked);
       await store(

@@ -1,6 +1,6 @@
 // Reports as CSV, for a spreadsheet. Cells with names from a caller are built with `textCell`.
 // Pure.
-import { writeCell } from '../ground/csv.ts';
+import { writeRow } from '../ground/csv.ts';
 import { Answer } from '../http/server.ts';
 
 export type Cell = string | number | null;
@@ -11,12 +11,8 @@ export function csvAnswer(
   rows: readonly (readonly Cell[])[],
   further: Readonly<Record<string, string>> = {},
 ): Answer<200> {
-  const lines = [columns, ...rows].map((cells) => cells.map(write).join(','));
-  return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...further }, `${lines.join('\r\n')}\r\n`);
-}
-
-function write(cell: Cell): string {
-  return cell === null ? '' : writeCell(String(cell));
+  const text = [columns, ...rows].map(writeRow).join('');
+  return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...further }, text);
 }
 
 /**

@@ -7,11 +7,11 @@ import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import {
   type AttributableEvent,
+  type EventPosition,
   listDevicesOfUsers,
   listEvents,
   listLateEvents,
   listOwners,
-  type Place,
   type Progress,
 } from './attribution-queries.ts';
 import { chunkEvents } from './chunk.ts';
@@ -82,10 +82,10 @@ export async function* readOpenOf(
   const { appId, name, subjectIds, settled, open } = asked;
   const { receivedTo } = open;
   const range = { fromMs: asked.range.fromMs, toMs: Math.min(asked.range.toMs, open.classedTo.getTime()) };
-  const upTo: Place = { at: settled.settledAt, id: settled.settledId };
+  const upTo: EventPosition = { at: settled.settledAt, id: settled.settledId };
   const isPast = upTo.at.getTime() < range.fromMs;
   const common = { appId, name, range, subjectIds, receivedTo, limit: chunkEvents };
-  for (let after: Place | null = isPast ? null : upTo; ; ) {
+  for (let after: EventPosition | null = isPast ? null : upTo; ; ) {
     const events: AttributableEvent[] = await listEvents(tx, { ...common, after });
     yield events;
     const last = events.at(-1);
@@ -117,7 +117,7 @@ export async function* readLate(
   },
 ): AsyncGenerator<AttributableEvent[]> {
   const { open, ...rest } = asked;
-  const upTo: Place = { at: open.classedTo, id: nothingSettled.settledId };
+  const upTo: EventPosition = { at: open.classedTo, id: nothingSettled.settledId };
   for (let afterId = open.receivedTo; ; ) {
     const events = await listLateEvents(tx, { ...rest, upTo, afterId, limit: chunkEvents });
     yield events;

@@ -10,10 +10,10 @@ import { ApiError } from '../http/api-error.ts';
 import type { AttributedName, Credit } from './attribution.ts';
 import {
   type AttributableEvent,
+  type EventPosition,
   findProgress,
   listEvents,
   listLateEvents,
-  type Place,
   type Progress,
 } from './attribution-queries.ts';
 import { chunkEvents, nextChunk } from './chunk.ts';
@@ -119,7 +119,7 @@ async function classUnsettled(
   progress: Progress,
 ): Promise<void> {
   const { tx, appId } = context;
-  const settledTo: Place = { at: progress.settledAt, id: progress.settledId };
+  const settledTo: EventPosition = { at: progress.settledAt, id: progress.settledId };
   await readRange(context, name, range, settledTo.at.getTime() < range.fromMs ? null : settledTo);
   // Events that were received after the events of their time were settled.
   if (settledTo.at.getTime() < range.fromMs) return;
@@ -134,21 +134,21 @@ async function classUnsettled(
   }
 }
 
-/** Classes all events of a range, or those after a place in it. */
+/** Classes all events of a range, or those after a position in it. */
 export async function readRange(
   context: ReadContext,
   name: AttributedName,
   range: Range,
-  after: Place | null = null,
+  after: EventPosition | null = null,
 ): Promise<void> {
   const { tx, appId } = context;
-  let place = after;
+  let position = after;
   for (let limit = chunkEvents; ; ) {
-    const events = await listEvents(tx, { appId, name, range, after: place, limit });
+    const events = await listEvents(tx, { appId, name, range, after: position, limit });
     const deliveries = await tallyEvents(context, name, events);
     const last = events.at(-1);
     if (last === undefined || events.length < limit) return;
-    place = last;
+    position = last;
     limit = nextChunk(limit, deliveries, chunkMost);
   }
 }

@@ -13,11 +13,11 @@ import {
   deleteAttributions,
   deleteCreditedTotals,
   deleteTotalsOfKept,
+  type EventPosition,
   insertTotalsOfAttributions,
   listAttributions,
   listEvents,
   lockProgress,
-  type Place,
   type Progress,
 } from './attribution-queries.ts';
 import { chunkEvents, nextChunk } from './chunk.ts';
@@ -143,7 +143,7 @@ async function classSettled(
   take: (events: readonly AttributableEvent[], credits: readonly Credit[]) => Promise<void>,
 ): Promise<void> {
   let limit = chunkEvents;
-  for (let after: Place | null = null; ; ) {
+  for (let after: EventPosition | null = null; ; ) {
     const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit });
     const settled = events.filter((event) => isSettled(progress, event) && !leftIds.has(event.id));
     const { credits, deliveries } = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled);

@@ -133,8 +133,15 @@ export const revenueRoutes = [
     const segment = segmentId === null ? null : await findFilter(deps.sql, appId, segmentId);
     if (messageId === undefined) throw noSuch('message', message ?? '');
     const report = await reportRevenue(revenueDeps, {
-      ...{ appId, range, zone, group, windowHours, messageId, segment },
-      ...{ after: after ?? null, limit: limit + 1 },
+      appId,
+      range,
+      zone,
+      group,
+      windowHours,
+      messageId,
+      segment,
+      after: after ?? null,
+      limit: limit + 1,
     });
     const nextCursor = (last: MessageRevenue): string =>
       deps.cursors.write([last.directAmount, last.messageId, last.currency], scope);

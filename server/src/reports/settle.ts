@@ -48,15 +48,12 @@ const commitMsMax = 60_000;
  */
 const marginMs = 120_000;
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const settleLock = 4_271_960_142;
-
 /**
  * Settles all due events and classes other events ahead. Returns false when another process is
  * already doing so.
  */
 export async function settleAlone(deps: SettleDeps): Promise<boolean> {
-  return runAlone(deps.sql, settleLock, async () => {
+  return runAlone(deps.sql, 'settling', async () => {
     const { apps, at } = await listAppsToSettle(deps.sql, deps.clock);
     if (apps.length === 0) return;
     await settleDue(deps, apps);

@@ -4,7 +4,13 @@ import type { AttributionClass } from './attribution.ts';
 import { besideWhatStays } from './what-stays.ts';
 
 const row = (ofClass: AttributionClass, messageId: string | null, count: number, period = 0) => ({
-  ...{ period, name: 'session_start' as const, currency: '', class: ofClass, messageId, count, amount: zero },
+  period,
+  name: 'session_start' as const,
+  currency: '',
+  class: ofClass,
+  messageId,
+  count,
+  amount: zero,
 });
 const old = (count: number, period = 0) => ({ period, messageId: 'old', count });
 

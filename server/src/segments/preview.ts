@@ -17,7 +17,7 @@ const retryAfterMs = 5_000;
  * The path of an audience's filter, and whether the leaves stand in the request or in a stored
  * segment.
  */
-export interface FilterPlace {
+export interface FilterPath {
   readonly path: readonly (string | number)[];
   readonly isInRequest: boolean;
 }
@@ -30,7 +30,7 @@ export async function preview(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
   audience: ResolvedAudience,
-  filter: FilterPlace,
+  filter: FilterPath,
   timeoutMs = previewMsMax,
 ): Promise<AudienceCount> {
   try {
@@ -74,14 +74,14 @@ async function slowestPath(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
   audience: ResolvedAudience,
-  { path, isInRequest }: FilterPlace,
+  { path, isInRequest }: FilterPath,
 ): Promise<Path> {
   const selected = 'filter' in audience ? leavesOf(audience.filter) : [];
   const excluded = audience.exclude ? leavesOf(audience.exclude) : [];
   if (selected.length === 0 && excluded.length > 0) return excludePath;
   // There is only one possible path.
   if (!isInRequest && excluded.length === 0) return path;
-  const places: Path[] = [
+  const paths: Path[] = [
     ...selected.map((leaf) => (isInRequest ? [...path, ...leaf.path] : path)),
     ...excluded.map(() => excludePath),
   ];
@@ -89,7 +89,7 @@ async function slowestPath(
     return await transaction(sql, async (tx) => {
       await setStatementTimeout(tx, planMsMax);
       const costs = await estimateCosts({ tx, clock, appId }, [...selected, ...excluded]);
-      return places[costs.indexOf(Math.max(...costs))] ?? path;
+      return paths[costs.indexOf(Math.max(...costs))] ?? path;
     });
   } catch (error) {
     if (isStatementTimeout(error)) return path;

@@ -1,4 +1,5 @@
 // SQL: segments, and the scheduled messages that use one.
+import { advisoryLocksOfApp } from '../database/advisory-locks.ts';
 import { type Clock, nowOf } from '../database/clock.ts';
 import { asJson, type Sql, type Tx } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
@@ -20,17 +21,11 @@ export interface SegmentFields {
 }
 
 /**
- * An arbitrary number. Together with the app's number no other advisory lock in this database uses
- * it.
- */
-const countingLock = 4_271_971;
-
-/**
  * Locks an app's segments until the transaction ends, so that their number does not change after it
  * is counted.
  */
 export async function lockSegments(tx: Tx, appId: Uuid): Promise<void> {
-  await tx`SELECT pg_advisory_xact_lock(${countingLock}, hashtext(${appId}::text))`;
+  await tx`SELECT pg_advisory_xact_lock(${advisoryLocksOfApp.segments}, hashtext(${appId}::text))`;
 }
 
 /** Counts the segments of an app. */

@@ -18,7 +18,7 @@ export interface Erasure {
 }
 
 /** The progress of a turn: events of one name are cleared up to and including this day. */
-export interface Place {
+export interface ErasureProgress {
   readonly name: string;
   /** As `2026-11-21`. */
   readonly day: string;
@@ -116,8 +116,8 @@ export interface TurnToHold {
   readonly userId: Uuid;
   readonly turnId: Uuid;
   readonly leaseSeconds: number;
-  /** The place that this transaction clears; null when its work is not tracked. */
-  readonly done: Place | null;
+  /** The progress once this transaction commits; null when its work is not tracked. */
+  readonly done: ErasureProgress | null;
 }
 
 /** Ends the lease of a turn, so that any process may continue it now. */

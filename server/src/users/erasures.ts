@@ -10,12 +10,12 @@ import { mintUuid, type Uuid } from '../ground/ids.ts';
 import {
   deleteErasures,
   type Erasure,
+  type ErasureProgress,
   freeTurn,
   holdTurn,
   type ListedErasure,
   listAppsWithErasures,
   listErasures,
-  type Place,
   takeErasures,
 } from './erasure-queries.ts';
 
@@ -23,13 +23,13 @@ import {
 export interface ErasureTurn {
   readonly appId: Uuid;
   readonly erasures: readonly Erasure[];
-  /** The place up to which events are cleared, by name and then by day; null: none are. */
-  readonly done: Place | null;
+  /** The progress of clearing events, by name and then by day; null: none are. */
+  readonly done: ErasureProgress | null;
   /**
    * Runs work in a transaction in which no other process works on these erasures. `done` is stored
    * in the same transaction, so that the work is not repeated.
    */
-  run(work: (tx: Tx) => Promise<void>, done?: Place): Promise<void>;
+  run(work: (tx: Tx) => Promise<void>, done?: ErasureProgress): Promise<void>;
 }
 
 /** Clears the data of erased users that one room stores. May be repeated after any interruption. */

@@ -23,7 +23,8 @@ export interface LinkToMake {
 export async function listDevicesToUnlink(tx: Tx, appId: Uuid, link: LinkToMake): Promise<readonly Uuid[]> {
   const { externalId, deviceId: exceptId, byClient } = link;
   const { active, inactive } = await countDevicesOfUser(tx, appId, externalId, {
-    ...{ exceptId, countMax: devicesPerUserMax },
+    exceptId,
+    countMax: devicesPerUserMax,
   });
   const unlinked: (Uuid | undefined)[] = [];
   // Inactive devices are limited too, because a stranger could add any number of them.

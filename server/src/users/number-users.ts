@@ -17,8 +17,6 @@ import type { Uuid } from '../ground/ids.ts';
 import { listNumbers, takeUserNumbers, updateNumbers } from './number-queries.ts';
 import { lockPerson } from './queries.ts';
 
-/** An arbitrary number that no other advisory lock in this database uses. */
-const numberLock = 4_271_960_139;
 /** Users that are locked together, for some ten milliseconds. */
 const usersAtOnceMost = 100;
 const devicesAtOnce = 1_000;
@@ -28,7 +26,7 @@ const devicesAtOnce = 1_000;
  * Returns false when another process is already doing so.
  */
 export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOnceMost): Promise<boolean> {
-  return runAlone(sql, numberLock, async () => {
+  return runAlone(sql, 'userNumbers', async () => {
     for (const appId of await listAppsWithUnnumbered(sql)) {
       for (let after: string | undefined = ''; after !== undefined; ) {
         const externalIds: string[] = await listUnnumbered(sql, appId, after, usersAtOnce);

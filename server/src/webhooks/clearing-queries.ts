@@ -59,7 +59,7 @@ export interface ForgottenOwner {
   readonly until: Date;
 }
 
-export interface OutboxPlace {
+export interface OutboxPosition {
   readonly webhookId: Uuid;
   readonly id: Uuid;
 }
@@ -74,11 +74,11 @@ export async function clearDetails(
   tx: Tx,
   appId: Uuid,
   devices: readonly ForgottenOwner[],
-  after: OutboxPlace | undefined,
+  after: OutboxPosition | undefined,
   limit: number,
-): Promise<OutboxPlace | undefined> {
+): Promise<OutboxPosition | undefined> {
   const ids = devices.map(({ id }) => id);
-  const [row] = await tx<OutboxPlace[]>`
+  const [row] = await tx<OutboxPosition[]>`
     WITH page AS (
       SELECT webhook_id, id FROM webhook_events
       WHERE app_id = ${appId} ${after === undefined ? tx`` : tx`AND (webhook_id, id) > (${after.webhookId}, ${after.id})`}

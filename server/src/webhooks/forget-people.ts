@@ -2,7 +2,7 @@
 // outboxes. An event may wait for 72 hours, and is still told without these fields.
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { clearDetails, type ForgottenOwner, type OutboxPlace } from './clearing-queries.ts';
+import { clearDetails, type ForgottenOwner, type OutboxPosition } from './clearing-queries.ts';
 
 const eventsAtOnce = 20_000;
 
@@ -16,7 +16,7 @@ export interface PeopleToForget {
 
 /** Reads the outboxes of the app once, 20,000 events at a time. May be repeated. */
 export async function forgetInOutboxes({ appId, devices, run }: PeopleToForget): Promise<void> {
-  let after: OutboxPlace | undefined;
+  let after: OutboxPosition | undefined;
   do {
     await run(async (tx) => {
       after = await clearDetails(tx, appId, devices, after, eventsAtOnce);

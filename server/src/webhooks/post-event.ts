@@ -69,7 +69,8 @@ export async function postEvent(
   const startedAt = performance.now();
   const answer = http.request({
     method: 'POST',
-    ...{ host, port },
+    host,
+    port,
     path: url.pathname + url.search,
     pool,
     timeoutMs,

@@ -14,7 +14,7 @@ export interface ReplayedEvents {
   readonly kinds: readonly number[];
 }
 
-export interface ReplayPlace {
+export interface ReplayProgress {
   /** The last batch whose events are in the outbox; null before the first. */
   readonly batchId: Uuid | null;
   readonly queued: number;
@@ -37,8 +37,8 @@ export async function insertReplay(
   tx: Tx,
   clock: Clock,
   { appId, webhookId, from, to, kinds }: ReplayedEvents,
-): Promise<ReplayPlace | undefined> {
-  const [row] = await tx<ReplayPlace[]>`
+): Promise<ReplayProgress | undefined> {
+  const [row] = await tx<ReplayProgress[]>`
     INSERT INTO webhook_replays AS r (app_id, webhook_id, from_at, to_at, kinds, moved_at)
     SELECT w.app_id, w.id, ${from}, ${to}, ${kinds as number[]}::smallint[], ${clock.now} FROM webhooks w
     WHERE w.app_id = ${appId} AND w.id = ${webhookId} FOR KEY SHARE

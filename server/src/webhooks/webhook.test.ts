@@ -117,9 +117,13 @@ describe('the signature', () => {
 describe('the body of an event', () => {
   it('has its keys in the documented order, whatever the order in which details were stored', () => {
     const text = eventBody({
-      ...{ kind: 'message.clicked', at: new Date('2026-11-21T10:20:02.511Z') },
-      ...{ messageId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', deviceId: '9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0' },
-      ...{ channel: 'webpush', errorCode: null, metadata: { campaign: 'autumn-26' } },
+      kind: 'message.clicked',
+      at: new Date('2026-11-21T10:20:02.511Z'),
+      messageId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f',
+      deviceId: '9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0',
+      channel: 'webpush',
+      errorCode: null,
+      metadata: { campaign: 'autumn-26' },
       details: { action: null, url: 'https://shop.example/offers', external_id: 'u-42' },
     }).toString();
     expect(text).toBe(

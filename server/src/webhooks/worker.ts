@@ -1,6 +1,6 @@
 // Empties the outboxes: claims webhooks with due events and room for requests, posts their events
 // at once, and records each as it completes. A slow or dead endpoint holds only its own places.
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { failpoint } from '../ground/failpoint.ts';
@@ -92,7 +92,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     log: deps.log,
     isPaused: () => isStopping || places.areTaken || deps.isPaused(),
     async claim() {
-      if (hadFew) await pause(gatherMs);
+      if (hadFew) await sleep(gatherMs);
       const claims = await claimNext(deps, places);
       const many = claims.reduce((sum, { events }) => sum + events.length, 0);
       hadFew = many > 0 && many < fewEvents;
@@ -136,7 +136,8 @@ async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Pr
     // Pipelined: one round trip for all webhooks.
     const claims = await Promise.all(
       webhooks.map(async (webhook, i) => ({
-        ...{ id, webhook },
+        id,
+        webhook,
         events: await claimEvents(tx, clock, webhook, { id, leaseMs, limit: free[i] ?? 0 }),
       })),
     );

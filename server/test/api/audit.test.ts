@@ -28,9 +28,17 @@ it('names the key, its address and the former id of an erased user, and never th
   const [key] = await t.sql<{ id: string }[]>`SELECT id FROM keys WHERE app_id = ${app.id} AND scope = 'server'`;
   expect(entries).toEqual([
     {
-      ...{ appId: app.id, id: expect.any(String), at: expect.any(Date), address: '127.0.0.1' },
-      ...{ actorKind: 'key', actorId: encodeId('key', key?.id ?? ''), actorName: 'Server key' },
-      ...{ action: 'user.erase', target: user.id, before: { devices: 0 }, after: null },
+      appId: app.id,
+      id: expect.any(String),
+      at: expect.any(Date),
+      address: '127.0.0.1',
+      actorKind: 'key',
+      actorId: encodeId('key', key?.id ?? ''),
+      actorName: 'Server key',
+      action: 'user.erase',
+      target: user.id,
+      before: { devices: 0 },
+      after: null,
     },
   ]);
   expect(JSON.stringify(entries)).not.toMatch(/anna/i);

@@ -31,15 +31,21 @@ google.handle = (request) => {
 const lines: string[] = [];
 const t = await setup({
   environment: {
-    ...{ LOG_LEVEL: 'trace', OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' },
-    ...{ APNS_URL: addressOf(apple), APNS_SANDBOX_URL: addressOf(apple) },
-    ...{ FCM_URL: addressOf(google), FCM_TOKEN_URL: tokenUrl },
+    LOG_LEVEL: 'trace',
+    OUTBOUND_ALLOW_PORTS: '1024-65535',
+    WEBHOOK_FAILURE_PAUSE_MAX_MS: '0',
+    APNS_URL: addressOf(apple),
+    APNS_SANDBOX_URL: addressOf(apple),
+    FCM_URL: addressOf(google),
+    FCM_TOKEN_URL: tokenUrl,
   },
   logTo: { write: (line) => void lines.push(line) },
 });
 const account = serviceAccount({ token_uri: tokenUrl });
 await t.setCredential({
-  ...{ channel: 'apns', public: { keyId, teamId, bundleId, environment: 'production' }, secret: apnsKey.pem },
+  channel: 'apns',
+  public: { keyId, teamId, bundleId, environment: 'production' },
+  secret: apnsKey.pem,
 });
 await t.setCredential({
   channel: 'fcm',

@@ -136,7 +136,10 @@ describe('keys of a name, by client key and on several processes', () => {
       const properties = Object.fromEntries(Array.from({ length: count }, (_, i) => [`key ${from + i}`, 1]));
       const event = { name: 'a', properties, propertiesText: JSON.stringify(properties) };
       return track({
-        ...{ appId: app.id, isServer: false, clientEvents: clientEventsDefault, pathOf: () => [] },
+        appId: app.id,
+        isServer: false,
+        clientEvents: clientEventsDefault,
+        pathOf: () => [],
         events: [{ ...event, deviceId: null, externalId: null, id: null, occurredAtMs: null, purchase: null }],
       });
     };
@@ -296,7 +299,10 @@ describe('event delete', () => {
   it('deletes the events of a name with their counts, sums and properties, on every day, and nothing else', async () => {
     const { app, deviceId, client, server } = await newShop();
     const event = (name: string, daysAgo: number) => ({
-      ...{ name, device_id: deviceId, occurred_at: at(daysAgo), properties: { a: 1 } },
+      name,
+      device_id: deviceId,
+      occurred_at: at(daysAgo),
+      properties: { a: 1 },
     });
     for (const name of ['junk', 'kept']) {
       await client.post('/v1/events', { events: [0, 1, 29].map((days) => event(name, days)) });

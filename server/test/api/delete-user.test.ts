@@ -61,13 +61,11 @@ describe('200', () => {
         ]),
       );
     expect(await samples()).toEqual({
-      ...{
-        mail: ['person-second'],
-        note: [],
-        city: ['person-city'],
-        long: [long.slice(0, 64)],
-        seat: ['device-second'],
-      },
+      mail: ['person-second'],
+      note: [],
+      city: ['person-city'],
+      long: [long.slice(0, 64)],
+      seat: ['device-second'],
     });
     await server.delete('/v1/users/traced');
     expect(await samples()).toEqual({ mail: [], note: [], city: [], long: [], seat: [] });

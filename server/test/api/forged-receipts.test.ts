@@ -66,7 +66,9 @@ describe('R-48 a receipt token that was altered', () => {
       expect({ text, status: told.status, error: told.body.error }).toEqual({ text, status: 404, error: 'not_found' });
       const led = await t.request('GET', `/v1/r/${encodeURIComponent(text)}`);
       expect({ text, status: led.status, location: led.headers.get('location') }).toEqual({
-        ...{ text, status: 404, location: null },
+        text,
+        status: 404,
+        location: null,
       });
     }
     const [delivery] = (await t.server.get(`/v1/messages/${message.id}/deliveries`)).body.data;

@@ -408,9 +408,15 @@ describe('the rows that a report reads', () => {
     const report = await reportRevenue(
       { sql: t.sql, clock, retentionDays: 90 },
       {
-        ...{ appId: t.app.id, range: { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) } },
-        ...{ group: null, zone: 'UTC', windowHours: null, messageId: null },
-        ...{ segment: resolved.filter, after: null, limit: 10 },
+        appId: t.app.id,
+        range: { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) },
+        group: null,
+        zone: 'UTC',
+        windowHours: null,
+        messageId: null,
+        segment: resolved.filter,
+        after: null,
+        limit: 10,
       },
     );
     expect(report.sums.revenueOf(0)).toMatchObject([{ total: '12.5', influenced: { amount: '12.5' } }]);

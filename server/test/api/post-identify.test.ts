@@ -42,8 +42,11 @@ describe('200', () => {
     const { status, body } = await t.client.post(path, { device_id, external_id: 'u-42' });
     expect(status).toBe(200);
     expect(body).toEqual({
-      ...{ device_id, external_id: 'u-42', user_id: expect.stringMatching(/^usr_[0-9A-Za-z]{22}$/) },
-      ...{ previous_external_id: null, identified_at: expect.stringMatching(/^\d{4}-.{5}T.{8}\.\d{3}Z$/) },
+      device_id,
+      external_id: 'u-42',
+      user_id: expect.stringMatching(/^usr_[0-9A-Za-z]{22}$/),
+      previous_external_id: null,
+      identified_at: expect.stringMatching(/^\d{4}-.{5}T.{8}\.\d{3}Z$/),
     });
     expect(Object.keys(body)).toEqual(['device_id', 'external_id', 'user_id', 'previous_external_id', 'identified_at']);
     const { body: user } = await t.server.get('/v1/users/u-42');
@@ -89,14 +92,20 @@ describe('200', () => {
 
   it('null logs the device out: it keeps its own properties and loses those of the user', async () => {
     const { body: device } = await t.server.post('/v1/devices', {
-      ...{ platform: 'android', token: 'leaves', properties: { topic: 'sport' } },
+      platform: 'android',
+      token: 'leaves',
+      properties: { topic: 'sport' },
     });
     const device_id = device.id;
     await t.server.post('/v1/users', { external_id: 'leaver', first_name: 'Ada', properties: { topic: 'news' } });
     await t.client.post(path, { device_id, external_id: 'leaver' });
     const { body } = await t.server.post(path, { device_id, external_id: null });
     expect(body).toEqual({
-      ...{ device_id, external_id: null, user_id: null, previous_external_id: 'leaver', identified_at: null },
+      device_id,
+      external_id: null,
+      user_id: null,
+      previous_external_id: 'leaver',
+      identified_at: null,
     });
     expect(await rowOf(device_id)).toMatchObject({ userId: null, externalId: null, firstName: null, status: 'active' });
     const filter = { field: 'properties.topic', op: 'eq', value: 'sport' };
@@ -146,7 +155,9 @@ describe('races', () => {
     const people = await t.sql`SELECT user_id, external_id FROM people WHERE app_id = ${app.id}`;
     const user = users.find((one) => one['externalId'] === row['externalId']);
     expect({ userId: row['userId'], firstName: row['firstName'], isSince: row['identifiedAt'] !== null }).toEqual({
-      ...{ userId: user?.['id'] ?? null, firstName: user?.['firstName'] ?? null, isSince: user !== undefined },
+      userId: user?.['id'] ?? null,
+      firstName: user?.['firstName'] ?? null,
+      isSince: user !== undefined,
     });
     for (const one of users) {
       expect(people.filter((person) => person['externalId'] === one['externalId'])).toEqual([
@@ -303,11 +314,13 @@ describe('403 identity_check_failed (R-46)', () => {
     const simple = { device_id, external_id: 'u-1', user_hash: simpleHash(secret, 'u-1') };
     expect((await client.post(path, simple)).status).toBe(200);
     expect((await client.get('/v1/config')).body).toMatchObject({
-      ...{ identify_required: true, identify_bound_required: false },
+      identify_required: true,
+      identify_bound_required: false,
     });
     expect(await requireBoundIdentify(t, app.id, true)).toBe(true);
     expect((await client.get('/v1/config')).body).toMatchObject({
-      ...{ identify_required: true, identify_bound_required: true },
+      identify_required: true,
+      identify_bound_required: true,
     });
     for (const by of [client, server]) {
       expect(await by.post(path, simple)).toMatchObject({ status: 403, body: { error: 'identity_check_failed' } });
@@ -379,7 +392,8 @@ describe('400 and 404', () => {
     for (const device_id of [unknownId('dev'), 'dev_none', '', foreign, foreign.replace('dev_', 'usr_')]) {
       for (const external_id of ['u-1', null]) {
         expect(await client.post(path, { device_id, external_id })).toMatchObject({
-          ...{ status: 404, body: { error: 'not_found' } },
+          status: 404,
+          body: { error: 'not_found' },
         });
       }
     }

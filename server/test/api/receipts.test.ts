@@ -253,7 +253,9 @@ describe('R-48 forged and foreign tokens', () => {
       // Correctly signed in the form of earlier releases, for a device that was not in the
       // audience.
       formerReceiptToken(t.receiptKey, {
-        ...{ messageId: decodeId('msg', mine.message) ?? '', deviceId: mintUuid(), batchId },
+        messageId: decodeId('msg', mine.message) ?? '',
+        deviceId: mintUuid(),
+        batchId,
       }),
     ];
     for (const token of forged) {
@@ -266,7 +268,9 @@ describe('R-48 forged and foreign tokens', () => {
     for (const { message } of [mine, theirs]) {
       expect(await deliveryOf(message)).toMatchObject({ displayed_at: null, clicked_at: null, dismissed_at: null });
       expect((await t.server.get(`/v1/messages/${message}`)).body.engagement).toEqual({
-        ...{ displayed: 0, clicked: 0, dismissed: 0 },
+        displayed: 0,
+        clicked: 0,
+        dismissed: 0,
       });
     }
     expect(await t.sql`SELECT 1 FROM early_receipts`).toHaveLength(0);

@@ -37,9 +37,15 @@ describe('POST /v1/segments', () => {
     const { status, body } = await server.post('/v1/segments', { name: 'Pro users in DE', filter });
     expect(status).toBe(200);
     expect(body).toEqual({
-      ...{ id: expect.stringMatching(/^seg_/), name: 'Pro users in DE', description: null, filter },
-      ...{ fields: ['country', 'properties.plan'], valid: true, invalid_reason: null },
-      ...{ created_at: expect.any(String), updated_at: body.created_at },
+      id: expect.stringMatching(/^seg_/),
+      name: 'Pro users in DE',
+      description: null,
+      filter,
+      fields: ['country', 'properties.plan'],
+      valid: true,
+      invalid_reason: null,
+      created_at: expect.any(String),
+      updated_at: body.created_at,
     });
     const { body: read } = await server.get(`/v1/segments/${body.id}`);
     expect(read).toEqual(body);
@@ -269,11 +275,9 @@ describe('a segment that a scheduled message uses', () => {
     t.clock.advance(3_600_000);
     await t.startWorkers().idle();
     expect((await server.get(`/v1/messages/${message.id}`)).body).toMatchObject({
-      ...{
-        status: 'failed',
-        status_reason: 'segment_invalid',
-        report: { accepted: 0, sent: 0, failed: 0, skipped: 0 },
-      },
+      status: 'failed',
+      status_reason: 'segment_invalid',
+      report: { accepted: 0, sent: 0, failed: 0, skipped: 0 },
     });
   });
 });

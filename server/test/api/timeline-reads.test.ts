@@ -142,7 +142,10 @@ describe('a filter of the timeline', () => {
       ]) {
         const { status, body } = await server.get(`/v1/messages/${message.id}/deliveries?${filter}`);
         expect({ status, data: body.data, has_more: body.has_more, next_cursor: body.next_cursor }).toEqual({
-          ...{ status: 200, data: [], has_more: false, next_cursor: null },
+          status: 200,
+          data: [],
+          has_more: false,
+          next_cursor: null,
         });
       }
     });

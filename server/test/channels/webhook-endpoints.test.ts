@@ -37,8 +37,13 @@ function client(settings: ClientSettings = {}) {
   const deps = { http, clock: { nowMs }, rules: { exceptions, ownHosts: [] } };
   return (endpoint: string, more: Partial<EventPost> = {}): Promise<PostResult> =>
     postEvent(deps, {
-      ...{ endpoint, pool: 'webhook-1', secretsAt: () => ['whsec_a'], event: 'message.sent' },
-      ...{ body: Buffer.from('{"ü":1}'), headers: { 'service-attempt': '1' }, ...more },
+      endpoint,
+      pool: 'webhook-1',
+      secretsAt: () => ['whsec_a'],
+      event: 'message.sent',
+      body: Buffer.from('{"ü":1}'),
+      headers: { 'service-attempt': '1' },
+      ...more,
     });
 }
 

@@ -178,7 +178,8 @@ describe('every change by the command line', () => {
     const shown = ({ start, last4 }: { start: string; last4: string }) => ({ start, last4 });
     expect(made).toMatchObject({ target: former.id, after: { scope: 'server', name: 'Backend', ...shown(former) } });
     expect(rotated).toMatchObject({
-      ...{ target: former.id, before: { expires_at: null } },
+      target: former.id,
+      before: { expires_at: null },
       after: { expires_at: former.expires_at, replaced_by: current.id, ...shown(current) },
     });
     expect(revoked).toMatchObject({ target: current.id });

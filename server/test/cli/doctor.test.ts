@@ -210,7 +210,8 @@ describe('doctor', { timeout: 120_000 }, () => {
     const lines: string[] = [];
     const t = await setup({
       workers: false,
-      ...{ environment: { LOG_LEVEL: 'warn' }, logTo: { write: (line) => void lines.push(line) } },
+      environment: { LOG_LEVEL: 'warn' },
+      logTo: { write: (line) => void lines.push(line) },
     });
     const forwarded = { headers: { 'x-forwarded-for': '198.51.100.7' } };
     await t.request('GET', '/healthz', forwarded);

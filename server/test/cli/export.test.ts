@@ -122,7 +122,10 @@ describe('export user', () => {
     const app = await t.newApp();
     await t.clientOf(app.serverKey).post('/v1/events', { name: 'told', external_id: '../etc "x"\u0007' });
     expect(await exportOf(app, '../etc "x"\u0007')).toMatchObject({
-      ...{ external_id: '../etc "x"\u0007', profile: null, devices: [], deliveries: [] },
+      external_id: '../etc "x"\u0007',
+      profile: null,
+      devices: [],
+      deliveries: [],
       events: [{ name: 'told', device_id: null }],
     });
   });
@@ -181,13 +184,11 @@ describe('export of rows', () => {
     const devices = await rowsOf('devices');
     expect(devices.map(({ id }) => id)).toEqual([web, android]);
     expect(devices[0]).toMatchObject({
-      ...{
-        platform: 'web',
-        vapid_public_key: app.vapidPublicKey,
-        locale: 'de-AT',
-        external_id: 'bob',
-        status: 'active',
-      },
+      platform: 'web',
+      vapid_public_key: app.vapidPublicKey,
+      locale: 'de-AT',
+      external_id: 'bob',
+      status: 'active',
     });
     expect(JSON.parse(devices[0].token)).toEqual(subscription);
     expect(devices[1]).toMatchObject({ token: 'phone-1', vapid_public_key: null, properties: { note: tricky } });
@@ -333,16 +334,18 @@ describe('export user, a day later', () => {
     await server.post('/v1/users', { external_id: 'buys', device_id });
     const { body } = await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
     for (const external_id of ['buys', 'another'])
-      await server.post('/v1/events', {
-        ...{ name: 'purchase', external_id, properties: { amount: 79.9, currency: 'EUR' } },
-      });
+      await server.post('/v1/events', { name: 'purchase', external_id, properties: { amount: 79.9, currency: 'EUR' } });
     t.clock.advance(26 * 3_600_000);
     await settleDue({ sql: t.sql, clock: t.clock });
     const { attributions, events } = await exportOf(app, 'buys');
     expect(attributions).toEqual([
       {
-        ...{ occurred_at: events[0].occurred_at, currency: 'EUR', amount: '79.9', class: 'influenced' },
-        ...{ message_id: body.id, window_hours: 24 },
+        occurred_at: events[0].occurred_at,
+        currency: 'EUR',
+        amount: '79.9',
+        class: 'influenced',
+        message_id: body.id,
+        window_hours: 24,
       },
     ]);
   });

@@ -18,7 +18,10 @@ describe('identify-secret', () => {
     const { id, publicId } = await cli.newApp('Shop');
     const first = await cli.json('identify-secret', 'rotate', publicId);
     expect(first).toEqual({
-      ...{ app_id: publicId, identify_required: true, identify_bound_required: false, secrets: 1 },
+      app_id: publicId,
+      identify_required: true,
+      identify_bound_required: false,
+      secrets: 1,
       secret: expect.stringMatching(/^idsec_[A-Za-z0-9_-]{43}$/),
     });
     const second = await cli.json('identify-secret', 'rotate', publicId);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -545,7 +545,7 @@ describe('import', () => {
         stdio: 'ignore',
       });
       const ended = once(child, 'exit');
-      for (let position = 0; position < least; await pause(2)) {
+      for (let position = 0; position < least; await sleep(2)) {
         const [row] = await cli.sql<{ position: number }[]>`SELECT position FROM imports WHERE app_id = ${id}`;
         position = row?.position ?? 0;
         expect(child.exitCode).toBeNull();

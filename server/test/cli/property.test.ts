@@ -8,7 +8,10 @@ describe('property', () => {
   it('declare registers a key before its first value, and list shows it', async () => {
     const { publicId } = await cli.newApp('Declaring');
     expect(await cli.json('property', 'declare', publicId, 'plan', 'string')).toEqual({
-      ...{ key: 'plan', type: 'string', removed: { users: 0, devices: 0 }, segments: [] },
+      key: 'plan',
+      type: 'string',
+      removed: { users: 0, devices: 0 },
+      segments: [],
     });
     const { properties } = await cli.json('property', 'list', publicId);
     expect(properties).toEqual([

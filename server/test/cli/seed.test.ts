@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
-import { places } from '../../src/cli/seed-places.ts';
 import { personAt } from '../../src/cli/seed-population.ts';
+import { regions } from '../../src/cli/seed-regions.ts';
 import { makeToken } from '../../src/cli/seed-tokens.ts';
 import { localeField } from '../../src/content/locales.ts';
 import { loadTimeZones } from '../../src/database/load-time-zones.ts';
@@ -151,7 +151,7 @@ describe('seed', () => {
 describe('the population', () => {
   it('uses locales and time zones that a registration accepts', async () => {
     const timeZone = timeZoneField(await loadTimeZones(cli.sql));
-    for (const { locale, zones } of places) {
+    for (const { locale, zones } of regions) {
       expect(localeField.parse(locale)).toBe(locale);
       for (const zone of zones) expect(timeZone.parse(zone)).toBe(zone);
     }

@@ -88,10 +88,19 @@ describe('event delete', options, () => {
   const track = createTrack({ sql: cli.sql, txSql: cli.sql, clock: cli.clock, waitMs: 30_000 });
   const trackMany = (appId: Uuid, name: string, count: number) =>
     track({
-      ...{ appId, isServer: true, clientEvents: clientEventsDefault, pathOf: (index: number) => ['events', index] },
+      appId,
+      isServer: true,
+      clientEvents: clientEventsDefault,
+      pathOf: (index: number) => ['events', index],
       events: Array.from({ length: count }, () => ({
-        ...{ name, properties: {}, propertiesText: '{}', deviceId: null, externalId: null, id: null },
-        ...{ occurredAtMs: null, purchase: null },
+        name,
+        properties: {},
+        propertiesText: '{}',
+        deviceId: null,
+        externalId: null,
+        id: null,
+        occurredAtMs: null,
+        purchase: null,
       })),
     });
 

@@ -17,9 +17,16 @@ describe('webhook', () => {
     const { publicId } = await cli.newApp('Shop');
     const made = await cli.json('webhook', 'create', publicId, endpoint, '--event', 'message.failed');
     expect(made).toEqual({
-      ...{ id: expect.stringMatching(/^whk_\w{22}$/), endpoint, events: ['message.failed'], state: 'enabled' },
-      ...{ consecutive_failures: 0, held_events: 0, rotation: null, last_test: null },
-      ...{ secret: expect.stringMatching(/^whsec_[\w-]{43}$/), created_at: expect.stringMatching(/Z$/) },
+      id: expect.stringMatching(/^whk_\w{22}$/),
+      endpoint,
+      events: ['message.failed'],
+      state: 'enabled',
+      consecutive_failures: 0,
+      held_events: 0,
+      rotation: null,
+      last_test: null,
+      secret: expect.stringMatching(/^whsec_[\w-]{43}$/),
+      created_at: expect.stringMatching(/Z$/),
     });
     const { secret, ...shown } = made;
     expect(await cli.json('webhook', 'list', publicId)).toEqual({ webhooks: [shown] });
@@ -51,7 +58,8 @@ describe('webhook', () => {
     expect(fine).toMatchObject({ status: 0, json: { status_code: 200, error: null } });
     receiver.answer = (_request, response) => response.writeHead(404).end();
     expect(await cli.runWith(reaching, 'webhook', 'test', json.id)).toMatchObject({
-      ...{ status: 1, stdout: expect.stringMatching(/^status 404, \d+ ms\n$/) },
+      status: 1,
+      stdout: expect.stringMatching(/^status 404, \d+ ms\n$/),
       stderr: expect.stringContaining('The endpoint did not acknowledge: http_status.'),
     });
   });
@@ -61,8 +69,12 @@ describe('webhook', () => {
     const { id } = await cli.json('webhook', 'create', publicId, endpoint, '--event', 'message.sent');
     const times = ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-02T00:00:00+01:00'];
     expect(await cli.json('webhook', 'replay', id, ...times)).toEqual({
-      ...{ id, from: '2026-11-01T00:00:00.000Z', to: '2026-11-01T23:00:00.000Z' },
-      ...{ queued: 0, queued_before: 0, complete: true },
+      id,
+      from: '2026-11-01T00:00:00.000Z',
+      to: '2026-11-01T23:00:00.000Z',
+      queued: 0,
+      queued_before: 0,
+      complete: true,
     });
     expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject({
       stdout: '0 events of that period will be told again.\n',

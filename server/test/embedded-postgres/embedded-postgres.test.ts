@@ -16,10 +16,10 @@ import { findEmbeddedPostgres } from '../../src/embedded-postgres/start-postgres
 const require = createRequire(import.meta.url);
 const serverRoot = fileURLToPath(new URL('../../', import.meta.url));
 const isRoot = process.getuid?.() === 0;
-const NOBODY = { uid: 65_534, gid: 65_534 };
+const nobody = { uid: 65_534, gid: 65_534 };
 
 /** The part of a service or a command that handles its database. */
-const PROGRAM = `
+const program = `
   const [module, tmp, options] = process.argv.slice(1);
   const say = (word) => console.log(JSON.stringify(word));
   try {
@@ -108,7 +108,7 @@ function run({ as, checkout = serverRoot, tmp = join(folder, 'tmp'), ...given }:
   const options = JSON.stringify({ dataDir: join(folder, 'data'), ...given });
   const child = spawn(
     process.execPath,
-    ['--import', loader, '--input-type=module', '-e', PROGRAM, module, tmp, options],
+    ['--import', loader, '--input-type=module', '-e', program, module, tmp, options],
     {
       ...as,
       detached: true,
@@ -397,7 +397,7 @@ describe('R-94 the next start', () => {
   it('refuses the cluster of another major version with a message, and changes nothing', async () => {
     await fs.mkdir(join(folder, 'data/postgres'), { recursive: true });
     await fs.writeFile(join(folder, 'data/postgres/PG_VERSION'), '17\n');
-    if (isRoot) await fs.chown(join(folder, 'data/postgres'), NOBODY.uid, NOBODY.gid);
+    if (isRoot) await fs.chown(join(folder, 'data/postgres'), nobody.uid, nobody.gid);
     expect(await run().refusal()).toBe(
       `The database in ${folder}/data/postgres is of PostgreSQL 17, and this Carillon brings PostgreSQL 18: start it with the release that made it.`,
     );
@@ -513,7 +513,7 @@ describe('R-94 wherever the directory is', () => {
       bytes.writeInt32BE(bytes.length); bytes.writeInt32BE(196608, 4); bytes.write(text, 8);
       require('node:net').connect(process.argv[1]).on('connect', function () { this.write(bytes); })
         .once('data', (answer) => { console.log(String(answer)); process.exit(); });`;
-    const asStranger = { ...NOBODY, cwd: '/', encoding: 'utf8' } as const;
+    const asStranger = { ...nobody, cwd: '/', encoding: 'utf8' } as const;
     expect(execFileSync(process.execPath, ['-e', hello, socket], asStranger)).toMatch(/Peer authentication failed/);
   });
 
@@ -530,17 +530,17 @@ describe('R-94 wherever the directory is', () => {
   it.runIf(isRoot)('an ordinary user keeps all in the directory, even with a foreign checkout', async () => {
     const checkout = await copyCheckout(join(folder, 'checkout'));
     await fs.mkdir(join(folder, 'data'));
-    await fs.chown(join(folder, 'data'), NOBODY.uid, NOBODY.gid);
-    const service = run({ as: NOBODY, checkout });
+    await fs.chown(join(folder, 'data'), nobody.uid, nobody.gid);
+    const service = run({ as: nobody, checkout });
     const { url, clusterDir } = await service.ready();
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     expect(relative(folder, clusterDir)).toBe('data/postgres');
-    expect((await fs.stat(clusterDir)).uid).toBe(NOBODY.uid);
+    expect((await fs.stat(clusterDir)).uid).toBe(nobody.uid);
     await service.stop();
     // A later start by root runs it as the same user.
     const asRoot = run({ checkout });
     expect((await asRoot.ready()).isNew).toBe(false);
-    expect((await fs.stat(socketDirectory((await asRoot.ready()).url))).uid).toBe(NOBODY.uid);
+    expect((await fs.stat(socketDirectory((await asRoot.ready()).url))).uid).toBe(nobody.uid);
   });
 
   it.runIf(isRoot)('another user is told who owns the database', async () => {

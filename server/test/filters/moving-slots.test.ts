@@ -41,7 +41,11 @@ async function storeCatalog(appId: Uuid, { catalog }: World): Promise<void> {
   await t.sql`INSERT INTO property_catalogs (app_id, next_property_id) VALUES (${appId}, 1000)`;
   await t.sql`INSERT INTO properties ${t.sql(
     [...kept, ...fillers].map(({ id, key, type, slot }) => ({
-      ...{ app_id: appId, id, key, type, slot },
+      app_id: appId,
+      id,
+      key,
+      type,
+      slot,
       users_count: ['plan', 'age', 'trial'].includes(key) ? 0 : 9,
     })),
   )}`;
@@ -70,7 +74,9 @@ async function rewrite(
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
   const [deviceId, device] = pick([...world.devices]);
   const values = {
-    ...{ string: [...texts, null, null], number: [...numbers, null, null], boolean: [true, false, null] },
+    string: [...texts, null, null],
+    number: [...numbers, null, null],
+    boolean: [true, false, null],
   } as const;
   const fields = device.fields as Map<string, string | number | boolean | Date>;
   const stored: Record<string, string | number | boolean> = {};

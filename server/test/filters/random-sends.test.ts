@@ -49,7 +49,9 @@ async function makePeople(random: () => number, now: Date) {
     ...(['POST', '/fcm/service-accounts', {}] as const),
   );
   const known = {
-    ...{ projectId: account.project_id, clientEmail: account.client_email, privateKeyId: account.private_key_id },
+    projectId: account.project_id,
+    clientEmail: account.client_email,
+    privateKeyId: account.private_key_id,
   };
   await t.setCredential({ channel: 'fcm', public: known, secret: JSON.stringify(account) }, app);
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
@@ -73,7 +75,9 @@ async function makePeople(random: () => number, now: Date) {
   const users = new Map<string, ReadonlyMap<string, string | number | boolean | Date>>();
   for (const external_id of ['u-1', 'u-2', 'U-1', 'u-3']) {
     const fields = {
-      ...{ first_name: maybe(texts), country: maybe(countries), language: maybe(languages) },
+      first_name: maybe(texts),
+      country: maybe(countries),
+      language: maybe(languages),
       timezone: maybe(['Europe/Berlin', 'Asia/Tokyo']),
     };
     const properties = drawProperties(maybe);
@@ -114,9 +118,7 @@ async function makePeople(random: () => number, now: Date) {
       await request('/v1/users', { external_id: owner, device_id });
       if (random() < 0.5) await track(owner, { device_id });
     }
-    const own = {
-      ...{ platform: 'android', ...facts, created_at: ago(), last_seen_at: ago(), identified: owner !== null },
-    };
+    const own = { platform: 'android', ...facts, created_at: ago(), last_seen_at: ago(), identified: owner !== null };
     const ofDevice = new Map([...held(own, properties)].map(([name, value]) => [nameOfDevice(name), value] as const));
     devices.set(token, { fields: new Map([...ofDevice, ...((owner && users.get(owner)) || [])]), person });
   }

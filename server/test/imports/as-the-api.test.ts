@@ -143,7 +143,10 @@ describe('an import', () => {
       importInto(
         app,
         numbers.map((n) => ({
-          ...{ platform: 'ios', token: iosToken(n), external_id: 'u-1', user: { first_name: 'Ada' } },
+          platform: 'ios',
+          token: iosToken(n),
+          external_id: 'u-1',
+          user: { first_name: 'Ada' },
           created_at: new Date(t.clock.nowMs() - 3_600_000 + n * 1000).toISOString(),
         })),
       );

@@ -32,7 +32,11 @@ it('rows that the database refuses are rejected with a reason, and the other row
   const done = await importFile(
     { sql: t.sql, clock: t.clock },
     {
-      ...{ appId: t.app.id, fingerprint: null, format, types, rejects },
+      appId: t.app.id,
+      fingerprint: null,
+      format,
+      types,
+      rejects,
       bytes: (async function* () {
         yield bytes;
       })(),

@@ -18,9 +18,14 @@ async function rebuild(t: Bundle): Promise<Awaited<ReturnType<typeof rebuildAttr
 async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
   const { body } = await t.server.get(`/v1/reports/revenue?${march}&tz=Europe/Berlin`);
   expect(body).toEqual({
-    ...{ from: '2027-02-28T23:00:00.000Z', to: '2027-03-31T22:00:00.000Z', window_hours: 24 },
-    ...{ revenue: ledger.revenue, messages: ledger.byMessage, events: ledger.events },
-    ...{ has_more: false, next_cursor: null },
+    from: '2027-02-28T23:00:00.000Z',
+    to: '2027-03-31T22:00:00.000Z',
+    window_hours: 24,
+    revenue: ledger.revenue,
+    messages: ledger.byMessage,
+    events: ledger.events,
+    has_more: false,
+    next_cursor: null,
   });
   const days = await t.server.get(`/v1/reports/revenue?${march}&tz=europe/berlin&group=day`);
   expect(days.body).toMatchObject({ tz: 'Europe/Berlin', group: 'day', messages: ledger.byMessage });
@@ -117,7 +122,9 @@ describe('more purchases than are classed in one step', () => {
     await s.at('2027-03-04T00:00:00Z');
     const revenue = [
       {
-        ...{ currency: 'EUR', total: '45', purchases: 4_500 },
+        currency: 'EUR',
+        total: '45',
+        purchases: 4_500,
         direct: { amount: '15', purchases: 1_500 },
         influenced: { amount: '15', purchases: 1_500 },
         unattributed: { amount: '15', purchases: 1_500 },

@@ -221,14 +221,13 @@ export async function playMarch(s: Stage): Promise<Ledger> {
       { message_id: m6, currency: 'CHF', direct: { amount: '13.33', purchases: 2 }, influenced: none },
       { message_id: m4, currency: 'USD', direct: { amount: '7.77', purchases: 2 }, influenced: none },
       {
-        ...{ message_id: m3, currency: 'EUR', direct: { amount: '1.115', purchases: 1 } },
+        message_id: m3,
+        currency: 'EUR',
+        direct: { amount: '1.115', purchases: 1 },
         influenced: { amount: '10.005', purchases: 1 },
       },
       { message_id: m2, currency: 'EUR', direct: none, influenced: { amount: '5', purchases: 1 } },
-      {
-        ...{ message_id: m2, currency: 'JPY', direct: none },
-        influenced: { amount: '1999999999999.1230001', purchases: 3 },
-      },
+      { message_id: m2, currency: 'JPY', direct: none, influenced: { amount: '1999999999999.1230001', purchases: 3 } },
       { message_id: m5, currency: 'USD', direct: none, influenced: { amount: '6.66', purchases: 1 } },
       { message_id: m7, currency: 'CHF', direct: none, influenced: { amount: '6.06', purchases: 2 } },
     ],

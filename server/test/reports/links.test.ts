@@ -44,7 +44,12 @@ async function importLink(t: Bundle, { token }: Device, externalId: string): Pro
   const { rejected } = await importFile(
     { sql: t.sql, clock: t.clock },
     {
-      ...{ appId: t.app.id, fingerprint: null, format, judge, types, onProgress: () => undefined },
+      appId: t.app.id,
+      fingerprint: null,
+      format,
+      judge,
+      types,
+      onProgress: () => undefined,
       bytes: (async function* () {
         yield bytes;
       })(),

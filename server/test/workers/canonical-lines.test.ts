@@ -69,8 +69,14 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one log line each,
   ] as const) {
     expect(failed).toContainEqual(
       expect.objectContaining({
-        ...{ ...ids, batch_id: batch?.id, device_id: device, channel: 'webpush' },
-        ...{ error_code: errorCode, provider_status: status, attempts: 1, latency_ms: expect.any(Number) },
+        ...ids,
+        batch_id: batch?.id,
+        device_id: device,
+        channel: 'webpush',
+        error_code: errorCode,
+        provider_status: status,
+        attempts: 1,
+        latency_ms: expect.any(Number),
       }),
     );
   }

@@ -72,7 +72,9 @@ describe('an erased user', () => {
     await track({}, 'nobody');
     const before = await eventsOf(app);
     expect((await server.delete('/v1/users/ada')).body).toEqual({
-      ...{ external_id: 'ada', deleted: true, devices_removed: 2 },
+      external_id: 'ada',
+      deleted: true,
+      devices_removed: 2,
     });
     await clear();
 
@@ -201,7 +203,9 @@ describe('an erased user', () => {
   it('loses the own properties of their devices', async () => {
     const { server } = await newWorld();
     const { body } = await server.post('/v1/devices', {
-      ...{ platform: 'android', token: `erased-${++tokens}`, properties: { mail: 'ada@private.example' } },
+      platform: 'android',
+      token: `erased-${++tokens}`,
+      properties: { mail: 'ada@private.example' },
     });
     await server.post('/v1/users', { external_id: 'ada', device_id: body.id });
     await server.delete('/v1/users/ada');

@@ -26,7 +26,10 @@ async function trackAll(t: Bundle) {
   const deviceId = await t.registerDevice();
   const ago = (days: number) => new Date(t.clock.nowMs() - days * dayMs).toISOString();
   const events = [ago(0), ago(40), ago(70), ago(100), '2003-05-05T12:00:00Z'].map((occurred_at, i) => ({
-    ...{ name: 'purchase', id: `id-${i}`, device_id: deviceId, occurred_at },
+    name: 'purchase',
+    id: `id-${i}`,
+    device_id: deviceId,
+    occurred_at,
     properties: { amount: 1.5, currency: 'EUR' },
   }));
   const answer = await t.server.post('/v1/events', { events });
@@ -174,7 +177,10 @@ describe('EVENT_RETENTION_DAYS', () => {
     const days = Math.floor((Date.now() - Date.UTC(year, 6, 1)) / dayMs);
     const t = await setUp(String(days));
     const events = ['03-03', '06-30', '07-02', '12-12'].map((day, i) => ({
-      ...{ name: 'a', id: `id-${i}`, external_id: 'u-1', occurred_at: `${year}-${day}T12:00:00Z` },
+      name: 'a',
+      id: `id-${i}`,
+      external_id: 'u-1',
+      occurred_at: `${year}-${day}T12:00:00Z`,
     }));
     expect((await t.server.post('/v1/events', { events })).body.accepted).toBe(4);
     await upkeep(t);

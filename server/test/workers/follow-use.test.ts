@@ -152,7 +152,9 @@ describe('indexes follow use', () => {
     const long = (): string => randomBytes(768).toString('base64');
     const id = await t.registerDevice({}, app);
     const user = () => ({
-      ...{ external_id: 'u-1', device_id: id, first_name: '語'.repeat(128) },
+      external_id: 'u-1',
+      device_id: id,
+      first_name: '語'.repeat(128),
       properties: { one: long(), two: long() },
     });
     expect((await server.post('/v1/users', user())).status).toBe(200);

@@ -1,5 +1,6 @@
 // Holds a process at a place on purpose until the test releases it. The limits of the database are
 // too long to end the hold, so only the code under test can.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { armFailpoints, type Failpoint } from '../../src/ground/failpoint.ts';
 import { whenDone } from '../database.ts';
 import { type Bundle, setup } from '../setup.ts';
@@ -15,7 +16,7 @@ export const setUpHeld = (): Promise<Bundle> =>
   });
 
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (!(await isSo())) await sleep(20);
 }
 
 export interface Gate {

@@ -227,7 +227,7 @@ describe('retention', () => {
     const t = await setUp();
     let ran: boolean | undefined;
     // The lock number in process/upkeep.ts.
-    await runAlone(t.sql, 4_271_960_132, async () => {
+    await runAlone(t.sql, 'upkeep', async () => {
       ran = await upkeep(t);
     });
     expect([ran, await upkeep(t)]).toEqual([false, true]);

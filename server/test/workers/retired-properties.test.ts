@@ -14,7 +14,9 @@ async function newShop() {
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);
   const { body: device } = await server.post('/v1/devices', {
-    ...{ platform: 'android', token: `a-${app.id}`, properties: { plan: 'own' } },
+    platform: 'android',
+    token: `a-${app.id}`,
+    properties: { plan: 'own' },
   });
   await server.post('/v1/users', { external_id: 'u-1', properties: { plan: 'pro' }, device_id: device.id });
   const count = async (filter: object) => {

@@ -96,9 +96,7 @@ describe('a made-up device on a host without an address', () => {
     const id = await register(t, token);
     for (let message = 0; message < 2; message++) await send(t, { device_ids: [id] });
     expect(await t.sql`SELECT unresolved_messages FROM devices`).toMatchObject([{ unresolvedMessages: 2 }]);
-    await t.client.post('/v1/devices', {
-      ...{ platform: 'web', token: invented(t), device_id: id, previous_token: token },
-    });
+    await t.client.post('/v1/devices', { platform: 'web', token: invented(t), device_id: id, previous_token: token });
     expect(await t.sql`SELECT unresolved_messages FROM devices`).toMatchObject([{ unresolvedMessages: 0 }]);
   });
 });
@@ -237,7 +235,8 @@ describe('device purge', () => {
     expect((await t.clientOf(other.serverKey).get('/v1/devices')).body.data).toMatchObject([{ id: foreign }]);
     for (const table of ['devices', 'audience', 'device_tokens']) {
       expect({ table, rows: (await t.sql`SELECT 1 FROM ${t.sql(table)} WHERE app_id = ${t.app.id}`).length }).toEqual({
-        ...{ table, rows: 2 },
+        table,
+        rows: 2,
       });
     }
     expect((await t.server.get('/v1/users/u-1')).body.devices).toEqual([]);

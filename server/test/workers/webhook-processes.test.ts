@@ -42,7 +42,9 @@ async function newHook(at = t): Promise<Hook> {
   const made = { appId, endpoint: receiver.endpoint, events: [] };
   const { id } = await createWebhook(deps, { exceptions, ownHosts: [] }, made);
   return {
-    ...{ appId, id, receiver },
+    appId,
+    id,
+    receiver,
     async stored() {
       const found = await findWebhook(sql, id);
       if (!found) throw new Error('the webhook is gone');
@@ -51,7 +53,10 @@ async function newHook(at = t): Promise<Hook> {
     async happen(many) {
       const common = { webhookId: id, kind: 0, channel: 0, atMs: clock.nowMs(), errorCode: null, details: null };
       const events = Array.from({ length: many }, () => ({
-        ...{ ...common, id: mintUuid(clock.nowMs()), messageId: mintUuid(), deviceId: mintUuid() },
+        ...common,
+        id: mintUuid(clock.nowMs()),
+        messageId: mintUuid(),
+        deviceId: mintUuid(),
       }));
       await insertEvents(sql, clock, appId, events);
       await bringForgottenForward(sql);

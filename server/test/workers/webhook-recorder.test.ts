@@ -15,8 +15,13 @@ const acknowledged: Result = { statusCode: 200, error: null, durationMs: 1, retr
 
 function openRecorder(noteAttempt: (result: Result) => void = () => undefined, sql = t.sql) {
   return createAttemptRecorder({
-    ...{ sql, clock: t.clock, log: t.service.run.log, random: () => 0.5 },
-    ...{ retrySeconds: [5], failurePauseMsMax: 0, noteAttempt: (_id: string, result: Result) => noteAttempt(result) },
+    sql,
+    clock: t.clock,
+    log: t.service.run.log,
+    random: () => 0.5,
+    retrySeconds: [5],
+    failurePauseMsMax: 0,
+    noteAttempt: (_id: string, result: Result) => noteAttempt(result),
   });
 }
 
@@ -148,10 +153,7 @@ it('R-28 attempts that complete in one millisecond and are written one after ano
   const at = t.clock.date();
   const due = await claimDue();
   for (const one of due) {
-    await recorder.record(before, {
-      ...{ ...one, at },
-      result: acknowledged,
-    });
+    await recorder.record(before, { ...one, at, result: acknowledged });
   }
   expect(due).toHaveLength(10);
   expect((await log()).map(({ eventId }) => eventId)).toEqual(due.map(({ event }) => event.id).reverse());

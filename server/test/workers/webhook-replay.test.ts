@@ -70,7 +70,10 @@ describe('R-26 a replay', () => {
       ...['message.clicked', 'message.clicked', 'message.failed', 'message.sent', 'message.sent'],
     ]);
     expect(told.find(({ event }) => event === 'message.failed')?.body.data).toMatchObject({
-      ...{ external_id: 'u-gone', provider_status: 410, provider_reason: 'Unregistered', attempts: 1 },
+      external_id: 'u-gone',
+      provider_status: 410,
+      provider_reason: 'Unregistered',
+      attempts: 1,
     });
 
     expect(await replay(shop)).toBe(5);
@@ -184,7 +187,8 @@ describe('R-26 a replay', () => {
     const known = await shop.hook();
     const waits: Promise<void>[] = [];
     const replayed = await replayEvents(deps, known, {
-      ...{ ...anyTime, kinds: [] },
+      ...anyTime,
+      kinds: [],
       onProgress: () => void waits.push(removeWebhook(deps, known)),
     });
     await Promise.all(waits);

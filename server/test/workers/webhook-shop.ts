@@ -38,7 +38,10 @@ export async function openShop(t: Bundle, events: readonly string[] = [], app?: 
   const rules = { exceptions: parseOutboundExceptions(local), ownHosts: [] };
   const made = await createWebhook(deps, rules, { appId: owner.id, endpoint: receiver.endpoint, events });
   return {
-    ...{ app: owner, server, receiver, ...made },
+    app: owner,
+    server,
+    receiver,
+    ...made,
     async hook() {
       const found = await findWebhook(t.sql, made.id);
       if (!found) throw new Error('the webhook is gone');

@@ -48,7 +48,11 @@ async function newShop(events: readonly string[] = []): Promise<Shop> {
   const receiver = await startWebhookReceiver();
   const { id, secret } = await createWebhook(deps, rules, { appId: app.id, endpoint: receiver.endpoint, events });
   return {
-    ...{ app, server, receiver, id, secret },
+    app,
+    server,
+    receiver,
+    id,
+    secret,
     async hook() {
       const found = await findWebhook(t.sql, id);
       if (!found) throw new Error('the webhook is gone');
@@ -102,7 +106,10 @@ describe('the events of a webhook', () => {
         event: 'message.sent',
         created_at: sent?.body.created_at,
         data: {
-          ...{ message_id: body.id, device_id: fine, channel: 'webpush', error_code: null },
+          message_id: body.id,
+          device_id: fine,
+          channel: 'webpush',
+          error_code: null,
           metadata: { campaign: 'a', n: 1 },
         },
       }),
@@ -113,13 +120,14 @@ describe('the events of a webhook', () => {
         event: 'message.failed',
         created_at: failed?.body.created_at,
         data: {
-          ...{ message_id: body.id, device_id: gone, channel: 'webpush', error_code: 'unregistered' },
-          ...{
-            external_id: 'u-42',
-            provider_status: 410,
-            provider_reason: failed?.body.data.provider_reason,
-            attempts: 1,
-          },
+          message_id: body.id,
+          device_id: gone,
+          channel: 'webpush',
+          error_code: 'unregistered',
+          external_id: 'u-42',
+          provider_status: 410,
+          provider_reason: failed?.body.data.provider_reason,
+          attempts: 1,
           metadata: { campaign: 'a', n: 1 },
         },
       }),
@@ -138,8 +146,11 @@ describe('the events of a webhook', () => {
     const changed = { ...request, raw: Buffer.from(JSON.stringify(request.body, null, 1)) };
     expect(receiver.verifies(changed, [secret], t.clock.nowMs())).toBe(false);
     expect(request.headers).toMatchObject({
-      ...{ 'content-type': 'application/json', 'service-attempt': '1', 'user-agent': 'Carillon/1' },
-      ...{ 'accept-encoding': 'identity', 'content-length': String(request.raw.length) },
+      'content-type': 'application/json',
+      'service-attempt': '1',
+      'user-agent': 'Carillon/1',
+      'accept-encoding': 'identity',
+      'content-length': String(request.raw.length),
       'service-id': expect.stringMatching(/^whe_[0-9A-Za-z]{22}$/),
     });
   });
@@ -157,8 +168,13 @@ describe('the events of a webhook', () => {
     const clicks = receiver.received.filter(({ event }) => event === 'message.clicked');
     expect(clicks.map(({ body: { data } }) => data)).toEqual([
       {
-        ...{ message_id: body.id, device_id: device, channel: 'webpush', error_code: null },
-        ...{ external_id: 'u-7', url: 'https://shop.example/u-7', action: null },
+        message_id: body.id,
+        device_id: device,
+        channel: 'webpush',
+        error_code: null,
+        external_id: 'u-7',
+        url: 'https://shop.example/u-7',
+        action: null,
       },
     ]);
   });

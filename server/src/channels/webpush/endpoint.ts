@@ -1,6 +1,7 @@
 // Reads a push subscription from unknown text: its shape, its keys, and the host that its endpoint
 // may name. Asks no name server, because the address guard judges every connection as well.
 import { ECDH } from 'node:crypto';
+import { isRecord } from '../../ground/is-record.ts';
 import type { Issue, IssueCode } from '../../ground/issue.ts';
 import type { OutboundExceptions } from '../../outbound/address-guard.ts';
 import { judgeUrl } from '../../outbound/url.ts';
@@ -147,10 +148,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function checkNames(value: object, allowed: readonly string[], path: readonly string[], issues: Issue[]): void {
