@@ -43,7 +43,7 @@ const usage = `npm run bench -- WORK [options]
                                     the way it goes; mixed: a third of the devices each
               --devices N           how many (default 100000)
               --latency MS          push services answer so much later (default 0)
-              --refuse SHARE        so many of the tokens are gone, such as 0.01; sent without any before, to compare
+              --refuse SHARE        so many of the tokens are gone, such as 0.01; sent without any before and after
               --workers N           worker processes (default: one less than cores)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
@@ -116,6 +116,9 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (work === undefined || more.length > 0) throw new RunError(`Name one work.\n\n${usage}`);
   if (work !== 'send' && (values.channel ?? values.latency ?? values.refuse ?? values.workers) !== undefined) {
     throw new RunError(`--channel, --latency, --refuse and --workers are options of 'send'.`);
+  }
+  if (values.refuse !== undefined && values.channel === 'mixed') {
+    throw new BenchError('--refuse is an option of a single channel.');
   }
   if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
     throw new RunError(`--apps and --processes are options of 'idle'.`);

@@ -29,14 +29,14 @@ export interface OurPlan {
   readonly devices: number;
   readonly credentials: Credentials;
   /**
-   * The latency of the push services. When it is not 0, the same message is sent before without
-   * latency, to compare.
+   * The latency of the push services. When it is not 0, the same message is sent before and after
+   * without latency, to compare.
    */
   readonly latencyMs: number;
   readonly warmUpPushes: number;
   /**
-   * One in this many tokens is gone; 0 means none. Otherwise the same message is sent before
-   * without refusals, to compare.
+   * One in this many tokens is gone; 0 means none. Otherwise the same message is sent before and
+   * after without refusals, to compare.
    */
   readonly refuseEvery: number;
   /** Worker processes. Undefined: the service's default. */
@@ -47,11 +47,14 @@ export interface OurPlan {
 
 export interface OurRun {
   readonly ours: SendFigures;
-  /** The rate with latency divided by the rate without; undefined without latency. */
+  /**
+   * The rate with latency divided by the mean rate of the sends without, before and after;
+   * undefined without latency.
+   */
   readonly ratioLatency: number | undefined;
   /**
-   * The rate without refusals, and the number of refusals in the run with them; undefined without
-   * refusals.
+   * The mean rate of the sends without refusals, before and after, and the number of refusals in
+   * the send with them; undefined without refusals.
    */
   readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
   readonly postgres: string;
@@ -82,11 +85,17 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   await sendTo(service, app, await listSome(service, app, Math.min(devices, warmUpPushes)));
 
   const bench: Bench = { service, app, sql, receiver, processes, way, devices };
-  const atNone = latencyMs === 0 ? undefined : await sendToAll(bench, 0);
-  // The run without refusals comes first, because refused devices are not sent to again.
-  const accepted = refuseEvery === 0 ? undefined : await sendToAll(bench, latencyMs);
+  const isCompared = latencyMs > 0 || refuseEvery > 0;
+  /** A send to compare with: without refusals, or else without latency. */
+  const sendPlainly = (count = devices) => sendToAll({ ...bench, devices: count }, refuseEvery > 0 ? latencyMs : 0);
+  // The first send to everybody fills the database's buffers, so no comparison counts it.
+  if (isCompared) await sendPlainly();
+  const before = isCompared ? await sendPlainly() : undefined;
   const { span, cpuOfWorkerUs, ours, refused } = await sendToAll(bench, latencyMs, refuseEvery);
   if (refuseEvery > 0) await expectRetired(sql, refused);
+  // Refused devices are retired, so the send after has as many fewer.
+  const after = isCompared ? await sendPlainly(devices - refused) : undefined;
+  const plainRate = before && after && (before.ours.per_second + after.ours.per_second) / 2;
   const postgres = await readPostgresVersion(sql);
   // Processes write their profiles when they end.
   await service.stop();
@@ -94,8 +103,9 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
   return {
     ours,
-    withoutRefusals: accepted && { perSecond: accepted.ours.per_second, refused },
-    ratioLatency: atNone && ours.per_second / atNone.ours.per_second,
+    withoutRefusals:
+      plainRate !== undefined && refuseEvery > 0 ? { perSecond: Math.round(plainRate), refused } : undefined,
+    ratioLatency: plainRate !== undefined && refuseEvery === 0 ? ours.per_second / plainRate : undefined,
     postgres,
     workerParts: (await Promise.all(profiles)).flat(),
   };
