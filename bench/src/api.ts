@@ -1,9 +1,9 @@
 // Measures the work `api`: how many requests a second the endpoints answer on two cores that also
 // run the load generator. The runs are: without limits, under limits, at five times what the
 // service can take, and for one app while a neighbour floods.
-
 import { rounded } from '../../rig/src/measure.ts';
 import {
+  findDatabaseUrl,
   findProcesses,
   openDatabase,
   readPostgresVersion,
@@ -12,11 +12,14 @@ import {
   startService,
 } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
-import { askingOf, fillApp, makeKeys } from './api/fill-app.ts';
+import type { BareServerPlan } from './api/bare-server.ts';
+import { askingOf, type FilledApp, fillApp, makeKeys } from './api/fill-app.ts';
 import { measureNeighbour } from './api/neighbour.ts';
 import { measureOverload } from './api/overload.ts';
 import { requestKinds } from './api/requests.ts';
 import { onlyGood, perSecondOf, type RunLoad, startLoad } from './api/runs.ts';
+import { callForJson } from './call-api.ts';
+import { startChild } from './child.ts';
 import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
 import { type ApiMeasured, completeResult, type EndpointFigures, type Result, type UnderLimits } from './results.ts';
 
@@ -60,6 +63,8 @@ export async function measureApi(
     });
     progress(`${kind}: ${endpoints[kind].per_second} a second`);
   }
+  const bareReads = await measureBareReads(workbench, service, app, seconds);
+  progress(`bare node:http: ${bareReads} reads a second`);
   const underLimits = await measureUnderLimits(run, service, { devices, seconds });
   progress(`pro: ${underLimits.reads_per_second} reads, ${underLimits.known_devices_per_second} devices a second`);
   const overload = await measureOverload(run, {
@@ -86,6 +91,7 @@ export async function measureApi(
         foreign_cores: foreignCores,
         rss_mb: rssMb,
       },
+      bare_reads_per_second: bareReads,
       under_limits: underLimits,
       overload,
       neighbour,
@@ -113,6 +119,30 @@ async function measureEndpoint(
     api_cpu_ms: cpuMs('api'),
     postgres_cpu_ms: cpuMs('postgres'),
   };
+}
+
+/**
+ * The rate of a bare `node:http` server that reads a row by the service's driver and answers the
+ * bytes of `GET /v1/config`.
+ */
+async function measureBareReads(
+  workbench: Workbench,
+  service: Service,
+  app: FilledApp,
+  seconds: number,
+): Promise<number> {
+  const config = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.server_key });
+  const program = new URL('api/bare-server.ts', import.meta.url);
+  const server = startChild<BareServerPlan>(workbench, 'the bare server', program);
+  const databaseUrl = await findDatabaseUrl(service);
+  const port = await server.ask<number>({ databaseUrl, body: JSON.stringify(config) });
+  const run = startLoad(workbench, 'the load of the bare server', { port });
+  const plan = { connections, askings: [askingOf('config', app)], perSecond: null };
+  await run({ ...plan, seconds: seconds / 5 });
+  const asked = await run({ ...plan, seconds });
+  await server.stop();
+  onlyGood('the bare server', asked);
+  return perSecondOf(asked, '200');
 }
 
 /** Twenty server keys read and six register known devices, each as fast as it is answered. */

@@ -1,5 +1,6 @@
 // Prints the result of `api` as tables, with the targets beside the measured figures.
 import { busyCores, describeMachine, table } from './describe.ts';
+import { rounded } from '../../rig/src/measure.ts';
 import type { ApiMeasured, BesideFlood, Result } from './results.ts';
 
 /** Targets: requests a second for a write and for a read, at least. */
@@ -37,6 +38,9 @@ export function describeApi(result: Result<ApiMeasured>): string {
         figures.postgres_cpu_ms,
       ]),
     ]),
+    '',
+    `A bare node:http server that reads one row for each request: ${result.bare_reads_per_second} a second; ` +
+      `config is ${rounded((ours.endpoints['config']?.per_second ?? 0) / result.bare_reads_per_second)} × as fast.`,
     '',
     `On the plan ${limits.plan}: ${limits.reads_per_second} reads a second of ${limits.reads_per_second_allowed} allowed, ` +
       `${limits.known_devices_per_second} registrations of ${limits.known_devices_per_second_allowed}.`,

@@ -212,6 +212,8 @@ export interface ApiMeasured
       readonly rss_mb: ByProcess;
     }
   > {
+  /** Requests a second of a bare `node:http` server that reads one row for each. */
+  readonly bare_reads_per_second: number;
   readonly under_limits: UnderLimits;
   readonly overload: OverloadFigures;
   readonly neighbour: NeighbourFigures;

@@ -7,7 +7,7 @@ import type { LoadPlan, LoadRun, Times } from './load.ts';
 
 export type RunLoad = (plan: Omit<LoadPlan, 'port'>) => Promise<LoadRun>;
 
-export function startLoad(workbench: Workbench, name: string, { port }: Service): RunLoad {
+export function startLoad(workbench: Workbench, name: string, { port }: Pick<Service, 'port'>): RunLoad {
   const child: Child<LoadPlan> = startChild(workbench, name, new URL('load.ts', import.meta.url));
   return (plan) => child.ask<LoadRun>({ port, ...plan });
 }
