@@ -1,6 +1,7 @@
 // Prints the result of `api` as tables, with the targets beside the measured figures.
-import { busyCores, describeMachine, table } from './describe.ts';
+
 import { rounded } from '../../rig/src/measure.ts';
+import { busyCores, describeMachine, table } from './describe.ts';
 import type { ApiMeasured, BesideFlood, Result } from './results.ts';
 
 /** Targets: requests a second for a write and for a read, at least. */
