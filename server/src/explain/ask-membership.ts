@@ -55,7 +55,11 @@ export async function askMembership(
     if (!('filter' in state)) continue;
     const { path, segment, filter } = named;
     sources.set(named, {
-      ...{ path, segment, written: writtenLeavesOf(filter), checked: state.filter, at: leaves.length },
+      path,
+      segment,
+      written: writtenLeavesOf(filter),
+      checked: state.filter,
+      at: leaves.length,
     });
     leaves.push(...leavesOf(state.filter));
   }

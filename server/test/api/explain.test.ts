@@ -324,14 +324,12 @@ describe('200: where nothing is stored, the present data is asked', () => {
     expect(out.verdict).toBe('not_in_audience');
     expect(walked(out)).toBe('user devices audience!');
     expect(lastDetail(out)).toEqual({
-      ...{
-        path: ['audience', 'filter', 'and', 0],
-        field: 'country',
-        op: 'eq',
-        value: 'DE',
-        actual: 'FR',
-        as_of: 'now',
-      },
+      path: ['audience', 'filter', 'and', 0],
+      field: 'country',
+      op: 'eq',
+      value: 'DE',
+      actual: 'FR',
+      as_of: 'now',
     });
     expect(out.summary).toMatch(/country is FR, the filter asks for DE\. .*may have changed/);
     expect(out.devices).toMatchObject([{ device_id: device, verdict: 'not_in_audience', attempts: 0 }]);
