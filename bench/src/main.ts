@@ -118,7 +118,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     throw new RunError(`--channel, --latency, --refuse and --workers are options of 'send'.`);
   }
   if (values.refuse !== undefined && values.channel === 'mixed') {
-    throw new BenchError('--refuse is an option of a single channel.');
+    throw new RunError('--refuse is an option of a single channel.');
   }
   if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
     throw new RunError(`--apps and --processes are options of 'idle'.`);
