@@ -1,19 +1,24 @@
-// Compares node/src/types.gen.ts with docs/openapi.json and ends with 1 when they differ. With
-// --write it writes the file.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+// Compares the types that are written from the APIs' descriptions with the descriptions: of /v1 for
+// the server SDK, of the console's API for the console. Ends with 1 when one differs. With --write it
+// writes the files.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openapiText } from '../server/src/process/api-routes.ts';
+import { consoleOpenapiText, openapiText } from '../server/src/process/api-routes.ts';
 import { writeTypes } from './openapi-types.ts';
 
-const path = fileURLToPath(new URL('../node/src/types.gen.ts', import.meta.url));
-// The document is made from the schemas; another check compares openapi.json with them.
-const text = writeTypes(JSON.parse(openapiText()));
-
-if (process.argv.includes('--write')) {
-  writeFileSync(path, text);
-} else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
-  process.stderr.write(
-    'node/src/types.gen.ts is not what the API says. Run: node --import tsx tools/api-types.ts --write\n',
-  );
-  process.exitCode = 1;
+// The documents are made from the schemas; another check compares the committed ones with them.
+for (const [name, document] of [
+  ['node/src/types.gen.ts', openapiText()],
+  ['console/src/api/types.gen.ts', consoleOpenapiText()],
+] as const) {
+  const path = fileURLToPath(new URL(`../${name}`, import.meta.url));
+  const text = writeTypes(JSON.parse(document));
+  if (process.argv.includes('--write')) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+    process.stderr.write(`${name} is not what the API says. Run: node --import tsx tools/api-types.ts --write\n`);
+    process.exitCode = 1;
+  }
 }

@@ -1,6 +1,76 @@
 -- The result of all migrations, for reading. Written by: node --import tsx tools/schema.ts --write
 -- Partitions, which the service makes, are left out.
 
+CREATE TABLE account_links (
+  id uuid NOT NULL,
+  token_hash bytea NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  org_id uuid,
+  email text COLLATE "C",
+  role text COLLATE "C",
+  account_id uuid,
+  created_by text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  used_at timestamp with time zone,
+  CONSTRAINT account_links_pkey PRIMARY KEY (id),
+  CONSTRAINT account_links_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT account_links_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  CONSTRAINT account_links_org_id_fkey FOREIGN KEY (org_id) REFERENCES organisations(id),
+  CONSTRAINT account_links_check CHECK (((kind <> 'invite'::text) OR ((org_id IS NOT NULL) AND (role IS NOT NULL) AND (expires_at IS NOT NULL)))),
+  CONSTRAINT account_links_check1 CHECK (((kind <> 'reset'::text) OR ((account_id IS NOT NULL) AND (expires_at IS NOT NULL)))),
+  CONSTRAINT account_links_email_check CHECK ((email = lower(email))),
+  CONSTRAINT account_links_kind_check CHECK ((kind = ANY (ARRAY['setup'::text, 'invite'::text, 'reset'::text]))),
+  CONSTRAINT account_links_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text]))),
+  CONSTRAINT account_links_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE account_logins (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  provider text COLLATE "C" NOT NULL,
+  subject text COLLATE "C" NOT NULL,
+  password_hash text COLLATE "C",
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT account_logins_pkey PRIMARY KEY (id),
+  CONSTRAINT account_logins_account_id_provider_key UNIQUE (account_id, provider),
+  CONSTRAINT account_logins_provider_subject_key UNIQUE (provider, subject),
+  CONSTRAINT account_logins_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  CONSTRAINT account_logins_check CHECK (((provider = 'credential'::text) = (password_hash IS NOT NULL))),
+  CONSTRAINT account_logins_provider_check CHECK ((provider = ANY (ARRAY['credential'::text, 'oidc'::text])))
+);
+
+CREATE TABLE account_sessions (
+  id uuid NOT NULL,
+  token_hash bytea NOT NULL,
+  account_id uuid NOT NULL,
+  org_id uuid,
+  address text COLLATE "C",
+  user_agent text COLLATE "C",
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone NOT NULL,
+  CONSTRAINT account_sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT account_sessions_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT account_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  CONSTRAINT account_sessions_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  CONSTRAINT account_sessions_user_agent_check CHECK ((char_length(user_agent) <= 256))
+);
+CREATE INDEX account_sessions_of_account ON public.account_sessions USING btree (account_id);
+
+CREATE TABLE accounts (
+  id uuid NOT NULL,
+  email text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  two_factor_enabled boolean NOT NULL DEFAULT false,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT accounts_pkey PRIMARY KEY (id),
+  CONSTRAINT accounts_email_key UNIQUE (email),
+  CONSTRAINT accounts_email_check CHECK (((email = lower(email)) AND ((char_length(email) >= 3) AND (char_length(email) <= 254)))),
+  CONSTRAINT accounts_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 128)))
+);
+
 CREATE TABLE answer_forms (
   app_id uuid NOT NULL,
   credential_id smallint NOT NULL,
@@ -13,7 +83,7 @@ CREATE TABLE answer_forms (
 
 CREATE TABLE apps (
   id uuid NOT NULL,
-  org_id uuid,
+  org_id uuid NOT NULL DEFAULT '01930000-0000-7000-8000-000000000001'::uuid,
   name text COLLATE "C" NOT NULL,
   plan text COLLATE "C" NOT NULL,
   default_url text COLLATE "C",
@@ -27,6 +97,8 @@ CREATE TABLE apps (
   client_new_names boolean NOT NULL DEFAULT true,
   client_purchases boolean NOT NULL DEFAULT true,
   deleted_names integer NOT NULL DEFAULT 0,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  deleted_at timestamp with time zone,
   CONSTRAINT apps_pkey PRIMARY KEY (id),
   CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720))),
   CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
@@ -183,12 +255,14 @@ CREATE TABLE audit_entries (
   target text COLLATE "C",
   before json,
   after json,
+  org_id uuid,
   CONSTRAINT audit_entries_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT audit_entries_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
   CONSTRAINT audit_entries_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['person'::text, 'token'::text, 'key'::text, 'cli'::text, 'service'::text]))),
   CONSTRAINT audit_entries_check CHECK (((actor_id IS NULL) = (actor_kind = ANY (ARRAY['cli'::text, 'service'::text]))))
 );
 CREATE INDEX audit_entries_by_id ON public.audit_entries USING btree (id);
+CREATE INDEX audit_entries_of_organisation ON public.audit_entries USING btree (org_id, id) WHERE (org_id IS NOT NULL);
 
 CREATE TABLE batches (
   id uuid NOT NULL,
@@ -521,12 +595,34 @@ CREATE TABLE keys (
   last_used_at timestamp with time zone,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  session_id uuid,
   CONSTRAINT keys_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT keys_hash_app_id_key UNIQUE (hash, app_id),
   CONSTRAINT keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
   CONSTRAINT keys_hash_check CHECK ((octet_length(hash) = 32)),
   CONSTRAINT keys_scope_check CHECK ((scope = ANY (ARRAY['server'::text, 'client'::text])))
 );
+
+CREATE TABLE login_failures (
+  subject bytea NOT NULL,
+  failures integer NOT NULL,
+  since timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT login_failures_pkey PRIMARY KEY (subject),
+  CONSTRAINT login_failures_failures_check CHECK ((failures > 0)),
+  CONSTRAINT login_failures_subject_check CHECK ((octet_length(subject) = 32))
+);
+
+CREATE TABLE login_steps (
+  id uuid NOT NULL,
+  identifier text COLLATE "C" NOT NULL,
+  value text COLLATE "C" NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT login_steps_pkey PRIMARY KEY (id)
+);
+CREATE INDEX login_steps_by_identifier ON public.login_steps USING btree (identifier);
 
 CREATE UNLOGGED TABLE lookouts (
   id smallint NOT NULL,
@@ -535,6 +631,19 @@ CREATE UNLOGGED TABLE lookouts (
   CONSTRAINT lookouts_pkey PRIMARY KEY (id),
   CONSTRAINT lookouts_id_check CHECK ((id = 1))
 );
+
+CREATE TABLE members (
+  org_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  role text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT members_pkey PRIMARY KEY (org_id, account_id),
+  CONSTRAINT members_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  CONSTRAINT members_org_id_fkey FOREIGN KEY (org_id) REFERENCES organisations(id),
+  CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+);
+CREATE INDEX members_of_account ON public.members USING btree (account_id);
 
 CREATE UNLOGGED TABLE message_paces (
   app_id uuid NOT NULL,
@@ -641,6 +750,37 @@ CREATE TABLE open_progress (
   classed_to timestamp with time zone NOT NULL,
   received_to uuid NOT NULL,
   CONSTRAINT open_progress_pkey PRIMARY KEY (app_id)
+);
+
+CREATE TABLE operator_tokens (
+  id uuid NOT NULL,
+  org_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  role text COLLATE "C" NOT NULL,
+  hash bytea NOT NULL,
+  start text COLLATE "C" NOT NULL,
+  last4 text COLLATE "C" NOT NULL,
+  created_by text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT operator_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT operator_tokens_hash_key UNIQUE (hash),
+  CONSTRAINT operator_tokens_org_id_fkey FOREIGN KEY (org_id) REFERENCES organisations(id),
+  CONSTRAINT operator_tokens_hash_check CHECK ((octet_length(hash) = 32)),
+  CONSTRAINT operator_tokens_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 128))),
+  CONSTRAINT operator_tokens_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+);
+CREATE INDEX operator_tokens_of_organisation ON public.operator_tokens USING btree (org_id, id);
+
+CREATE TABLE organisations (
+  id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  require_two_factor boolean NOT NULL DEFAULT false,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT organisations_pkey PRIMARY KEY (id),
+  CONSTRAINT organisations_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 128)))
 );
 
 CREATE TABLE people (
@@ -754,6 +894,17 @@ CREATE TABLE schema_migrations (
   checksum text COLLATE "C" NOT NULL,
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (number)
+);
+
+CREATE TABLE second_factors (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  secret text COLLATE "C" NOT NULL,
+  backup_codes text COLLATE "C" NOT NULL,
+  is_verified boolean NOT NULL DEFAULT false,
+  CONSTRAINT second_factors_pkey PRIMARY KEY (id),
+  CONSTRAINT second_factors_account_id_key UNIQUE (account_id),
+  CONSTRAINT second_factors_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
 );
 
 CREATE TABLE segments (
@@ -894,6 +1045,7 @@ CREATE TABLE webhooks (
   created_at timestamp with time zone NOT NULL,
   disabled_at timestamp with time zone,
   attempts_recorded bigint NOT NULL DEFAULT 0,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT webhooks_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT webhooks_check CHECK (((state = 'disabled'::text) = (disabled_at IS NOT NULL))),
   CONSTRAINT webhooks_check1 CHECK (((pending_secret IS NULL) = (pending_since IS NULL))),

@@ -4,10 +4,11 @@
 
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
+import { hashToken } from '../ground/checked-token.ts';
 import type { Log } from '../ground/log.ts';
 import { ApiError } from '../http/api-error.ts';
 import type { Caller } from './caller.ts';
-import { hashKey, scopeOfKey } from './key.ts';
+import { scopeOfKey } from './key.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { findKeyByHash, type KeyWithApp, updateKeyLastUsed } from './queries.ts';
 
@@ -87,7 +88,7 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
   };
 
   const find = (text: string, address: () => string): KeyWithApp | undefined | Promise<KeyWithApp | undefined> => {
-    const hash = hashKey(text);
+    const hash = hashToken(text);
     const id = hash.toString('latin1');
     const known = remembered.get(id);
     // A request does not wait in line for an answer that is on its way, or that arrived while the

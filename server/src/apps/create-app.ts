@@ -7,7 +7,7 @@ import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import type { Issue } from '../ground/issue.ts';
 import { invalid } from '../http/api-error.ts';
 import { addKey } from './manage-keys.ts';
-import { insertApp } from './queries.ts';
+import { firstOrganisationId, insertApp } from './queries.ts';
 
 export interface NewApp {
   readonly id: Uuid;
@@ -24,14 +24,14 @@ const nameLengthMax = 128;
  */
 export async function createApp(
   { sql, clock, by }: Audited & { sql: Sql; clock: Clock },
-  { name, plan }: { name: string; plan: string },
+  { name, plan, organisationId = firstOrganisationId }: { name: string; plan: string; organisationId?: Uuid },
 ): Promise<NewApp> {
   const issue = findNameIssue(name);
   if (issue) throw invalid([issue]);
   const id = mintUuid(clock.nowMs());
   return transaction(sql, async (tx) => {
     const deps = { tx, clock, by };
-    await insertApp(tx, { id, name, plan });
+    await insertApp(tx, { id, name, plan, organisationId });
     await recordAudit(deps, { appId: id, action: 'app.create', target: encodeId('app', id), after: { name, plan } });
     const server = await addKey(deps, { appId: id, scope: 'server', name: 'Server key' });
     const client = await addKey(deps, { appId: id, scope: 'client', name: 'Client key' });

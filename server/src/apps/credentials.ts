@@ -12,6 +12,7 @@ import {
   insertCredential,
   insertFormerCredential,
   listCredentials,
+  lockApp,
   replaceCurrentCredential,
   takeCredentialId,
 } from './queries.ts';
@@ -108,6 +109,26 @@ export async function saveCredential(
       },
     );
     return id;
+  });
+}
+
+/**
+ * Removes the current credential of a channel: from now on the app has no such channel, and new
+ * devices of it are not configured. Devices bound to the credential go on with it. False: there is
+ * none.
+ */
+export async function removeChannel(
+  deps: Omit<SaveDeps, 'seal'>,
+  { appId, channel }: { readonly appId: Uuid; readonly channel: string },
+): Promise<boolean> {
+  return transaction(deps.sql, async (tx: Tx) => {
+    await lockApp(tx, appId);
+    const former = (await listCredentials(tx, appId)).find((each) => each.channel === channel && !each.replacedAt);
+    if (!former) return false;
+    await replaceCurrentCredential(tx, deps.clock, appId, channel);
+    const change = { appId, action: 'channel.delete', target: channel } as const;
+    await recordAudit({ ...deps, tx }, { ...change, before: auditFieldsOf(former.public) });
+    return true;
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hashKey, mintKey, scopeOfKey } from './key.ts';
+import { hashToken } from '../ground/checked-token.ts';
+import { mintKey, scopeOfKey } from './key.ts';
 
 const bytes = (from: number): Buffer => Buffer.from(Array.from({ length: 32 }, (_, i) => from + i));
 
@@ -17,7 +18,7 @@ describe('R-40 an API key', () => {
     expect(key.text.startsWith(key.start)).toBe(true);
     expect(key.start).toHaveLength(12);
     expect(key.text.endsWith(key.last4)).toBe(true);
-    expect(hashKey(key.text)).toEqual(key.hash);
+    expect(hashToken(key.text)).toEqual(key.hash);
     expect(scopeOfKey(key.text)).toBe('server');
   });
 

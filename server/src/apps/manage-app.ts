@@ -1,18 +1,24 @@
 // An operator's changes of an app: its plan, its attribution window, its suspension and its rules
 // for events. The audit log records each change.
+import type { AuditAction, AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
+import { invalid } from '../http/api-error.ts';
+import { findNameIssue } from './create-app.ts';
 import {
   type App,
   findApp,
   findClientEvents,
   lockApp,
+  touchApp,
+  updateAppName,
   updateAppPlan,
   updateAppSuspension,
   updateAttributionWindow,
   updateClientEvents,
+  updateDefaultUrl,
 } from './queries.ts';
 
 export interface ManageAppDeps extends Audited {
@@ -24,29 +30,22 @@ export interface ManageAppDeps extends Audited {
  * Changes an app's plan. The caller checks that the plan exists, because plans are a file and not a
  * table.
  */
-export async function changePlan(deps: ManageAppDeps, appId: Uuid, plan: string): Promise<void> {
+export async function changePlan(
+  deps: ManageAppDeps,
+  appId: Uuid,
+  plan: string,
+  check: (app: App) => void = () => undefined,
+): Promise<void> {
   await change(deps, appId, async (tx, app) => {
+    check(app);
     if (app.plan === plan) return;
     await updateAppPlan(tx, appId, plan);
+    await touchApp(tx, deps.clock, appId);
     const target = encodeId('app', appId);
     await recordAudit(
       { ...deps, tx },
       { appId, action: 'app.plan', target, before: { plan: app.plan }, after: { plan } },
     );
-  });
-}
-
-/**
- * Changes the hours before a purchase within which a message may be credited: 1 to 720 (CHECK of
- * the table).
- */
-export async function changeAttributionWindow(deps: ManageAppDeps, appId: Uuid, hours: number): Promise<void> {
-  await change(deps, appId, async (tx, app) => {
-    if (app.attributionWindowHours === hours) return;
-    await updateAttributionWindow(tx, appId, hours);
-    const target = encodeId('app', appId);
-    const [before, after] = [{ window_hours: app.attributionWindowHours }, { window_hours: hours }];
-    await recordAudit({ ...deps, tx }, { appId, action: 'app.window', target, before, after });
   });
 }
 
@@ -58,32 +57,65 @@ export async function changeSuspension(deps: ManageAppDeps, appId: Uuid, isSuspe
   await change(deps, appId, async (tx, app) => {
     if ((app.suspendedAt !== null) === isSuspended) return;
     await updateAppSuspension(tx, deps.clock, appId, isSuspended);
+    await touchApp(tx, deps.clock, appId);
     const action = isSuspended ? 'app.suspend' : 'app.resume';
     await recordAudit({ ...deps, tx }, { appId, action, target: encodeId('app', appId) });
   });
 }
 
+/** The fields of an app that people edit. Undefined keeps a field. */
+export interface AppEdit {
+  readonly name?: string | undefined;
+  /** Null: web pushes without a url have none. */
+  readonly defaultUrl?: string | null | undefined;
+  /**
+   * Hours before a purchase within which a message may be credited: 1 to 720 (CHECK of the table).
+   * Settled purchases do not change.
+   */
+  readonly attributionWindowHours?: number | undefined;
+  /** What client keys may track; every process follows within two seconds. */
+  readonly newNames?: boolean | undefined;
+  readonly purchases?: boolean | undefined;
+}
+
 /**
- * Changes the rules for events by client key; every process follows within two seconds. Undefined
- * keeps a rule.
+ * Edits an app, all fields or none. `check` sees the locked app first and may throw, such as for an
+ * app that somebody else has changed meanwhile. Throws the 400 for an invalid name.
  */
-export async function changeClientEvents(
+export async function editApp(
   deps: ManageAppDeps,
   appId: Uuid,
-  wanted: { readonly newNames?: boolean | undefined; readonly purchases?: boolean | undefined },
+  edit: AppEdit,
+  check: (app: App) => void = () => undefined,
 ): Promise<void> {
-  await change(deps, appId, async (tx) => {
+  const issue = edit.name === undefined ? undefined : findNameIssue(edit.name);
+  if (issue) throw invalid([issue]);
+  await change(deps, appId, async (tx, app) => {
+    check(app);
+    const record = async (action: AuditAction, before: AuditFields, after: AuditFields): Promise<void> => {
+      await recordAudit({ ...deps, tx }, { appId, action, target: encodeId('app', appId), before, after });
+      await touchApp(tx, deps.clock, appId);
+    };
+    const { name, defaultUrl, attributionWindowHours: hours } = edit;
+    if (name !== undefined && name !== app.name) {
+      await updateAppName(tx, appId, name);
+      await record('app.rename', { name: app.name }, { name });
+    }
+    if (defaultUrl !== undefined && defaultUrl !== app.defaultUrl) {
+      await updateDefaultUrl(tx, appId, defaultUrl);
+      await record('app.default_url', { default_url: app.defaultUrl }, { default_url: defaultUrl });
+    }
+    if (hours !== undefined && hours !== app.attributionWindowHours) {
+      await updateAttributionWindow(tx, appId, hours);
+      await record('app.window', { window_hours: app.attributionWindowHours }, { window_hours: hours });
+    }
     const former = await findClientEvents(tx, appId);
     if (!former) return;
-    const newNames = wanted.newNames ?? former.newNames;
-    const purchases = wanted.purchases ?? former.purchases;
+    const { newNames = former.newNames, purchases = former.purchases } = edit;
     if (newNames === former.newNames && purchases === former.purchases) return;
     await updateClientEvents(tx, appId, { newNames, purchases });
-    const [before, after] = [
-      { new_names: former.newNames, purchases: former.purchases },
-      { new_names: newNames, purchases },
-    ];
-    await recordAudit({ ...deps, tx }, { appId, action: 'app.events', target: encodeId('app', appId), before, after });
+    const before = { new_names: former.newNames, purchases: former.purchases };
+    await record('app.events', before, { new_names: newNames, purchases });
   });
 }
 

@@ -6,16 +6,18 @@ import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
+import type { MintedToken } from '../ground/checked-token.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { invalid, noSuch } from '../http/api-error.ts';
 import type { KeyScope } from './caller.ts';
-import { type MintedKey, mintKey } from './key.ts';
+import { mintKey } from './key.ts';
 import {
   countActiveKeys,
   revokeKey as endKey,
   expireKey,
   findKey,
   insertKey,
+  insertSessionKey,
   type KeyRecord,
   lockApp,
 } from './queries.ts';
@@ -48,6 +50,27 @@ export async function createKey(deps: KeyDeps, key: KeyToMake): Promise<NewKey> 
   return transaction(deps.sql, (tx) => addKey({ ...deps, tx }, key));
 }
 
+const sessionKeyHours = 1;
+
+/**
+ * Creates a client key for the own browser of a person with a session. It ends with the session, after
+ * an hour at the latest, and is not among the active keys of its scope.
+ */
+export async function createSessionKey(
+  deps: KeyDeps,
+  { appId, sessionId }: { readonly appId: Uuid; readonly sessionId: Uuid },
+): Promise<NewKey & { readonly expiresAt: Date }> {
+  const { sql, clock, by } = deps;
+  const [id, minted] = [mintUuid(clock.nowMs()), mintKey('client')];
+  return transaction(sql, async (tx) => {
+    const key = { appId, id, minted, createdBy: describeActor(by), sessionId, hours: sessionKeyHours };
+    const expiresAt = await insertSessionKey(tx, clock, key);
+    const after = { start: minted.start, last4: minted.last4, expires_at: expiresAt };
+    await recordAudit({ ...deps, tx }, { appId, action: 'key.session', target: encodeId('key', id), after });
+    return { id, text: minted.text, expiresAt };
+  });
+}
+
 /** Does the same as `createKey` in the caller's transaction. */
 export async function addKey(deps: KeyTransaction, key: KeyToMake): Promise<NewKey> {
   const { made, minted } = await makeKey(deps, key);
@@ -65,7 +88,7 @@ interface KeyTransaction extends Audited {
 async function makeKey(
   { tx, clock, by }: KeyTransaction,
   key: KeyToMake,
-): Promise<{ readonly made: NewKey; readonly minted: MintedKey }> {
+): Promise<{ readonly made: NewKey; readonly minted: MintedToken }> {
   // Under the lock, so that racing requests count each other's keys.
   await lockApp(tx, key.appId);
   if ((await countActiveKeys(tx, clock, key.appId, key.scope)) >= activeKeysMax) {

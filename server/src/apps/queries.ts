@@ -1,13 +1,15 @@
 // SQL: apps, their keys and their provider credentials.
 import type { ChannelId } from '../channels/channel.ts';
-import type { Clock } from '../database/clock.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import type { MintedToken } from '../ground/checked-token.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { ClientEvents, KeyScope } from './caller.ts';
-import type { MintedKey } from './key.ts';
 
 export interface App {
   readonly id: Uuid;
+  /** The organisation that it belongs to. */
+  readonly organisationId: Uuid;
   readonly name: string;
   readonly plan: string;
   readonly defaultUrl: string | null;
@@ -15,29 +17,59 @@ export interface App {
   readonly attributionWindowHours: number;
   readonly suspendedAt: Date | null;
   readonly createdAt: Date;
+  /** The last change of the fields that people edit. */
+  readonly updatedAt: Date;
 }
 
-export async function insertApp(tx: Tx, app: { id: Uuid; name: string; plan: string }): Promise<void> {
-  await tx`INSERT INTO apps (id, name, plan) VALUES (${app.id}, ${app.name}, ${app.plan})`;
+const appColumns = (tx: Tx): Fragment => tx`
+  id, org_id AS organisation_id, name, plan, default_url, attribution_window_hours, suspended_at, created_at, updated_at`;
+
+/** The organisation of apps that the command line makes, and of apps from before there were any. */
+export const firstOrganisationId: Uuid = '01930000-0000-7000-8000-000000000001';
+
+export async function insertApp(
+  tx: Tx,
+  app: { id: Uuid; name: string; plan: string; organisationId: Uuid },
+): Promise<void> {
+  const { id, name, plan, organisationId } = app;
+  await tx`INSERT INTO apps (id, name, plan, org_id) VALUES (${id}, ${name}, ${plan}, ${organisationId})`;
 }
 
 /** Lists all apps, oldest first, for the operator's command line. */
 export async function listApps(tx: Tx): Promise<App[]> {
-  return tx<
-    App[]
-  >`SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps ORDER BY created_at, id`;
+  return tx<App[]>`SELECT ${appColumns(tx)} FROM apps WHERE deleted_at IS NULL ORDER BY created_at, id`;
+}
+
+/** Lists the apps of an organisation, oldest first. */
+export async function listAppsOf(tx: Tx, organisationId: Uuid): Promise<App[]> {
+  return tx<App[]>`
+    SELECT ${appColumns(tx)} FROM apps
+    WHERE org_id = ${organisationId} AND deleted_at IS NULL ORDER BY created_at, id`;
 }
 
 export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
-  const [app] = await tx<App[]>`
-    SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE id = ${id}`;
+  const [app] = await tx<App[]>`SELECT ${appColumns(tx)} FROM apps WHERE id = ${id} AND deleted_at IS NULL`;
   return app;
 }
 
 /** Finds every app with this name. */
 export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
   return tx<App[]>`
-    SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE name = ${name} ORDER BY created_at`;
+    SELECT ${appColumns(tx)} FROM apps WHERE name = ${name} AND deleted_at IS NULL ORDER BY created_at`;
+}
+
+/** Records that people edited the app, for those who edit an older state of it. */
+export async function touchApp(tx: Tx, clock: Clock, id: Uuid): Promise<void> {
+  await tx`UPDATE apps SET updated_at = ${nowOf(tx, clock)} WHERE id = ${id}`;
+}
+
+export async function updateAppName(tx: Tx, id: Uuid, name: string): Promise<void> {
+  await tx`UPDATE apps SET name = ${name} WHERE id = ${id}`;
+}
+
+/** Sets the url of web pushes without one; null: they have none. */
+export async function updateDefaultUrl(tx: Tx, id: Uuid, url: string | null): Promise<void> {
+  await tx`UPDATE apps SET default_url = ${url} WHERE id = ${id}`;
 }
 
 export async function updateAppPlan(tx: Tx, id: Uuid, plan: string): Promise<void> {
@@ -105,7 +137,7 @@ export interface KeyWithApp extends ClientEvents {
 
 export async function insertKey(
   tx: Tx,
-  key: { appId: Uuid; id: Uuid; scope: KeyScope; name: string; createdBy: string; minted: MintedKey },
+  key: { appId: Uuid; id: Uuid; scope: KeyScope; name: string; createdBy: string; minted: MintedToken },
 ): Promise<void> {
   const { appId, id, scope, name, createdBy, minted } = key;
   await tx`
@@ -113,13 +145,31 @@ export async function insertKey(
     VALUES (${appId}, ${id}, ${scope}, ${name}, ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy})`;
 }
 
+/** Stores a client key that ends with a session of the console. Deletes those that have ended. */
+export async function insertSessionKey(
+  tx: Tx,
+  clock: Clock,
+  key: { appId: Uuid; id: Uuid; createdBy: string; minted: MintedToken; sessionId: Uuid; hours: number },
+): Promise<Date> {
+  const { appId, id, createdBy, minted, sessionId, hours } = key;
+  await tx`DELETE FROM keys WHERE app_id = ${appId} AND session_id IS NOT NULL AND expires_at < ${clock.now}`;
+  const [row] = await tx<{ expiresAt: Date }[]>`
+    INSERT INTO keys (app_id, id, scope, name, hash, start, last4, created_by, session_id, expires_at)
+    VALUES (${appId}, ${id}, 'client', 'Own browser', ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy},
+      ${sessionId}, ${nowOf(tx, clock)} + ${hours} * interval '1 hour')
+    RETURNING expires_at`;
+  if (!row) throw new Error('the key was not stored');
+  return row.expiresAt;
+}
+
 /** Finds an active key by its hash. Revoked and expired keys are not found. */
 export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promise<KeyWithApp | undefined> {
   const [key] = await sql<KeyWithApp[]>`
     SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at,
       a.client_new_names AS new_names, a.client_purchases AS purchases, a.deleted_names
-    FROM keys k JOIN apps a ON a.id = k.app_id
-    WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock.now})`;
+    FROM keys k JOIN apps a ON a.id = k.app_id AND a.deleted_at IS NULL
+    WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock.now})
+      AND (k.session_id IS NULL OR EXISTS (SELECT FROM account_sessions s WHERE s.id = k.session_id))`;
   return key;
 }
 
@@ -131,11 +181,11 @@ export async function findKey(tx: Tx, id: Uuid): Promise<KeyRecord | undefined> 
   return key;
 }
 
-/** Lists the keys of an app, oldest first. */
+/** Lists the keys of an app, oldest first, without those of the console's sessions. */
 export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
   return tx<KeyRecord[]>`
     SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
-    FROM keys WHERE app_id = ${appId} ORDER BY created_at, id`;
+    FROM keys WHERE app_id = ${appId} AND session_id IS NULL ORDER BY created_at, id`;
 }
 
 /**
@@ -153,7 +203,7 @@ export async function lockApp(tx: Tx, appId: Uuid): Promise<void> {
 export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
     SELECT count(*) AS count FROM keys
-    WHERE app_id = ${appId} AND scope = ${scope} AND revoked_at IS NULL
+    WHERE app_id = ${appId} AND scope = ${scope} AND revoked_at IS NULL AND session_id IS NULL
       AND (expires_at IS NULL OR expires_at > ${clock.now})`;
   return row?.count ?? 0;
 }

@@ -14,12 +14,37 @@ export const auditActions = [
   'app.suspend',
   'app.resume',
   'app.events',
+  'app.rename',
+  'app.default_url',
+  'app.delete',
+  'access.refuse',
+  'token.create',
+  'token.revoke',
+  'session.begin',
+  'two_factor.enable',
+  'two_factor.disable',
+  'two_factor.renew_codes',
+  'two_factor.use_code',
+  'password.change',
+  'password.reset',
+  'link.create',
+  'organisation.set_up',
+  'organisation.edit',
+  'member.join',
+  'member.role',
+  'member.remove',
+  'invite.create',
+  'invite.withdraw',
+  'session.end',
   'key.create',
   'key.rotate',
   'key.revoke',
+  'key.session',
   'channel.set',
   'channel.add_former',
+  'channel.delete',
   'webhook.create',
+  'webhook.edit',
   'webhook.enable',
   'webhook.disable',
   'webhook.delete',
@@ -56,6 +81,8 @@ export type AuditFields = Readonly<Record<string, string | number | boolean | Da
 export interface AuditChange {
   /** Null: the change concerns the whole service. */
   readonly appId: Uuid | null;
+  /** Absent: the change concerns an app, or the whole service. */
+  readonly orgId?: Uuid | null;
   readonly action: AuditAction;
   /**
    * A public id such as `key_…`, or a name such as a property's key. Never a person's name or

@@ -10,6 +10,7 @@ export async function insertEntry(
   clock: Clock,
   entry: {
     appId: Uuid;
+    orgId: Uuid | null;
     id: Uuid;
     by: Actor;
     action: string;
@@ -18,11 +19,11 @@ export async function insertEntry(
     after: AuditFields | null;
   },
 ): Promise<void> {
-  const { appId, id, by, action, target, before, after } = entry;
+  const { appId, orgId, id, by, action, target, before, after } = entry;
   await tx`
     INSERT INTO audit_entries
-      (app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after)
-    VALUES (${appId}, ${id}, ${clock.now}, ${by.kind}, ${by.id}, ${by.name}, ${by.address}, ${action}, ${target},
+      (app_id, org_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after)
+    VALUES (${appId}, ${orgId}, ${id}, ${clock.now}, ${by.kind}, ${by.id}, ${by.name}, ${by.address}, ${action}, ${target},
       ${before === null ? null : asJson(tx, before)}, ${after === null ? null : asJson(tx, after)})`;
 }
 
@@ -47,6 +48,23 @@ export async function listEntries(
     SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
     FROM audit_entries
     WHERE true ${appId === null ? sql`` : sql`AND app_id = ${appId}`}
+      ${from === null ? sql`` : sql`AND at >= ${from}`} ${to === null ? sql`` : sql`AND at < ${to}`}
+      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`}
+    ORDER BY id DESC LIMIT ${limit}`;
+}
+
+/**
+ * The entries of an organisation and of all its apps, newest first. An app that was deleted still
+ * says whose it was, until its row is cleared.
+ */
+export async function listOrganisationEntries(
+  sql: Sql,
+  { organisationId, from, to, beforeId, limit }: Omit<EntryFilter, 'appId'> & { readonly organisationId: Uuid },
+): Promise<readonly AuditEntry[]> {
+  return sql<AuditEntry[]>`
+    SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
+    FROM audit_entries
+    WHERE (org_id = ${organisationId} OR app_id IN (SELECT id FROM apps WHERE org_id = ${organisationId}))
       ${from === null ? sql`` : sql`AND at >= ${from}`} ${to === null ? sql`` : sql`AND at < ${to}`}
       ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`}
     ORDER BY id DESC LIMIT ${limit}`;

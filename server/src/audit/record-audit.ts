@@ -19,10 +19,11 @@ export interface Audited {
  */
 export async function recordAudit(
   { tx, clock, by }: Audited & { readonly tx: Tx; readonly clock: Clock },
-  { appId, action, target, before, after }: AuditChange,
+  { appId, orgId, action, target, before, after }: AuditChange,
 ): Promise<void> {
   await insertEntry(tx, clock, {
     appId: appId ?? nilUuid,
+    orgId: orgId ?? null,
     id: mintUuid(clock.nowMs()),
     by,
     action,

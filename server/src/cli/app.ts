@@ -1,7 +1,7 @@
 // `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
-import { changeAttributionWindow, changeClientEvents, changePlan, changeSuspension } from '../apps/manage-app.ts';
+import { changePlan, changeSuspension, editApp } from '../apps/manage-app.ts';
 import { warnOfOpenIdentity } from '../apps/open-identity.ts';
 import { type App, findApp, findClientEvents, listApps } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
@@ -117,7 +117,7 @@ async function setWindow(name: string, text: string): Promise<Answer> {
   const hours = wholeNumber('HOURS', 1, 720)(text);
   return withDatabase(loadCommandConfig(), async (context) => {
     const { id } = await getApp(context.sql, name);
-    await changeAttributionWindow(context, id, hours);
+    await editApp(context, id, { attributionWindowHours: hours });
     return describeNow(context.sql, id);
   });
 }
@@ -141,7 +141,7 @@ function onOrOff(option: string): (text: string) => boolean {
 async function setClientEvents(name: string, { newNames, purchases }: EventsOptions): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async (context) => {
     const { id } = await getApp(context.sql, name);
-    await changeClientEvents(context, id, { newNames, purchases });
+    await editApp(context, id, { newNames, purchases });
     const app = await getAppById(context.sql, id);
     const now = await findClientEvents(context.sql, id);
     if (!now) throw notFound();

@@ -2,10 +2,14 @@
 // will, so that a credential that cannot work is refused before it is stored. Shows nothing of a
 // private key.
 import { readFileSync } from 'node:fs';
-import { parseApnsCredential } from '../channels/apns/credential.ts';
 import type { ChannelId } from '../channels/channel.ts';
-import { parseServiceAccount } from '../channels/fcm/credential.ts';
-import { generateVapidKeys, parseVapidKeys } from '../channels/webpush/vapid.ts';
+import {
+  type StorableCredential,
+  storableApns,
+  storableServiceAccount,
+  storableVapid,
+} from '../channels/store-credential.ts';
+import { generateVapidKeys } from '../channels/webpush/vapid.ts';
 import { defaultVapidSubject } from '../process/first-start.ts';
 import { CommandError } from './command-error.ts';
 import { readVapidPairs, type VapidPair } from './vapid-file.ts';
@@ -23,12 +27,6 @@ export interface CredentialOptions {
 
 type OptionName = keyof CredentialOptions;
 type Public = Readonly<Record<string, unknown>>;
-
-/** A credential as it is stored: `public` may be shown, `secret` is sealed. */
-export interface StorableCredential {
-  readonly public: Record<string, string>;
-  readonly secret: string;
-}
 
 const optionsOfChannel: Readonly<Record<ChannelId, readonly OptionName[]>> = {
   webpush: ['subject', 'vapidFile'],
@@ -95,11 +93,9 @@ function readVapid({ subject, vapidFile }: CredentialOptions): (former: Public |
         (typeof formerSubject === 'string' ? formerSubject : undefined) ??
         defaultVapidSubject,
     };
-    const parsed = parseVapidKeys({ ...keys, id: keys.publicKey });
-    if ('credential' in parsed) {
-      return { public: { publicKey: parsed.credential.publicKey, subject: keys.subject }, secret: keys.privateKey };
-    }
-    const [issue] = parsed.issues;
+    const storable = storableVapid(keys);
+    if (!('issues' in storable)) return storable;
+    const [issue] = storable.issues;
     throw new CommandError(`${issue?.path.join('.')}: ${issue?.message}`);
   };
 }
@@ -118,10 +114,9 @@ function readApns(options: CredentialOptions): StorableCredential {
     bundleId: required(options, 'apns', 'bundleId'),
     environment: options.environment ?? 'production',
   };
-  const p8 = readOption('keyFile', file);
-  const parsed = parseApnsCredential({ ...shown, p8 });
-  if ('credential' in parsed) return { public: shown, secret: p8 };
-  const [issue] = parsed.issues;
+  const storable = storableApns({ ...shown, p8: readOption('keyFile', file) });
+  if (!('issues' in storable)) return storable;
+  const [issue] = storable.issues;
   const field = String(issue?.path[0]);
   throw new CommandError(`${field === 'p8' ? `--key-file ${file}` : flagOf(field)}: ${issue?.message}`);
 }
@@ -129,12 +124,9 @@ function readApns(options: CredentialOptions): StorableCredential {
 function readFcm(options: CredentialOptions, tokenUrl: string): StorableCredential {
   const file = required(options, 'fcm', 'serviceAccount');
   const text = readOption('serviceAccount', file);
-  const parsed = parseServiceAccount(text, tokenUrl);
-  if ('credential' in parsed) {
-    const { projectId, clientEmail, privateKeyId } = parsed.credential;
-    return { public: { projectId, clientEmail, privateKeyId }, secret: text };
-  }
-  const [issue] = parsed.issues;
+  const storable = storableServiceAccount(text, tokenUrl);
+  if (!('issues' in storable)) return storable;
+  const [issue] = storable.issues;
   const field = issue?.path.length ? ` ${issue.path.join('.')}:` : '';
   throw new CommandError(`--service-account ${file}:${field} ${issue?.message}`);
 }

@@ -1,24 +1,20 @@
 // `channel test`: sends one push to one device by the normal path. This process accepts, charges,
 // sends and records the push as any message, so the command works whether the service runs or not.
 
-import { clientEventsDefault } from '../apps/caller.ts';
 import type { App } from '../apps/queries.ts';
-import { describeActor } from '../audit/actor.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
 import { loadInstance } from '../database/instance.ts';
 import { describePause, pauseWhereMoved } from '../database/restore-guard.ts';
 import type { Attempt } from '../delivery/delivery.ts';
-import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { parseToken } from '../devices/token.ts';
 import { createFairSlots } from '../ground/fair-slots.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { createLog } from '../ground/log.ts';
 import { programName } from '../ground/program-name.ts';
-import { validate } from '../http/validate.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
-import { awaitOutcomes, createFinishes } from '../messages/await-outcomes.ts';
-import { type MessageRequest, messageRequestSchema } from '../messages/message.ts';
+import { createFinishes } from '../messages/await-outcomes.ts';
+import { sendTest, type TestedDelivery } from '../messages/send-test.ts';
 import { loadMasterKey } from '../process/master-key.ts';
 import { createService, type Service } from '../process/service.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
@@ -28,8 +24,6 @@ import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
-
-type Delivery = Awaited<ReturnType<typeof presentDeliveries>>[number];
 
 export async function testChannel(appName: string, channel: ChannelId, deviceText: string): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async (context) => {
@@ -60,33 +54,15 @@ async function getDeviceOf({ sql, config }: CommandContext, app: App, channel: C
   return device.deviceId;
 }
 
-async function send(
-  context: CommandContext,
-  app: App,
-  deviceId: Uuid,
-): Promise<{ messageId: Uuid; delivery: Delivery | undefined }> {
-  const { config, sql, clock } = context;
-  const request: MessageRequest = validate(messageRequestSchema, {
-    audience: { device_ids: [encodeId('dev', deviceId)] },
-    content: { title: 'Carillon rings', body: 'A test push from the command line has arrived.' },
-    name: 'Channel test',
-  });
+async function send(context: CommandContext, app: App, deviceId: Uuid): Promise<TestedDelivery> {
+  const { config, sql, clock, by } = context;
   const plan = loadPlans(config.plansFile, [app.plan]).get(app.plan);
   if (!plan) throw new Error(`no plan for ${app.plan}`);
-  const caller = {
-    appId: app.id,
-    keyId: '',
-    keyName: describeActor(context.by),
-    scope: 'server',
-    plan: app.plan,
-    clientEvents: clientEventsDefault,
-  } as const;
   const service = await openService(context);
   try {
     const { run, localInstants } = service;
     const pools = { sql, txSql: sql, workSql: sql, audienceSlots: createFairSlots({ slotsMax: 1, perFree: 1 }) };
     const accept = createAcceptMessage({ ...pools, clock, isPaused: run.isPaused, localInstants, teller: run.teller });
-    const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,
       finishes: createFinishes(),
@@ -95,10 +71,7 @@ async function send(
       track: () => undefined,
       isStopping: () => false,
     };
-    await awaitOutcomes(wait, app.id, accepted.id, accepted.claim);
-    const { placed } = await listMessageDeliveries(run, accepted.id, allDeliveries, null, 1);
-    const [delivery] = await presentDeliveries(run, app.id, placed);
-    return { messageId: accepted.id, delivery };
+    return await sendTest({ accept, wait, timeline: run }, { app, plan, deviceId, by });
   } finally {
     await service.close();
   }
@@ -112,7 +85,7 @@ async function openService({ config, databaseUrl, sql, loadSeal }: CommandContex
   return createService({ config, databaseUrl, masterKeys, log: createLog(config.logLevel, 'command') });
 }
 
-function present(messageUuid: Uuid, delivery: Delivery | undefined): Answer {
+function present(messageUuid: Uuid, delivery: TestedDelivery['delivery']): Answer {
   const messageId = encodeId('msg', messageUuid);
   const document = { message_id: messageId, delivery: delivery ?? null };
   if (!delivery) return { document, text: messageId, problem: 'The push has no outcome yet; its message goes on' };

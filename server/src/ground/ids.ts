@@ -8,7 +8,22 @@ export type Uuid = string;
 /** Sorts before every id: the beginning of a walk over all of them. */
 export const nilUuid: Uuid = '00000000-0000-0000-0000-000000000000';
 
-export const idPrefixes = ['msg', 'dev', 'usr', 'seg', 'app', 'key', 'whk', 'whe', 'req'] as const;
+export const idPrefixes = [
+  'msg',
+  'dev',
+  'usr',
+  'seg',
+  'app',
+  'key',
+  'whk',
+  'whe',
+  'req',
+  'org',
+  'acc',
+  'ses',
+  'inv',
+  'tok',
+] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 
 const uuidBytes = 16;

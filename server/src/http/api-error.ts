@@ -16,9 +16,22 @@ export const apiErrors = {
   quota_exceeded: { status: 429, message: 'The monthly quota is used up.' },
   internal_error: { status: 500, message: 'Something went wrong on our side. Name the request id when you report it.' },
   unavailable: { status: 503, message: 'The service is unavailable for the moment. Try again.' },
+  changed_meanwhile: { status: 400, message: 'Somebody changed this meanwhile. Look at it again.', of: 'console' },
+  not_signed_in: { status: 401, message: 'Sign in to the console, or send an operator token.', of: 'console' },
+  wrong_credentials: { status: 401, message: 'The e-mail address, password or code is wrong.', of: 'console' },
+  role_too_low: { status: 403, message: 'Your role does not allow this.', of: 'console' },
+  session_only: { status: 403, message: 'An operator token cannot do this: sign in to the console.', of: 'console' },
+  cross_origin: { status: 403, message: 'A request from another origin changes nothing here.', of: 'console' },
+  second_factor_required: { status: 403, message: 'Set up your second factor first.', of: 'console' },
+  https_required: { status: 403, message: 'Signing in needs https, except on this very machine.', of: 'console' },
 } as const;
 
 export type ApiErrorCode = keyof typeof apiErrors;
+
+/** Returns whether only the console's API answers this error: the errors of /v1 are a closed set. */
+export function isConsoleError(code: ApiErrorCode): boolean {
+  return 'of' in apiErrors[code];
+}
 
 /** Issues that an answer lists at most. */
 const issuesMax = 50;
@@ -83,6 +96,16 @@ export function invalid(issues: readonly Issue[]): ApiError {
 function nameField({ path, message }: Issue): string {
   const field = path.join('.');
   return field === '' || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
+}
+
+/**
+ * The 400 for a write that was made from a former state of the object: answers the present one, so
+ * that a person sees what changed.
+ */
+export function changedMeanwhile(present: object): ApiError {
+  const message = 'This has been changed since it was read.';
+  const issues: readonly Issue[] = [{ path: ['updated_at'], code: 'invalid_value', message }];
+  return new ApiError('changed_meanwhile', { issues, extra: { present } });
 }
 
 /** The 404 of a path, a link or anything else without an id. */

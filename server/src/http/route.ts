@@ -28,6 +28,8 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
+  /** The least role of a caller, in an API with roles; `person`: any role, by a session. */
+  readonly least?: string;
   /** Headers beside the usual ones; a handler reads them with `header`. */
   readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];
   /** Errors that this route may answer beside those that any request with its access may get. */

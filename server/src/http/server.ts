@@ -18,8 +18,13 @@ import { readQuery } from './query-string.ts';
 import { readBytes } from './request-body.ts';
 import { validate } from './validate.ts';
 
-/** Who may call a route. `public` takes no key; an `Authorization` header there is ignored. */
-export type Access = 'server' | 'client-or-server' | 'public';
+/** Who may call a route by an API key. */
+type KeyAccess = 'server' | 'client-or-server';
+/**
+ * Who may call a route. `public` takes no key; an `Authorization` header there is ignored. A route for
+ * sessions or operator tokens has a guard.
+ */
+export type Access = KeyAccess | 'public' | 'session' | 'session-or-token';
 
 export interface ApiRequest<Caller> {
   /** Who is calling; on a public route there is nobody. */
@@ -65,7 +70,22 @@ export interface BoundRoute<Caller> {
   readonly alsoJson?: readonly string[];
   /** True on routes that take any query parameter, such as redirects. */
   readonly ignoresUnknownQuery?: boolean;
+  /** Decides who calls, in place of keys, before a byte of the body is read. */
+  guard?(head: RequestHead): Promise<Guarded>;
   handle(request: ApiRequest<Caller>): Promise<object | Answer>;
+}
+
+/** A request before its body. */
+export type RequestHead = Pick<ApiRequest<unknown>, 'method' | 'params' | 'header' | 'id' | 'log' | 'address'>;
+
+/** A request that a guard has admitted. */
+export interface Guarded {
+  /** Requests of one share divide the room for bodies among them. */
+  readonly share: string;
+  /** Headers of the answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Answers the request; the guard has bound its caller. */
+  handle(request: Omit<ApiRequest<unknown>, 'caller'>): Promise<object | Answer>;
 }
 
 /** What a request under a rate limit is told, and why it is refused, if it is. */
@@ -77,11 +97,7 @@ export interface Admission {
 export interface HttpServerOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[];
   /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
-  authenticate(
-    authorization: readonly string[],
-    access: 'server' | 'client-or-server',
-    address: () => string,
-  ): Promise<Caller>;
+  authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
   /** Whose requests share room and turns: the caller's app. */
   appOf(caller: Caller): string;
   /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
@@ -132,6 +148,7 @@ const tellEveryMs = 60_000;
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
   const { routes, log, bodyTimeoutMs = 10_000 } = options;
   const callers = new WeakMap<FastifyRequest, Caller>();
+  const admitted = new WeakMap<FastifyRequest, Guarded>();
   const door = createDoor({ ...usualDoorLimits, ...options.doorLimits }, log);
   const { connectionsMax, silenceMs, bodyBytesMax } = { ...usualConnectionLimits, ...options.connectionLimits };
   const bodies = createFairShares({ perFree: 1 });
@@ -213,15 +230,29 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   for (const route of routes) {
     const { access } = route;
     const ofPublic = visitorOf(route, options.appOf(options.nobody));
-    const bodyLimit = route.bodyBytesMax ?? (access === 'public' ? publicBodyBytesDefault : bodyBytesDefault);
+    const isUnguarded = access === 'public' && route.guard === undefined;
+    const bodyLimit = route.bodyBytesMax ?? (isUnguarded ? publicBodyBytesDefault : bodyBytesDefault);
     server.route({
       method: route.method,
       url: route.path,
       onRequest: async (request, reply) => {
+        if (route.guard) {
+          const { method, params, id } = request;
+          const header = (name: string) => headerValues(request.raw, name);
+          const { address } = findClient(request.raw);
+          const guarded = await route.guard({
+            ...{ method, id, log, header, address },
+            params: params as Record<string, string>,
+          });
+          admitted.set(request, guarded);
+          reply.headers(guarded.headers);
+          return;
+        }
         if (access === 'public') {
           if (ofPublic) await door.look(ofPublic);
           return;
         }
+        if (!isKeyAccess(access)) throw new Error(`${route.method} ${route.path} has no guard`);
         const authorization = headerValues(request.raw, 'authorization');
         const address = (): string => findClient(request.raw).address;
         let caller: Caller;
@@ -240,11 +271,12 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       },
       handler: async (request, reply) => {
         const caller = callers.get(request) ?? options.nobody;
-        const app = options.appOf(caller);
+        const guarded = admitted.get(request);
+        const app = guarded ? guarded.share : options.appOf(caller);
         // Inside the door is nobody whose body is still on its way: a thousand slow ones keep nobody else from being served.
         let bodyBytes = 0;
         const answerWith = async (aside: ApiRequest<Caller>['aside'], bytes: Buffer): Promise<object | Answer> =>
-          route.handle({
+          (guarded ?? route).handle({
             caller,
             method: request.method,
             params: request.params as Record<string, string>,
@@ -286,6 +318,10 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     server.options(path, async (_request, reply) => reply.code(200).headers(preflightHeaders).send(''));
   }
   return server;
+}
+
+function isKeyAccess(access: Access): access is KeyAccess {
+  return access === 'server' || access === 'client-or-server';
 }
 
 // What stands outside /v1 (health, pages) passes no door: it is never turned away.

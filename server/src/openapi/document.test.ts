@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { routesWith } from '../http/route.ts';
 import { component, deviceId } from '../http/schemas.ts';
 import { type Api, writeDocument } from './document.ts';
+import { refusalsOfV1 } from './refusals.ts';
 
 const cookie = { session: [] };
 const api: Api = {
@@ -10,6 +11,7 @@ const api: Api = {
   servers: [{ url: '/' }],
   securitySchemes: { session: { type: 'apiKey', in: 'cookie', name: 'session' } },
   access: { server: { security: [cookie], refusals: ['missing_key'] }, public: { security: [], refusals: [] } },
+  refusals: refusalsOfV1,
   headers: {},
   counted: {},
 };

@@ -23,7 +23,7 @@ export function writeDocument(api: Api, routes: readonly DescribedRoute[]): stri
   }
   const refusals = new Set(routes.flatMap((route) => refusalsOfRoute(route, api)));
   const headers = { ...commonHeaders, ...api.headers };
-  const responses = componentResponses(refusals, api.counted);
+  const responses = componentResponses(api.refusals, refusals, api.counted);
   const document = {
     openapi: '3.1.0',
     info: api.info,

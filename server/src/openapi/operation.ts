@@ -19,6 +19,8 @@ interface AccessForm {
 /** The part of an API that its operations need. */
 export interface ApiTerms {
   readonly access: Readonly<Partial<Record<Access, AccessForm>>>;
+  /** Every refusal of this API, in the order of its document. */
+  readonly refusals: readonly Refusal[];
   /** Headers, by name, of any answer to a request with a key that was counted. */
   readonly counted: Readonly<Record<string, object>>;
 }
@@ -38,7 +40,7 @@ export function errorsOf(route: DescribedRoute, api: ApiTerms): ApiErrorCode[] {
 
 /** Returns the refusals of a route, one for each status. */
 export function refusalsOfRoute(route: DescribedRoute, api: ApiTerms): Refusal[] {
-  return refusalsOf(errorsOf(route, api));
+  return refusalsOf(api.refusals, errorsOf(route, api));
 }
 
 /** Writes a path in OpenAPI's form: `/v1/messages/{id}`. */
@@ -47,7 +49,7 @@ export function pathOf({ path }: DescribedRoute): string {
 }
 
 export function writeOperation(route: DescribedRoute, api: ApiTerms): object {
-  const { id, tag, summary, description, body, answers } = route;
+  const { id, tag, summary, description, body, answers, least } = route;
   const { security } = accessOf(route, api);
   const counted = security.length > 0 ? api.counted : {};
   const parameters = parametersOf(route);
@@ -61,6 +63,7 @@ export function writeOperation(route: DescribedRoute, api: ApiTerms): object {
     summary,
     ...(description && { description }),
     security,
+    ...(least && { 'x-least-role': least }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: writeBody(body, route.alsoJson) }),
     responses: Object.fromEntries([...refused, ...written]),

@@ -2,7 +2,7 @@
 // codes, the headers and an example.
 import { z } from 'zod';
 import { issueCodes } from '../ground/issue.ts';
-import { type ApiErrorCode, apiErrors } from '../http/api-error.ts';
+import { type ApiErrorCode, apiErrors, isConsoleError } from '../http/api-error.ts';
 import { component, count, idSchema, instant } from '../http/schemas.ts';
 import { refTo } from './json-schema.ts';
 
@@ -33,9 +33,15 @@ const issue = component(
   }),
 );
 
-function codesOf(status: number): ApiErrorCode[] {
-  return (Object.keys(apiErrors) as ApiErrorCode[]).filter((code) => apiErrors[code].status === status);
+function codesOf(status: number, isOfApi: (code: ApiErrorCode) => boolean): ApiErrorCode[] {
+  const codes = Object.keys(apiErrors) as ApiErrorCode[];
+  return codes.filter((code) => apiErrors[code].status === status && isOfApi(code));
 }
+
+const isOfV1 = (code: ApiErrorCode): boolean => !isConsoleError(code);
+/** The console answers its own errors, and of those of /v1 the ones that name no API key. */
+const keyErrors: readonly ApiErrorCode[] = ['missing_key', 'invalid_key', 'wrong_key_scope', 'identity_check_failed'];
+const isOfConsole = (code: ApiErrorCode): boolean => !keyErrors.includes(code);
 
 function bodyOf<Further extends z.ZodRawShape>(codes: readonly ApiErrorCode[], further: Further) {
   const message = z.string().describe('For people; may change.');
@@ -48,21 +54,23 @@ function plain(
   description: string,
   code: ApiErrorCode,
   further: z.ZodRawShape = {},
+  isOfApi = isOfV1,
 ): Refusal {
   return {
     status,
     name,
     description,
-    schema: component(`${name}Error`, bodyOf(codesOf(status), further)),
+    schema: component(`${name}Error`, bodyOf(codesOf(status, isOfApi), further)),
     example: { error: code, message: apiErrors[code].message, request_id: exampleId },
   };
 }
 
+const issueList = z.array(issue).min(1).max(50);
 const badRequest: Refusal = {
   status: 400,
   name: 'BadRequest',
   description: 'The request is invalid; `issues` lists what is wrong, at most 50 things.',
-  schema: component('BadRequestError', bodyOf(codesOf(400), { issues: z.array(issue).min(1).max(50) })),
+  schema: component('BadRequestError', bodyOf(codesOf(400, isOfV1), { issues: issueList })),
   example: {
     error: 'validation_failed',
     message: 'content.titel is not a known field.',
@@ -113,7 +121,8 @@ const rateLimitedOrQuotaExceeded: Refusal = {
   retryAfter: 'sometimes',
 };
 
-const refusals: readonly Refusal[] = [
+/** The refusals of /v1. */
+export const refusalsOfV1: readonly Refusal[] = [
   badRequest,
   plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
   plain(
@@ -139,8 +148,49 @@ const refusals: readonly Refusal[] = [
   rateLimitedOrQuotaExceeded,
 ];
 
+const [internalError, unavailable] = [500, 503].map((status) => refusalsOfV1.find((each) => each.status === status));
+if (!internalError || !unavailable) throw new Error('the refusals of /v1 are incomplete');
+
+/** The refusals of the console's API. */
+export const refusalsOfConsole: readonly Refusal[] = [
+  {
+    ...badRequest,
+    name: 'ConsoleBadRequest',
+    description:
+      'The request is invalid, or the object was changed since it was read: then `present` shows it as it is.',
+    schema: component(
+      'ConsoleBadRequestError',
+      bodyOf(codesOf(400, isOfConsole), {
+        issues: issueList,
+        present: z.looseObject({}).optional().describe('Only on `changed_meanwhile`.'),
+      }),
+    ),
+  },
+  plain(
+    401,
+    'ConsoleUnauthorized',
+    'No session and no operator token, or wrong credentials.',
+    'not_signed_in',
+    {},
+    isOfConsole,
+  ),
+  plain(
+    403,
+    'ConsoleForbidden',
+    'The role, the origin or the kind of caller does not allow this.',
+    'role_too_low',
+    {},
+    isOfConsole,
+  ),
+  plain(404, 'ConsoleNotFound', 'There is no such resource in this organisation.', 'not_found', {}, isOfConsole),
+  internalError,
+  unavailable,
+  rateLimited,
+  rateLimitedOrQuotaExceeded,
+];
+
 /** Returns the answers that carry these errors, one for each status. */
-export function refusalsOf(codes: readonly ApiErrorCode[]): Refusal[] {
+export function refusalsOf(refusals: readonly Refusal[], codes: readonly ApiErrorCode[]): Refusal[] {
   const statuses = new Set<number>(codes.map((code) => apiErrors[code].status));
   const otherForm = codes.includes('quota_exceeded') ? rateLimited : rateLimitedOrQuotaExceeded;
   return refusals.filter((refusal) => statuses.has(refusal.status) && refusal !== otherForm);
@@ -171,7 +221,11 @@ const retryAfterHeaders = { always: 'RetryAfter', sometimes: 'RetryAfterRate' };
  * Writes `components.responses`. `counted` are the headers of an answer to a request that was
  * counted.
  */
-export function componentResponses(used: ReadonlySet<Refusal>, counted: object): Record<string, object> {
+export function componentResponses(
+  refusals: readonly Refusal[],
+  used: ReadonlySet<Refusal>,
+  counted: object,
+): Record<string, object> {
   const written = refusals.filter((refusal) => used.has(refusal));
   return Object.fromEntries(
     written.map(({ status, name, description, schema, example, retryAfter }) => [

@@ -7,7 +7,12 @@ import { Answer } from '../http/server.ts';
 export interface OpenapiRouteDeps {
   /** The document's bytes, written once. */
   readonly describe: () => Buffer;
+  /** The same of the console's API. */
+  readonly describeConsole: () => Buffer;
 }
+
+const contentType = { 'content-type': 'application/json; charset=utf-8' };
+const description = component('Description', z.looseObject({ openapi: z.string() }));
 
 const route = routesWith<OpenapiRouteDeps, unknown>('Service');
 
@@ -21,11 +26,21 @@ export const openapiRoutes = [
     answers: {
       200: {
         description: 'OpenAPI 3.1.',
-        schema: component('Description', z.looseObject({ openapi: z.string() })),
+        schema: description,
         example: { openapi: '3.1.0' },
       },
     },
   }).handle(async ({ describe }) => {
-    return new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, describe());
+    return new Answer(200, contentType, describe());
+  }),
+  route({
+    id: 'getConsoleDescription',
+    method: 'GET',
+    path: '/console-openapi.json',
+    access: 'public',
+    summary: "The description of the console's API, which operators' scripts call",
+    answers: { 200: { description: 'OpenAPI 3.1.', schema: description, example: { openapi: '3.1.0' } } },
+  }).handle(async ({ describeConsole }) => {
+    return new Answer(200, contentType, describeConsole());
   }),
 ];

@@ -1,6 +1,7 @@
 // The API under /v1, as its description introduces it. Describes only what this version does.
 import type { ApiErrorCode } from '../http/api-error.ts';
 import type { Api } from './document.ts';
+import { refusalsOfV1 } from './refusals.ts';
 
 const about = `Carillon is a self-hosted push notification service: one API that rings every device.
 
@@ -42,6 +43,7 @@ export const v1: Api = {
     'client-or-server': { security: [{ serverKey: [] }, { clientKey: [] }], refusals: refusalsOfKeyed },
     public: { security: [], refusals: [] },
   },
+  refusals: refusalsOfV1,
   headers: {
     RateLimitPolicy: {
       description: 'On plans with a limit: `"key";q=10;w=1` are 10 requests per second of this key.',

@@ -20,6 +20,7 @@ import { audienceConnections, countConnections, readTurnsMax } from './databases
 import type { Foundation } from './foundation.ts';
 import type { MasterKeys } from './master-key.ts';
 import type { Sending } from './sending.ts';
+import { wireConsole } from './wire-console.ts';
 
 export interface AnsweringOptions {
   /** Limits for tests, which cannot wait as long or load as much as the defaults. */
@@ -32,14 +33,14 @@ export type Stage = Pick<HttpDeps, 'finishes' | 'track' | 'isStopping' | 'isLeav
 
 export interface AnsweringDeps {
   readonly foundation: Foundation;
-  readonly sending: Pick<Sending, 'run' | 'endpointRules'>;
+  readonly sending: Pick<Sending, 'run' | 'endpointRules' | 'webhooks'>;
   readonly metrics: ServiceMetrics;
   readonly stage: Stage;
 }
 
 export interface Answering {
   readonly server: FastifyInstance;
-  /** The routes of the server, and who may call them. */
+  /** The routes of the server beside the console's, and who may call them. */
   readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
 }
 
@@ -58,13 +59,15 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
   const { config, databases, clock, log, plans } = foundation;
   const { promptSql, sql, waitMs } = databases;
   const addressLimits = limitAddresses(foundation, metrics);
-  const routes = routesOf(partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key)));
+  const parts = partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key));
+  const routes = routesOf(parts);
+  const consoleRoutes = wireConsole({ foundation, sending: deps.sending, addressLimits, masterKeys, parts });
   const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
   const server = createHttpServer<Caller>({
     ...http,
     doorLimits: { waitMs, ...http?.doorLimits },
     connectionLimits: { silenceMs: config.sendWaitMs + silenceBeyondSendMs, ...http?.connectionLimits },
-    routes,
+    routes: [...routes, ...consoleRoutes],
     authenticate: createAuthenticate({ sql, clock, log, lookups }),
     appOf: ({ appId }) => appId,
     admit: createRateLimit({ sql: promptSql, clock, plans, waitMs }),

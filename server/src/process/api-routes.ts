@@ -3,6 +3,8 @@
 import type { Caller } from '../apps/caller.ts';
 import { configRoutes } from '../apps/routes.ts';
 import { channelRoutes } from '../channels/routes.ts';
+import { consoleRoutes } from '../console/routes.ts';
+import { listRoutes } from '../console/serve.ts';
 import type { Sql } from '../database/db.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
 import { type DeviceRouteDeps, deviceRoutes } from '../devices/routes.ts';
@@ -19,6 +21,7 @@ import { messageRoutes } from '../messages/routes.ts';
 import type { SendRouteDeps } from '../messages/send-routes.ts';
 import { type MetricsRouteDeps, metricsRoutes } from '../metrics/routes.ts';
 import type { ServiceMetrics } from '../metrics/service-metrics.ts';
+import { consoleApi } from '../openapi/console.ts';
 import { writeDocument } from '../openapi/document.ts';
 import { openapiRoutes } from '../openapi/routes.ts';
 import { v1 } from '../openapi/v1.ts';
@@ -103,8 +106,14 @@ export function openapiText(): string {
   return writeDocument(v1, apiRoutes);
 }
 
+/** The description of the console's API, as it is served and committed. */
+export function consoleOpenapiText(): string {
+  return writeDocument(consoleApi, listRoutes(consoleRoutes));
+}
+
 export function routesOf(given: HttpDeps): BoundRoute<Caller>[] {
   let description: Buffer | undefined;
+  let consoleDescription: Buffer | undefined;
   const deps = {
     ...given,
     accept: given.metrics.countAccepted(createAcceptMessage(given)),
@@ -114,6 +123,7 @@ export function routesOf(given: HttpDeps): BoundRoute<Caller>[] {
     parseUser: createUserParser(given.timeZones),
     parseRegistration: createRegistrationParser(given),
     describe: () => (description ??= Buffer.from(openapiText())),
+    describeConsole: () => (consoleDescription ??= Buffer.from(consoleOpenapiText())),
     isReady: createReadiness(given),
   };
   return [

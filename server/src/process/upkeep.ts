@@ -1,5 +1,6 @@
 // The hourly upkeep of a service, in one process at a time: makes partitions ahead and deletes old
 // rows. A step that fails is logged and stops no other step.
+import { deleteOldSteps } from '../accounts/auth-queries.ts';
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from '../apps/queries.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { deletePastPaces } from '../delivery/pace-queries.ts';
@@ -76,6 +77,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget places that have passed', () => deletePastPaces(sql, clock));
+      await step('forget sign-ins that were not finished', () => deleteOldSteps(sql));
       if (!deps.isPaused()) await step('remove what is old', () => remove(areSumsFolded));
     });
     const { eventRetentionDays } = deps;

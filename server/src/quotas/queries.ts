@@ -41,6 +41,12 @@ export async function getUsage(tx: Tx, appId: Uuid, month: string): Promise<numb
   return row?.used ?? 0;
 }
 
+/** Lists what an app has used in its last months, newest first; `month` is such as `2026-11`. */
+export async function listUsage(sql: Sql, appId: Uuid, limit: number): Promise<{ month: string; used: number }[]> {
+  return sql<{ month: string; used: number }[]>`
+    SELECT to_char(month, 'YYYY-MM') AS month, used FROM usage WHERE app_id = ${appId} ORDER BY usage.month DESC LIMIT ${limit}`;
+}
+
 /** The key whose bucket the rate limiter reads. */
 export interface BucketKey {
   readonly appId: Uuid;

@@ -25,6 +25,7 @@ import {
   updateLastTest,
   updatePendingSecret,
   updateSecret,
+  updateWebhook,
 } from './queries.ts';
 import { openSecrets, sealSecret } from './secrets.ts';
 import { isRotationOver, makeSecret, signingSecrets } from './signature.ts';
@@ -69,6 +70,33 @@ export async function createWebhook(
   });
   if (isMade) return { id, secret };
   throw invalid([{ path: [], code: 'too_big', message: `An app has at most ${webhooksMax} webhooks.` }]);
+}
+
+/**
+ * Changes the endpoint or the events of a webhook. `check` sees the locked webhook first and may
+ * throw. Throws the 400 for an endpoint that is not accepted, and the 404 for a deleted webhook.
+ */
+export async function editWebhook(
+  deps: Omit<ManageDeps, 'seal'>,
+  rules: EndpointUrlRules,
+  { appId, id }: Named,
+  edit: { readonly endpoint?: string | undefined; readonly events?: readonly string[] | undefined },
+  check: (webhook: StoredWebhook) => void = () => undefined,
+): Promise<void> {
+  const address = edit.endpoint === undefined ? undefined : checkEndpoint(edit.endpoint, rules);
+  const kinds = edit.events && [...new Set(edit.events)].map(checkKind);
+  await transaction(deps.sql, async (tx) => {
+    const stored = await lockWebhook(tx, appId, id);
+    if (!stored) throw noSuch('webhook', encodeId('whk', id));
+    check(stored);
+    const { endpoint: formerEndpoint, events: formerEvents } = stored;
+    const [endpoint, events] = [address ?? formerEndpoint, kinds ?? formerEvents];
+    if (endpoint === formerEndpoint && events.join() === formerEvents.join()) return;
+    await updateWebhook(tx, deps.clock, { appId, id, endpoint, events });
+    const before = { endpoint: withoutQuery(formerEndpoint), events: formerEvents };
+    const after = { endpoint: withoutQuery(endpoint), events };
+    await recordAudit({ ...deps, tx }, { ...about({ appId, id }, 'webhook.edit'), before, after });
+  });
 }
 
 export function checkKind(kind: string): EventKind {

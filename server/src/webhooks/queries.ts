@@ -1,5 +1,5 @@
 // SQL of webhooks, their outboxes and their last attempts.
-import type { Clock } from '../database/clock.ts';
+import { type Clock, nowOf } from '../database/clock.ts';
 import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { EventDetails } from './event-body.ts';
@@ -18,11 +18,13 @@ export interface StoredWebhook extends Health {
   readonly isDual: boolean;
   readonly lastTest: unknown;
   readonly createdAt: Date;
+  /** The last time that people edited the endpoint or the events. */
+  readonly updatedAt: Date;
 }
 
 const webhookColumns = (tx: Tx): Fragment => tx`
   w.app_id, w.id, w.endpoint, w.events, w.state, w.failures, w.in_flight_max, w.is_probing, w.secret, w.pending_secret,
-  w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at`;
+  w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at, w.updated_at`;
 
 /**
  * Locks the app's row until the transaction ends, so that its webhooks are made one after the
@@ -62,6 +64,24 @@ export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhoo
 export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | undefined> {
   const [row] = await sql<StoredWebhook[]>`SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = ${id}`;
   return row;
+}
+
+/** Counts the events in the outbox of a webhook. */
+export async function countHeldEvents(sql: Sql, appId: Uuid, id: Uuid): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    SELECT count(*) AS count FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id}`;
+  return row?.count ?? 0;
+}
+
+/** Changes where a webhook is called, and of which kinds of events. */
+export async function updateWebhook(
+  tx: Tx,
+  clock: Clock,
+  { appId, id, endpoint, events }: { appId: Uuid; id: Uuid; endpoint: string; events: readonly string[] },
+): Promise<void> {
+  await tx`
+    UPDATE webhooks SET endpoint = ${endpoint}, events = ${events as string[]}, updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND id = ${id}`;
 }
 
 /** Locks a webhook until the transaction ends, so that changes of its state follow each other. */

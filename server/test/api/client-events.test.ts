@@ -2,7 +2,7 @@
 // app removes such events (contract 10).
 import { describe, expect, it } from 'vitest';
 import { clientEventsDefault } from '../../src/apps/caller.ts';
-import { changeClientEvents } from '../../src/apps/manage-app.ts';
+import { editApp } from '../../src/apps/manage-app.ts';
 import { deleteEventName } from '../../src/events/delete-event-name.ts';
 import { forgetSamplesOfPeople } from '../../src/events/forget-samples.ts';
 import { createTrack, type Track } from '../../src/events/track-events.ts';
@@ -229,7 +229,7 @@ describe('what an app accepts from client keys', () => {
     const { app, client, server } = await newShop();
     await server.post('/v1/events', { name: 'checkout' });
     await client.post('/v1/events', { name: 'known before' });
-    await changeClientEvents(t, app.id, { newNames: false });
+    await editApp(t, app.id, { newNames: false });
     within2s();
     const events = [{ name: 'checkout' }, { name: 'install' }, { name: 'made up' }, { name: 'made up too' }];
     const refused = await client.post('/v1/events', { events });
@@ -245,22 +245,22 @@ describe('what an app accepts from client keys', () => {
 
   it('answers a purchase with 403 and the item’s path, and accepts it from server keys', async () => {
     const { app, client, server } = await newShop();
-    await changeClientEvents(t, app.id, { purchases: false });
+    await editApp(t, app.id, { purchases: false });
     within2s();
     const refused = await client.post('/v1/events', { events: [{ name: 'a' }, purchase()] });
     expect(refused).toMatchObject({ status: 403, body: { error: 'wrong_key_scope', path: ['events', 1] } });
     expect(await namesOf(app)).toEqual([]);
     expect((await server.post('/v1/events', purchase())).status).toBe(200);
-    await changeClientEvents(t, app.id, { purchases: true });
+    await editApp(t, app.id, { purchases: true });
     within2s();
     expect((await client.post('/v1/events', purchase())).status).toBe(200);
   });
 
   it('changes with an audit entry, and a change of nothing writes none', async () => {
     const { app } = await newShop();
-    await changeClientEvents(t, app.id, {});
-    await changeClientEvents(t, app.id, { purchases: true });
-    await changeClientEvents(t, app.id, { newNames: false });
+    await editApp(t, app.id, {});
+    await editApp(t, app.id, { purchases: true });
+    await editApp(t, app.id, { newNames: false });
     const entries = await t.sql`
       SELECT before, after FROM audit_entries WHERE app_id = ${app.id} AND action = 'app.events'`;
     expect(entries).toEqual([
@@ -333,7 +333,7 @@ describe('event delete', () => {
   it('deletes the events that a process takes meanwhile because it remembers the name', async () => {
     const { app, client } = await newShop();
     await client.post('/v1/events', { name: 'junk' });
-    await changeClientEvents(t, app.id, { newNames: false });
+    await editApp(t, app.id, { newNames: false });
     t.clock.advance(2_000);
     expect((await client.post('/v1/events', { name: 'junk' })).status).toBe(200);
     const pause = async () => {

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { hashKey } from '../../src/apps/key.ts';
 import { findKeyByHash } from '../../src/apps/queries.ts';
+import { hashToken } from '../../src/ground/checked-token.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
@@ -21,7 +21,7 @@ describe('app create', () => {
       client_key: expect.stringMatching(/^ck_live_[0-9A-Za-z]{49}$/),
     });
     for (const scope of ['server', 'client'] as const) {
-      const found = await findKeyByHash(cli.sql, cli.clock, hashKey(app[`${scope}_key`]));
+      const found = await findKeyByHash(cli.sql, cli.clock, hashToken(app[`${scope}_key`]));
       expect(found).toMatchObject({ scope, plan: 'free', isSuspended: false });
     }
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { hashKey } from '../../src/apps/key.ts';
 import { createKey } from '../../src/apps/manage-keys.ts';
 import { findKeyByHash, listKeys } from '../../src/apps/queries.ts';
+import { hashToken } from '../../src/ground/checked-token.ts';
 import { encodeId } from '../../src/ground/ids.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -9,7 +9,7 @@ const cli = await setupCommandLine();
 const { clock } = cli;
 
 const works = async (key: string): Promise<boolean> =>
-  (await findKeyByHash(cli.sql, clock, hashKey(key))) !== undefined;
+  (await findKeyByHash(cli.sql, clock, hashToken(key))) !== undefined;
 const keyOf = async (appId: string, scope: 'server' | 'client'): Promise<{ id: string; name: string }> => {
   const found = (await listKeys(cli.sql, appId)).find((key) => key.scope === scope);
   return { id: encodeId('key', found?.id ?? ''), name: found?.name ?? '' };

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../src/channels/error-code.ts';
 import { skipReasons } from '../../src/delivery/delivery.ts';
 import { issueCodes } from '../../src/ground/issue.ts';
-import { apiErrors } from '../../src/http/api-error.ts';
+import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/http/api-error.ts';
 
 const text = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 
@@ -26,13 +26,15 @@ const codesIn = (cell: string | undefined): string[] =>
 const first = (rows: string[][]): string[] => rows.flatMap(([, cell]) => codesIn(cell));
 
 describe('R-81 docs/errors.md', () => {
-  it('has every error of the API with its status', () => {
-    const shown = rowsOf('Status').map(([, status, error]) => [codesIn(error).join(), Number(status)]);
-    expect(shown.sort()).toEqual(
-      Object.entries(apiErrors)
-        .map(([error, { status }]) => [error, status])
-        .sort(),
-    );
+  it('has every error of both APIs with its status', () => {
+    for (const [heading, isOfConsole] of [
+      ['Status', false],
+      ['Console', true],
+    ] as const) {
+      const shown = rowsOf(heading).map(([, status, error]) => [codesIn(error).join(), Number(status)]);
+      const codes = (Object.keys(apiErrors) as ApiErrorCode[]).filter((code) => isConsoleError(code) === isOfConsole);
+      expect(shown.sort()).toEqual(codes.map((code) => [code, apiErrors[code].status]).sort());
+    }
   });
 
   it('has every code of an issue', () => {

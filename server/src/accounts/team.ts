@@ -1,0 +1,126 @@
+// The members of an organisation: their roles, and their leaving. The organisation's row is locked
+// first, so that two owners cannot remove each other at once: the last owner stays (R-53).
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { changedMeanwhile, invalid, notFound } from '../http/api-error.ts';
+import {
+  deleteMember,
+  listMembers,
+  lockOrganisation,
+  type Member,
+  type Organisation,
+  updateMemberRole,
+  updateOrganisation,
+} from './link-queries.ts';
+import { deleteSessionsOf } from './queries.ts';
+import { isAtLeast, type Role } from './roles.ts';
+
+interface TeamDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+interface Place {
+  readonly organisationId: Uuid;
+  readonly accountId: Uuid;
+  /** The role of the caller: nobody changes a member above the own role, or gives a role above it. */
+  readonly callerRole: Role;
+}
+
+/**
+ * Changes a member's role, and ends the member's sessions: a new role begins with a new token (R-50).
+ * Throws the 404 for a stranger, and the 400 for the last owner.
+ */
+export async function changeRole(
+  deps: TeamDeps,
+  place: Place,
+  { role, check }: { readonly role: Role; check(member: Member): void },
+): Promise<void> {
+  await withMember(deps, place, async (tx, member, owners) => {
+    check(member);
+    if (member.role === role) return;
+    checkRank(place.callerRole, role);
+    if (member.role === 'owner' && owners === 1) throw lastOwner();
+    const { organisationId, accountId } = place;
+    await updateMemberRole(tx, deps.clock, { organisationId, accountId, role });
+    await deleteSessionsOf(tx, accountId);
+    await recordAudit(
+      { ...deps, tx },
+      {
+        ...{ appId: null, orgId: organisationId, action: 'member.role', target: encodeId('acc', accountId) },
+        ...{ before: { role: member.role }, after: { role } },
+      },
+    );
+  });
+}
+
+/** Removes a member and ends the sessions. Throws the 404 for a stranger, the 400 for the last owner. */
+export async function removeMember(deps: TeamDeps, place: Place): Promise<void> {
+  await withMember(deps, place, async (tx, member, owners) => {
+    if (member.role === 'owner' && owners === 1) throw lastOwner();
+    const { organisationId, accountId } = place;
+    await deleteMember(tx, organisationId, accountId);
+    await deleteSessionsOf(tx, accountId);
+    await recordAudit(
+      { ...deps, tx },
+      {
+        ...{ appId: null, orgId: organisationId, action: 'member.remove', target: encodeId('acc', accountId) },
+        before: { role: member.role },
+      },
+    );
+  });
+}
+
+/** Changes an organisation's name, or whether its members need a second factor. */
+export async function editOrganisation(
+  deps: TeamDeps,
+  id: Uuid,
+  edit: { readonly name?: string | undefined; readonly requireTwoFactor?: boolean | undefined; readonly seenAt: Date },
+): Promise<void> {
+  await transaction(deps.sql, async (tx) => {
+    const former = await lockOrganisation(tx, id);
+    if (!former) throw notFound();
+    if (former.updatedAt.getTime() !== edit.seenAt.getTime()) throw changedMeanwhile(presentOrganisation(former));
+    const { name = former.name, requireTwoFactor = former.requireTwoFactor } = edit;
+    if (name === former.name && requireTwoFactor === former.requireTwoFactor) return;
+    await updateOrganisation(tx, deps.clock, { id, name, requireTwoFactor });
+    const before = { name: former.name, require_two_factor: former.requireTwoFactor };
+    const after = { name, require_two_factor: requireTwoFactor };
+    const target = encodeId('org', id);
+    await recordAudit({ ...deps, tx }, { appId: null, orgId: id, action: 'organisation.edit', target, before, after });
+  });
+}
+
+/** Shapes an organisation for an answer. */
+export function presentOrganisation({ id, name, requireTwoFactor, updatedAt }: Organisation) {
+  return { id: encodeId('org', id), name, require_two_factor: requireTwoFactor, updated_at: updatedAt };
+}
+
+/** Throws the 400 for a role above the caller's own. */
+export function checkRank(callerRole: Role, role: Role): void {
+  if (isAtLeast(callerRole, role)) return;
+  const message = `You are ${callerRole}: you cannot give or take the role ${role}.`;
+  throw invalid([{ path: ['role'], code: 'invalid_value', message }]);
+}
+
+async function withMember(
+  { sql }: TeamDeps,
+  { organisationId, accountId, callerRole }: Place,
+  work: (tx: Tx, member: Member, owners: number) => Promise<void>,
+): Promise<void> {
+  await transaction(sql, async (tx) => {
+    await lockOrganisation(tx, organisationId);
+    const members = await listMembers(tx, organisationId);
+    const member = members.find((each) => each.accountId === accountId);
+    if (!member) throw notFound(`No member ${encodeId('acc', accountId)} in this organisation.`);
+    checkRank(callerRole, member.role);
+    await work(tx, member, members.filter(({ role }) => role === 'owner').length);
+  });
+}
+
+function lastOwner() {
+  const message = 'The last owner stays: make somebody else an owner first.';
+  return invalid([{ path: [], code: 'in_use', message }]);
+}

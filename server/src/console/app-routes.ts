@@ -1,0 +1,188 @@
+// The area Apps: the apps of the caller's organisation, as people list, make and edit them.
+import { z } from 'zod';
+import { createApp } from '../apps/create-app.ts';
+import { editApp } from '../apps/manage-app.ts';
+import { type App, findApp, findClientEvents, listAppsOf } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId } from '../ground/ids.ts';
+import { invalid } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, instant } from '../http/schemas.ts';
+import type { Plans } from '../quotas/plan.ts';
+import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { noSuchApp } from './guard.ts';
+import { appId, appParam, checkSeen, oneLine, seenAt } from './schemas.ts';
+
+export interface AppRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly defaultPlan: string;
+}
+
+const appFields = {
+  id: appId,
+  name: z.string(),
+  plan: z.string(),
+  default_url: z.string().nullable().describe('The url of a web push whose content has none.'),
+  attribution_window_hours: z.int().min(1).max(720),
+  suspended_at: instant.nullable(),
+  created_at: instant,
+  updated_at: instant,
+};
+const listedApp = component('ListedApp', z.strictObject(appFields));
+const clientEvents = component(
+  'ClientEvents',
+  z.strictObject({
+    new_names: z.boolean().describe('Client keys may track names of events that the app does not have yet.'),
+    purchases: z.boolean().describe('Client keys may track purchases, which reports count.'),
+  }),
+);
+export const appSchema = component('App', z.strictObject({ ...appFields, client_events: clientEvents }));
+const newApp = component('NewApp', z.strictObject({ name: oneLine, plan: z.string().optional() }));
+const madeApp = component(
+  'MadeApp',
+  z.strictObject({
+    ...appFields,
+    client_events: clientEvents,
+    server_key: z.string().describe('Shown this once.'),
+    client_key: z.string().describe('Shown this once.'),
+  }),
+);
+const httpUrl = z
+  .string()
+  .max(2048)
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), 'Give an http or https address.');
+const appEdit = component(
+  'AppEdit',
+  z.strictObject({
+    updated_at: seenAt,
+    name: oneLine.optional(),
+    default_url: httpUrl.nullable().optional(),
+    attribution_window_hours: z.int().min(1).max(720).optional(),
+    client_events: z.strictObject({ new_names: z.boolean().optional(), purchases: z.boolean().optional() }).optional(),
+  }),
+);
+
+const listedExample = {
+  id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Shop',
+  plan: 'free',
+  default_url: null,
+  attribution_window_hours: 24,
+  suspended_at: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
+const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
+
+const route = routesWith<AppRouteDeps, ConsoleCaller>('Apps');
+const ofApp = routesWith<AppRouteDeps, AppCaller>('Apps');
+
+export const appListRoutes = [
+  route({
+    id: 'listApps',
+    method: 'GET',
+    path: '/console/api/apps',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'List the apps of the organisation',
+    answers: {
+      200: {
+        description: 'All apps, oldest first.',
+        schema: component('AppList', z.strictObject({ data: z.array(listedApp) })),
+        example: { data: [listedExample] },
+      },
+    },
+  }).handle(async ({ sql }, { caller }) => ({
+    data: (await listAppsOf(sql, caller.organisationId)).map(presentListed),
+  })),
+  route({
+    id: 'createApp',
+    method: 'POST',
+    path: '/console/api/apps',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make an app with one key of each scope',
+    body: { schema: newApp, example: { name: 'Shop' } },
+    answers: {
+      200: {
+        description: 'The app and its keys, which are shown this once.',
+        schema: madeApp,
+        example: { ...appExample, server_key: 'sk_live_…', client_key: 'ck_live_…' },
+      },
+    },
+  }).handle(async ({ sql, txSql, clock, plans, defaultPlan }, { caller, body }) => {
+    const plan = checkPlan(plans, body.plan ?? defaultPlan);
+    const { by, organisationId } = caller;
+    const made = await createApp({ sql: txSql, clock, by }, { name: body.name, plan, organisationId });
+    return { ...(await present(sql, made.id)), server_key: made.serverKey, client_key: made.clientKey };
+  }),
+];
+
+export const appRoutes = [
+  ofApp({
+    id: 'getApp',
+    method: 'GET',
+    path: '/console/api/apps/:app',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'Read an app',
+    params: appParam,
+    answers: { 200: { description: 'The app.', schema: appSchema, example: appExample } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => present(sql, caller.app.id)),
+  ofApp({
+    id: 'editApp',
+    method: 'PATCH',
+    path: '/console/api/apps/:app',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Change the name or the rules of an app',
+    params: appParam,
+    body: { schema: appEdit, example: { updated_at: '2026-11-21T10:15:30.123Z', name: 'Shop' } },
+    answers: { 200: { description: 'The app as it is now.', schema: appSchema, example: appExample } },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
+    const { name, default_url: defaultUrl, attribution_window_hours: attributionWindowHours, client_events } = body;
+    const { new_names: newNames, purchases } = client_events ?? {};
+    const edit = { name, defaultUrl, attributionWindowHours, newNames, purchases };
+    const { id } = caller.app;
+    await editApp({ sql: txSql, clock, by: caller.by }, id, edit, (app) =>
+      checkSeen(body.updated_at, app.updatedAt, () => presentListed(app)),
+    );
+    return present(sql, id);
+  }),
+];
+
+/** Throws the 400 for a plan that the service does not know: it would not start with such an app. */
+export function checkPlan(plans: Plans, name: string): string {
+  if (plans.has(name)) return name;
+  const allowed = [...plans.keys()];
+  const message = `There is no plan '${name.slice(0, 64)}'; there are ${allowed.join(', ')}.`;
+  throw invalid([{ path: ['plan'], code: 'invalid_value', message, allowed }]);
+}
+
+/** Shapes an app without its rules for events. */
+export function presentListed(app: App) {
+  return {
+    id: encodeId('app', app.id),
+    name: app.name,
+    plan: app.plan,
+    default_url: app.defaultUrl,
+    attribution_window_hours: app.attributionWindowHours,
+    suspended_at: app.suspendedAt,
+    created_at: app.createdAt,
+    updated_at: app.updatedAt,
+  };
+}
+
+/** Reads an app and shapes it. Throws the 404 where it was deleted meanwhile. */
+export async function present(sql: Sql, id: string) {
+  const app = await findApp(sql, id);
+  const events = app && (await findClientEvents(sql, id));
+  if (!app || !events) throw noSuchApp(encodeId('app', id));
+  return { ...presentListed(app), client_events: { new_names: events.newNames, purchases: events.purchases } };
+}

@@ -1,0 +1,34 @@
+// Who calls the console's API: a person with a session, or a script with an operator token. A route
+// of an app has the app too, which belongs to the caller's organisation.
+import type { Role } from '../accounts/roles.ts';
+import type { Session } from '../accounts/session.ts';
+import type { CookieForm } from '../accounts/session-cookie.ts';
+import type { App } from '../apps/queries.ts';
+import type { Actor } from '../audit/actor.ts';
+import type { Uuid } from '../ground/ids.ts';
+
+/** Anybody, on the few routes that let people in. */
+export interface Visitor {
+  /** The form of the cookie here; null: no session can be given. */
+  readonly cookieForm: CookieForm | null;
+}
+
+export interface ConsoleCaller extends Visitor {
+  /** The author of the changes of this request, as the audit log names it. */
+  readonly by: Actor;
+  readonly organisationId: Uuid;
+  readonly role: Role;
+  /** Null: an operator token calls. */
+  readonly session: Session | null;
+}
+
+/** The caller of a route below `/console/api/apps/:app`. */
+export interface AppCaller extends ConsoleCaller {
+  readonly app: App;
+}
+
+/** The session of a caller on a route that takes no operator token. */
+export function sessionOf({ session }: ConsoleCaller): Session {
+  if (!session) throw new Error('a route for sessions was called by an operator token');
+  return session;
+}

@@ -1,0 +1,327 @@
+// The areas Web push, Apple push, Android push and Channels: the credentials with which an app reaches
+// devices, how they do, and a test of each. A private key is stored and never shown.
+import { z } from 'zod';
+import { removeChannel, saveCredential } from '../apps/credentials.ts';
+import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import { channelIds, channelOfPlatform } from '../channels/channel.ts';
+import { type Storable, storableApns, storableServiceAccount, storableVapid } from '../channels/store-credential.ts';
+import { generateVapidKeys, isVapidSubject } from '../channels/webpush/vapid.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Attempt } from '../delivery/delivery.ts';
+import { listTargets } from '../delivery/targets.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import type { Seal } from '../ground/seal.ts';
+import { invalid, noSuch, notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, deviceId, instant, messageId } from '../http/schemas.ts';
+import { type SendTestDeps, sendTest } from '../messages/send-test.ts';
+import { type Plans, planNamed } from '../quotas/plan.ts';
+import type { AppCaller } from './caller.ts';
+import { appParam, done } from './schemas.ts';
+
+export interface ChannelAreaDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly seal: Seal;
+  readonly plans: Plans;
+  /** The operator's address for Google's access tokens, which a service account may name. */
+  readonly fcmTokenUrl: string;
+  /** Sends one push by the normal path. */
+  readonly sending: SendTestDeps;
+}
+
+const channelName = component('ChannelName', z.enum(channelIds));
+const credential = component(
+  'Credential',
+  z.strictObject({
+    channel: channelName,
+    current: z.boolean().describe('False: a former one, for devices that registered with it.'),
+    credential_id: count,
+    public: z
+      .record(z.string(), z.string())
+      .describe(
+        '`public_key`, `subject`; `key_id`, `team_id`, `bundle_id`, `environment`; `project_id`, `client_email`.',
+      ),
+    health: z.enum(['ok', 'suspect', 'failing']),
+    suspect_since: instant.nullable(),
+    last_success_at: instant.nullable(),
+    last_error: z.record(z.string(), z.unknown()).nullable(),
+    last_error_at: instant.nullable(),
+    created_at: instant,
+    replaced_at: instant.nullable(),
+  }),
+);
+const example = {
+  ...{ channel: 'webpush', current: true, credential_id: 1 },
+  public: {
+    public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLoc…',
+    subject: 'mailto:ops@shop.example',
+  },
+  ...{ health: 'ok', suspect_since: null, last_success_at: '2026-11-21T10:15:30.123Z', last_error: null },
+  ...{ last_error_at: null, created_at: '2026-11-21T10:15:30.123Z', replaced_at: null },
+};
+const answers = { 200: { description: 'The credential, without its secret.', schema: credential, example } };
+const secretText = z.string().min(1).max(16_384);
+const defaultSubject = 'mailto:push@carillon.example';
+
+const route = routesWith<ChannelAreaDeps, AppCaller>('Channels');
+
+export const channelAreaRoutes = [
+  route({
+    id: 'listChannels',
+    method: 'GET',
+    path: '/console/api/apps/:app/channels',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'The credentials of an app, former ones too, and how they do',
+    params: appParam,
+    answers: {
+      200: {
+        description: 'Newest first.',
+        schema: component('CredentialList', z.strictObject({ data: z.array(credential) })),
+        example: { data: [example] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => ({ data: (await listCredentials(sql, caller.app.id)).map(present) })),
+  route({
+    id: 'getWebPush',
+    method: 'GET',
+    path: '/console/api/apps/:app/channels/webpush',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'The web push credential',
+    params: appParam,
+    answers,
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => readCurrent(sql, caller.app.id, 'webpush')),
+  route({
+    id: 'setWebPush',
+    method: 'POST',
+    path: '/console/api/apps/:app/channels/webpush',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make VAPID keys, or import them; browsers that subscribed with the former keys go on with those',
+    params: appParam,
+    body: {
+      schema: component(
+        'WebPushCredential',
+        z.strictObject({
+          subject: z
+            .string()
+            .max(256)
+            .refine(isVapidSubject, 'It must be mailto: with an address, or https: with a public host.')
+            .optional(),
+          public_key: secretText.optional(),
+          private_key: secretText.optional(),
+        }),
+      ),
+      example: { subject: 'mailto:ops@shop.example' },
+    },
+    answers,
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, body }) => {
+    const { public_key: publicKey, private_key: privateKey } = body;
+    if ((publicKey === undefined) !== (privateKey === undefined)) {
+      const path = [publicKey === undefined ? 'public_key' : 'private_key'];
+      throw invalid([{ path, code: 'required', message: 'Import both keys, or none.' }]);
+    }
+    const former = await findCurrent(deps.sql, caller.app.id, 'webpush');
+    const formerSubject = former?.public['subject'];
+    const subject = body.subject ?? (typeof formerSubject === 'string' ? formerSubject : defaultSubject);
+    const keys = publicKey && privateKey ? { publicKey, privateKey } : generateVapidKeys();
+    return save(deps, caller, 'webpush', storableVapid({ ...keys, subject }));
+  }),
+  route({
+    id: 'setApplePush',
+    method: 'PUT',
+    path: '/console/api/apps/:app/channels/apns',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Set the token signing key for Apple',
+    params: appParam,
+    body: {
+      schema: component(
+        'ApplePushCredential',
+        z.strictObject({
+          p8: secretText,
+          key_id: z.string(),
+          team_id: z.string(),
+          bundle_id: z.string(),
+          environment: z.enum(['production', 'sandbox']).default('production'),
+        }),
+      ),
+      example: {
+        p8: '-----BEGIN PRIVATE KEY-----…',
+        key_id: 'ABC123DEFG',
+        team_id: 'DEF123GHIJ',
+        bundle_id: 'com.example.shop',
+      },
+    },
+    answers,
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, body }) => {
+    const { p8, key_id: keyId, team_id: teamId, bundle_id: bundleId, environment } = body;
+    return save(deps, caller, 'apns', storableApns({ p8, keyId, teamId, bundleId, environment }));
+  }),
+  route({
+    id: 'setAndroidPush',
+    method: 'PUT',
+    path: '/console/api/apps/:app/channels/fcm',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: "Set the service account's private key for Google",
+    params: appParam,
+    body: {
+      schema: component('AndroidPushCredential', z.strictObject({ service_account_json: secretText })),
+      example: { service_account_json: '{"type": "service_account", …}' },
+    },
+    answers,
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, body }) =>
+    save(
+      deps,
+      caller,
+      'fcm',
+      storableServiceAccount(body.service_account_json, deps.fcmTokenUrl),
+      'service_account_json',
+    ),
+  ),
+  route({
+    id: 'removeChannel',
+    method: 'DELETE',
+    path: '/console/api/apps/:app/channels/:channel',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Remove a channel; devices bound to its credential go on with it',
+    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'fcm' } },
+    answers: { 200: { description: 'Removed.', schema: done, example: { done: true } } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    const { channel } = params;
+    if (!(await removeChannel({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, channel }))) {
+      throw notFound(`The app has no channel ${channel.slice(0, 80)}.`);
+    }
+    return { done: true as const };
+  }),
+  route({
+    id: 'testChannel',
+    method: 'POST',
+    path: '/console/api/apps/:app/channels/:channel/test',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Send one push to a device, by the normal path and quota',
+    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'webpush' } },
+    body: {
+      schema: component('ChannelTest', z.strictObject({ device_id: z.string() })),
+      example: { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi' },
+    },
+    answers: {
+      200: {
+        description: 'What came of it. `status` null: there is no outcome yet, and the message goes on.',
+        schema: component(
+          'ChannelTestResult',
+          z.strictObject({
+            message_id: messageId,
+            device_id: deviceId,
+            status: z.string().nullable(),
+            error_code: z.string().nullable(),
+            answers: z.array(
+              z.strictObject({
+                http_status: z.int().nullable(),
+                transport_error: z.string().nullable(),
+                body: z.string().nullable(),
+                latency_ms: z.number(),
+              }),
+            ),
+          }),
+        ),
+        example: {
+          ...{ message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', status: 'sent' },
+          ...{ error_code: null, answers: [{ http_status: 201, transport_error: null, body: null, latency_ms: 48 }] },
+        },
+      },
+    },
+    refusals: ['not_found', 'quota_exceeded'],
+  }).handle(async ({ sql, plans, sending }, request) => {
+    const { app, by } = request.caller;
+    const { params, body } = request;
+    const id = decodeId('dev', body.device_id);
+    const [device] = id === undefined ? [] : await listTargets(sql, app.id, [id], []);
+    if (!device) throw noSuch('device', body.device_id);
+    if (channelOfPlatform[device.platform] !== params.channel) {
+      const message = `The device is reached by ${channelOfPlatform[device.platform]}.`;
+      throw invalid([{ path: ['device_id'], code: 'invalid_value', message }]);
+    }
+    const plan = planNamed(plans, app.plan);
+    const test = await request.aside(() => sendTest(sending, { app, plan, deviceId: device.deviceId, by }));
+    const attempts = (test.delivery?.timeline ?? []).filter((entry): entry is Attempt => entry.type === 'attempt');
+    return {
+      message_id: encodeId('msg', test.messageId),
+      device_id: encodeId('dev', device.deviceId),
+      status: test.delivery?.status ?? null,
+      error_code: test.delivery?.error_code ?? null,
+      answers: attempts.map(({ provider, latency_ms }) => ({
+        http_status: provider?.http_status ?? null,
+        transport_error: provider?.transport_error ?? null,
+        body: provider?.body ?? null,
+        latency_ms: latency_ms ?? 0,
+      })),
+    };
+  }),
+];
+
+async function save(
+  { sql, txSql, clock, seal }: ChannelAreaDeps,
+  caller: AppCaller,
+  channel: string,
+  storable: Storable,
+  field?: string,
+) {
+  if ('issues' in storable) {
+    // The fields as the caller wrote them.
+    const snake = (part: string | number): string | number =>
+      typeof part === 'number' ? part : part.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    throw invalid(
+      storable.issues.map((issue) => ({ ...issue, path: [...(field ? [field] : []), ...issue.path.map(snake)] })),
+    );
+  }
+  const { public: shown, secret } = storable;
+  const deps = { sql: txSql, clock, seal, by: caller.by };
+  await saveCredential(deps, { appId: caller.app.id, channel, public: shown, secret });
+  return readCurrent(sql, caller.app.id, channel);
+}
+
+async function findCurrent(sql: Sql, appId: string, channel: string): Promise<CredentialRecord | undefined> {
+  return (await listCredentials(sql, appId)).find((each) => each.channel === channel && each.replacedAt === null);
+}
+
+async function readCurrent(sql: Sql, appId: string, channel: string) {
+  const found = await findCurrent(sql, appId, channel);
+  if (!found) throw notFound(`The app has no channel ${channel}.`);
+  return present(found);
+}
+
+function present(one: CredentialRecord) {
+  const channel = channelIds.find((each) => each === one.channel);
+  if (!channel) throw new Error(`a credential of an unknown channel: ${one.channel}`);
+  const shown = Object.entries(one.public).map(([name, value]) => [
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    String(value),
+  ]);
+  return {
+    channel,
+    current: one.replacedAt === null,
+    credential_id: one.id,
+    public: Object.fromEntries(shown) as Record<string, string>,
+    health: one.state,
+    suspect_since: one.suspectSince,
+    last_success_at: one.lastSuccessAt,
+    last_error: one.lastError,
+    last_error_at: one.lastErrorAt,
+    created_at: one.createdAt,
+    replaced_at: one.replacedAt,
+  };
+}

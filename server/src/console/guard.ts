@@ -1,0 +1,161 @@
+// Finds who calls a route of the console and whether they may, before a byte of the body is read.
+// The order of checks: origin, session or token, kind of caller, second factor, role, then the app of
+// the path. A refused role stands in the audit log (R-53).
+import { tokenPrefix } from '../accounts/operator-tokens.ts';
+import { findSession, findTokenByHash, touchSession, touchToken } from '../accounts/queries.ts';
+import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
+import { hashSecret, type Session } from '../accounts/session.ts';
+import { cookieFormOf, readCookie } from '../accounts/session-cookie.ts';
+import { tokenOf } from '../accounts/signed-token.ts';
+import { findApp } from '../apps/queries.ts';
+import type { Actor } from '../audit/actor.ts';
+import { recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { hashToken, isTokenOf } from '../ground/checked-token.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { ApiError, notFound } from '../http/api-error.ts';
+import type { Access, Admission, RequestHead } from '../http/server.ts';
+import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
+import { checkOrigin } from './origin.ts';
+
+const usedNotedEveryMs = 60_000;
+
+export interface GuardDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly publicUrl: string | null;
+  /** Counts a request of an operator token (contract 19: 60 a second each). */
+  admitToken(organisationId: Uuid, tokenId: Uuid): Promise<Admission> | null;
+  /** Resolves when a 401 may be answered. */
+  delayUnauthorized(address: string): Promise<void>;
+}
+
+interface GuardedRoute {
+  readonly id: string;
+  readonly access: Access;
+  readonly least?: string;
+}
+
+/** The caller that a guard found, and headers that its answer carries. */
+export interface Found<Caller> {
+  readonly caller: Caller;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface ConsoleGuard {
+  /** For routes that let people in. */
+  visitor(head: RequestHead): Found<Visitor>;
+  /** For routes of an organisation. Throws the 401 or the 403. */
+  caller(head: RequestHead, route: GuardedRoute): Promise<Found<ConsoleCaller>>;
+  /** For routes of an app. Throws also the 404 of an app of another organisation. */
+  appCaller(head: RequestHead, route: GuardedRoute): Promise<Found<AppCaller>>;
+}
+
+export function createGuard(deps: GuardDeps): ConsoleGuard {
+  const { sql, txSql, clock, publicUrl } = deps;
+  const visitorOf = (head: RequestHead): Visitor => ({ cookieForm: cookieFormOf(publicUrl, head.header('host')[0]) });
+
+  const callerOfSession = async (head: RequestHead): Promise<ConsoleCaller> => {
+    checkOrigin(head, publicUrl);
+    const visitor = visitorOf(head);
+    const token = visitor.cookieForm && readCookie(head.header('cookie'), visitor.cookieForm.name);
+    const session = token ? await findSession(sql, clock, hashSecret(tokenOf(token))) : undefined;
+    if (!session) throw new ApiError('not_signed_in');
+    if (clock.nowMs() - session.lastUsedAt.getTime() > usedNotedEveryMs) {
+      // No request waits for this write; the next request makes up for a lost one.
+      touchSession(txSql, clock, session.id).catch((error: unknown) =>
+        head.log.warn({ err: error }, 'the use of a session is not noted'),
+      );
+    }
+    const { organisationId, role } = session;
+    return { ...visitor, by: actorOf(session, head.address), organisationId, role, session };
+  };
+
+  const callerOfToken = async (head: RequestHead, authorization: readonly string[]): Promise<Found<ConsoleCaller>> => {
+    const isOfBrowser = [...head.header('origin'), ...head.header('cookie')].length > 0;
+    if (isOfBrowser) {
+      const message = 'An operator token is for scripts: without a cookie and without an Origin header.';
+      throw new ApiError('cross_origin', { message });
+    }
+    const [, text = ''] = (authorization.length === 1 && /^bearer (\S+)$/i.exec(authorization[0] ?? '')) || [];
+    const token = isTokenOf(tokenPrefix, text) ? await findTokenByHash(sql, hashToken(text)) : undefined;
+    if (!token) throw new ApiError('not_signed_in', { message: 'The operator token is not valid.' });
+    const { id, name, role, organisationId, lastUsedAt } = token;
+    const admission = await deps.admitToken(organisationId, id);
+    if (admission?.refusal) throw admission.refusal;
+    if (clock.nowMs() - (lastUsedAt?.getTime() ?? 0) > usedNotedEveryMs) {
+      touchToken(txSql, clock, id).catch((error: unknown) =>
+        head.log.warn({ err: error }, 'the use of an operator token is not noted'),
+      );
+    }
+    const by: Actor = { kind: 'token', id: encodeId('tok', id), name, address: head.address };
+    const caller: ConsoleCaller = { cookieForm: null, by, organisationId, role, session: null };
+    return { caller, headers: admission?.headers ?? {} };
+  };
+
+  const identify = async (head: RequestHead): Promise<Found<ConsoleCaller>> => {
+    const authorization = head.header('authorization');
+    try {
+      if (authorization.length > 0) return await callerOfToken(head, authorization);
+      return { caller: await callerOfSession(head), headers: {} };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) await deps.delayUnauthorized(head.address);
+      throw error;
+    }
+  };
+
+  const refuseRole = async (caller: ConsoleCaller, route: GuardedRoute, least: Role): Promise<never> => {
+    const after = { operation: route.id, role: caller.role, least };
+    await transaction(txSql, (tx) =>
+      recordAudit(
+        { tx, clock, by: caller.by },
+        { appId: null, orgId: caller.organisationId, action: 'access.refuse', target: route.id, after },
+      ),
+    );
+    throw new ApiError('role_too_low', { message: `This needs the role ${least}; yours is ${caller.role}.` });
+  };
+
+  const callerOf: ConsoleGuard['caller'] = async (head, route) => {
+    const found = await identify(head);
+    const { caller } = found;
+    const isOfPerson = route.least === 'person';
+    if (route.access === 'session' && caller.session === null) throw new ApiError('session_only');
+    const { session } = caller;
+    // Signing out and setting up the second factor stay possible.
+    if (!isOfPerson && session?.needsSecondFactor && !session.hasSecondFactor) {
+      throw new ApiError('second_factor_required');
+    }
+    const least = isOfPerson ? undefined : roles.find((role) => role === route.least);
+    if (!isOfPerson && !least) throw new Error(`${route.id} has no least role`);
+    if (least && !isAtLeast(caller.role, least)) await refuseRole(caller, route, least);
+    return found;
+  };
+
+  return {
+    visitor(head) {
+      checkOrigin(head, publicUrl);
+      return { caller: visitorOf(head), headers: {} };
+    },
+    caller: callerOf,
+    async appCaller(head, route) {
+      const { caller, headers } = await callerOf(head, route);
+      const text = head.params['app'] ?? '';
+      const id = decodeId('app', text);
+      const app = id && (await findApp(sql, id));
+      // An app of another organisation reads like one that does not exist (R-60).
+      if (!app || app.organisationId !== caller.organisationId) throw noSuchApp(text);
+      return { caller: { ...caller, app }, headers };
+    },
+  };
+}
+
+/** The 404 of an app that does not exist or belongs to another organisation. */
+export function noSuchApp(text: string): ApiError {
+  return notFound(`No app ${text.slice(0, 80)} in this organisation.`);
+}
+
+function actorOf({ accountId, email }: Session, address: string): Actor {
+  return { kind: 'person', id: encodeId('acc', accountId), name: email, address };
+}

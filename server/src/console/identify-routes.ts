@@ -1,0 +1,131 @@
+// The area Identify: the secret with which an app's own server proves whose a device is.
+import { z } from 'zod';
+import { getIdentifyRecord } from '../apps/identify-queries.ts';
+import {
+  clearIdentifySecrets,
+  finishIdentifyRotation,
+  requireBoundIdentify,
+  rotateIdentifySecret,
+} from '../apps/identify-secrets.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Seal } from '../ground/seal.ts';
+import { invalid } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
+import type { AppCaller } from './caller.ts';
+import { appParam } from './schemas.ts';
+
+export interface IdentifyAreaDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly seal: Seal;
+}
+
+const fields = {
+  enabled: z.boolean().describe('False: anybody may say whose a device is. Show a warning.'),
+  require_bound: z.boolean(),
+  secrets: z.int().min(0).max(2).describe('Two while a rotation is not finished.'),
+};
+const identify = component('Identify', z.strictObject(fields));
+const made = component(
+  'MadeIdentify',
+  z.strictObject({ ...fields, secret: z.string().nullable().describe('A new secret, shown this once.') }),
+);
+const example = { enabled: true, require_bound: false, secrets: 1 };
+
+const route = routesWith<IdentifyAreaDeps, AppCaller>('Identify');
+
+export const identifyRoutes = [
+  route({
+    id: 'getIdentify',
+    method: 'GET',
+    path: '/console/api/apps/:app/identify',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'What the app demands for an identify',
+    params: appParam,
+    answers: { 200: { description: 'The settings, without a secret.', schema: identify, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => read(sql, caller.app.id)),
+  route({
+    id: 'setIdentify',
+    method: 'PUT',
+    path: '/console/api/apps/:app/identify',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Demand a proof, its bound form, or none',
+    description: 'Turning it on makes the first secret; turning it off erases the secrets.',
+    params: appParam,
+    body: {
+      schema: component(
+        'IdentifyEdit',
+        z.strictObject({ enabled: z.boolean(), require_bound: z.boolean().default(false) }),
+      ),
+      example: { enabled: true, require_bound: false },
+    },
+    answers: {
+      200: { description: 'The settings.', schema: made, example: { ...example, secret: 'idsec_…' } },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
+    const deps = { sql: txSql, clock, seal, by: caller.by };
+    const { id } = caller.app;
+    if (!body.enabled && body.require_bound) {
+      const message = 'A proof is demanded only where it is enabled.';
+      throw invalid([{ path: ['require_bound'], code: 'invalid_value', message }]);
+    }
+    const { secret: present } = await getIdentifyRecord(sql, id);
+    if (!body.enabled) await clearIdentifySecrets(deps, id);
+    const first = body.enabled && present === null ? await rotateIdentifySecret(deps, id) : undefined;
+    if (body.enabled) await requireBoundIdentify(deps, id, body.require_bound);
+    return { ...(await read(sql, id)), secret: first?.secret ?? null };
+  }),
+  route({
+    id: 'rotateIdentify',
+    method: 'POST',
+    path: '/console/api/apps/:app/identify/rotate',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make a secret; with one there already both are valid until the rotation is finished',
+    params: appParam,
+    answers: {
+      200: {
+        description: 'The new secret, shown this once.',
+        schema: made,
+        example: { ...example, secret: 'idsec_…' },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock, seal }, { caller }) => {
+    const rotated = await rotateIdentifySecret({ sql: txSql, clock, seal, by: caller.by }, caller.app.id);
+    return { ...(await read(sql, caller.app.id)), secret: rotated.secret };
+  }),
+  route({
+    id: 'finishIdentify',
+    method: 'POST',
+    path: '/console/api/apps/:app/identify/rotate/finish',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Let the new secret alone prove',
+    params: appParam,
+    answers: { 200: { description: 'The settings.', schema: identify, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock }, { caller }) => {
+    if (!(await finishIdentifyRotation({ sql: txSql, clock, by: caller.by }, caller.app.id))) {
+      throw invalid([{ path: [], code: 'invalid_value', message: 'No new secret is pending.' }]);
+    }
+    return read(sql, caller.app.id);
+  }),
+];
+
+async function read(sql: Sql, appId: Uuid) {
+  const { secret, nextSecret, isBoundRequired } = await getIdentifyRecord(sql, appId);
+  return {
+    enabled: secret !== null,
+    require_bound: isBoundRequired,
+    secrets: [secret, nextSecret].filter((each) => each !== null).length,
+  };
+}

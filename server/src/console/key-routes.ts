@@ -1,0 +1,200 @@
+// The areas Keys and Own browser: API keys of an app, and the short-lived client key with which a
+// person's own browser receives a test push.
+import { z } from 'zod';
+import {
+  createKey,
+  createSessionKey,
+  overlapHoursDefault,
+  overlapHoursMax,
+  revokeKey,
+  rotateKey,
+} from '../apps/manage-keys.ts';
+import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import { notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, instant, keyId } from '../http/schemas.ts';
+import { type AppCaller, type ConsoleCaller, sessionOf } from './caller.ts';
+import { isOwnApp } from './own-app.ts';
+import { appId, appParam, oneLine } from './schemas.ts';
+
+export interface KeyRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+}
+
+const keyFields = {
+  id: keyId,
+  app_id: appId,
+  scope: z.enum(['server', 'client']),
+  name: z.string(),
+  start: z.string().describe('The first 12 characters.'),
+  last4: z.string(),
+  created_at: instant,
+  created_by: z.string(),
+  last_used_at: instant.nullable().describe('Exact to a minute.'),
+  expires_at: instant.nullable(),
+  revoked_at: instant.nullable(),
+};
+const keySchema = component('Key', z.strictObject(keyFields));
+const newKeySchema = component(
+  'NewKey',
+  z.strictObject({ scope: z.enum(['server', 'client']), name: oneLine.optional() }),
+);
+const madeKey = component('MadeKey', z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.') }));
+const rotatedKey = component(
+  'RotatedKey',
+  z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.'), replaces: keySchema }),
+);
+const example = {
+  ...{ id: 'key_02y9GVDsTuJUi2BOoCH5G3', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3', scope: 'server', name: 'Server key' },
+  ...{
+    start: 'sk_live_003a',
+    last4: '6EQX',
+    created_at: '2026-11-21T10:15:30.123Z',
+    created_by: 'person anna@shop.example',
+  },
+  ...{ last_used_at: null, expires_at: null, revoked_at: null },
+};
+const keyParam = { key: { description: 'The id of a key.', example: 'key_02y9GVDsTuJUi2BOoCH5G3' } };
+
+const ofApp = routesWith<KeyRouteDeps, AppCaller>('Keys');
+const own = routesWith<KeyRouteDeps, ConsoleCaller>('Keys');
+
+export const appKeyRoutes = [
+  ofApp({
+    id: 'listKeys',
+    method: 'GET',
+    path: '/console/api/apps/:app/keys',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'List the keys of an app, ended ones too',
+    params: appParam,
+    answers: {
+      200: {
+        description: 'Oldest first.',
+        schema: component('KeyList', z.strictObject({ data: z.array(keySchema) })),
+        example: { data: [example] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => ({ data: (await listKeys(sql, caller.app.id)).map(present) })),
+  ofApp({
+    id: 'createKey',
+    method: 'POST',
+    path: '/console/api/apps/:app/keys',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make a key',
+    params: appParam,
+    body: { schema: newKeySchema, example: { scope: 'server', name: 'Warehouse' } },
+    answers: {
+      200: { description: 'The key, shown this once.', schema: madeKey, example: { ...example, key: 'sk_live_…' } },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
+    const { scope, name = scope === 'server' ? 'Server key' : 'Client key' } = body;
+    const made = await createKey({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, scope, name });
+    return { ...present(await getKey(sql, made.id)), key: made.text };
+  }),
+  ofApp({
+    id: 'createSessionKey',
+    method: 'POST',
+    path: '/console/api/apps/:app/session-key',
+    access: 'session',
+    least: 'member',
+    summary: 'Make a client key for your own browser; it ends with your session, after an hour at the latest',
+    params: appParam,
+    answers: {
+      200: {
+        description: 'The key, shown this once. It is not among the 20 keys of its scope.',
+        schema: component('SessionKey', z.strictObject({ key: z.string(), expires_at: instant })),
+        example: { key: 'ck_live_…', expires_at: '2026-11-21T11:15:30.123Z' },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller }) => {
+    const { id: sessionId } = sessionOf(caller);
+    const made = await createSessionKey({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, sessionId });
+    return { key: made.text, expires_at: made.expiresAt };
+  }),
+];
+
+export const keyRoutes = [
+  own({
+    id: 'rotateKey',
+    method: 'POST',
+    path: '/console/api/keys/:key/rotate',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make a key in place of one, which ends later',
+    params: keyParam,
+    body: {
+      schema: component(
+        'KeyRotation',
+        z.strictObject({ overlap_hours: z.int().min(0).max(overlapHoursMax).default(overlapHoursDefault) }),
+      ),
+      example: { overlap_hours: 24 },
+    },
+    answers: {
+      200: {
+        description: 'The new key, shown this once, and the former one with its end.',
+        schema: rotatedKey,
+        example: { ...example, key: 'sk_live_…', replaces: example },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock }, { caller, params, body }) => {
+    const { id } = await getOwnKey(sql, caller, params.key);
+    const deps = { sql: txSql, clock, by: caller.by };
+    const { key, former } = await rotateKey(deps, { id, overlapHours: body.overlap_hours });
+    return { ...present(await getKey(sql, key.id)), key: key.text, replaces: present(former) };
+  }),
+  own({
+    id: 'revokeKey',
+    method: 'DELETE',
+    path: '/console/api/keys/:key',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'End a key now',
+    params: keyParam,
+    answers: { 200: { description: 'The key with its end.', schema: keySchema, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock }, { caller, params }) => {
+    const { id } = await getOwnKey(sql, caller, params.key);
+    return present(await revokeKey({ sql: txSql, clock, by: caller.by }, id));
+  }),
+];
+
+/** Finds a key of the caller's organisation. Another organisation's reads like an unknown one. */
+async function getOwnKey(sql: Sql, caller: ConsoleCaller, text: string): Promise<KeyRecord> {
+  const id = decodeId('key', text);
+  const key = id && (await findKey(sql, id));
+  if (key && (await isOwnApp(sql, caller, key.appId))) return key;
+  throw notFound(`No key ${text.slice(0, 80)} in this organisation.`);
+}
+
+async function getKey(sql: Sql, id: string): Promise<KeyRecord> {
+  const key = await findKey(sql, id);
+  if (!key) throw notFound();
+  return key;
+}
+
+function present(key: KeyRecord) {
+  return {
+    id: encodeId('key', key.id),
+    app_id: encodeId('app', key.appId),
+    scope: key.scope,
+    name: key.name,
+    start: key.start,
+    last4: key.last4,
+    created_at: key.createdAt,
+    created_by: key.createdBy,
+    last_used_at: key.lastUsedAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+  };
+}

@@ -1,0 +1,10 @@
+// Whether an app belongs to the caller's organisation, for routes whose path has the id of something
+// in an app.
+import { findApp } from '../apps/queries.ts';
+import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { ConsoleCaller } from './caller.ts';
+
+export async function isOwnApp(sql: Sql, { organisationId }: ConsoleCaller, appId: Uuid): Promise<boolean> {
+  return (await findApp(sql, appId))?.organisationId === organisationId;
+}

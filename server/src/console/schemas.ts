@@ -1,0 +1,28 @@
+// Schemas that several areas of the console use.
+import { z } from 'zod';
+import { roles } from '../accounts/roles.ts';
+import { changedMeanwhile } from '../http/api-error.ts';
+import { component, idSchema, instantText } from '../http/schemas.ts';
+
+export const appId = component('AppId', idSchema('app'));
+export const accountId = component('AccountId', idSchema('acc'));
+export const organisationId = component('OrganisationId', idSchema('org'));
+export const role = component('Role', z.enum(roles));
+/** The answer of an operation that has nothing to say but that it is done. */
+export const done = component('Done', z.strictObject({ done: z.literal(true) }));
+
+export const oneLine = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine((text) => text.trim() !== '' && text.isWellFormed() && !/\p{Cc}/u.test(text), 'A name is one line of text.');
+
+/** The field by which a writer says which state of the object they saw. */
+export const seenAt = instantText.describe('`updated_at` as it was read; another one is 400 `changed_meanwhile`.');
+
+export const appParam = { app: { description: 'The id of an app.', example: 'app_02y9GVDsTuJUi2BOoCH5G3' } };
+
+/** Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw. */
+export function checkSeen(seen: string, updatedAt: Date, present: () => object): void {
+  if (new Date(seen).getTime() !== updatedAt.getTime()) throw changedMeanwhile(present());
+}

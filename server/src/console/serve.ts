@@ -1,0 +1,79 @@
+// Binds the routes of the console to their guard, so that they can be served. A route is one of
+// three kinds: of a visitor, of an organisation, or of an app.
+
+import type { Route } from '../http/route.ts';
+import type { BoundRoute, Guarded, RequestHead } from '../http/server.ts';
+import type { Turns } from '../http/turns.ts';
+import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
+import type { ConsoleGuard, Found } from './guard.ts';
+
+export interface ConsoleRoutes<Deps> {
+  readonly ofVisitor: readonly Route<Deps, Visitor>[];
+  readonly ofOrganisation: readonly Route<Deps, ConsoleCaller>[];
+  /** Their paths begin with `/console/api/apps/:app`. */
+  readonly ofApp: readonly Route<Deps, AppCaller>[];
+}
+
+/** Headers of every answer of the console's API. */
+const commonHeaders = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** All routes, as the description lists them. */
+export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>) {
+  return [...ofVisitor, ...ofOrganisation, ...ofApp];
+}
+
+/**
+ * Binds the routes. Reads of an app wait for a turn among those of its API, so that no console page
+ * delays other apps (R-62).
+ */
+export function bindConsole<Deps, Caller>(
+  { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
+  { deps, guard, readTurns }: { readonly deps: Deps; readonly guard: ConsoleGuard; readonly readTurns: Turns },
+): BoundRoute<Caller>[] {
+  const guarded = <Own>(
+    route: Route<Deps, Own>,
+    find: (head: RequestHead) => Promise<Found<Own>>,
+    shareOf: (caller: Own) => string,
+    around: (caller: Own, work: () => Promise<object>) => Promise<object> = (_caller, work) => work(),
+  ): BoundRoute<Caller> => {
+    const { answer, ...fields } = route;
+    return {
+      ...fields,
+      async guard(head): Promise<Guarded> {
+        const { caller, headers } = await find(head);
+        return {
+          share: shareOf(caller),
+          headers: { ...commonHeaders, ...headers },
+          handle: (request) => around(caller, () => answer(deps, { ...request, caller })),
+        };
+      },
+      handle: () => Promise.reject(new Error(`${route.id} is answered by its guard`)),
+    };
+  };
+  return [
+    ...ofVisitor.map((route) =>
+      guarded(
+        route,
+        async (head) => guard.visitor(head),
+        () => 'console',
+      ),
+    ),
+    ...ofOrganisation.map((route) => guarded(route, (head) => guard.caller(head, route), ofOwn)),
+    ...ofApp.map((route) =>
+      guarded(
+        route,
+        (head) => guard.appCaller(head, route),
+        ofOwn,
+        route.method === 'GET' ? ({ app }, work) => readTurns.run(app.id, work) : undefined,
+      ),
+    ),
+  ];
+}
+
+function ofOwn({ organisationId }: ConsoleCaller): string {
+  return organisationId;
+}

@@ -1,0 +1,171 @@
+// The area Session: who is signed in, and the sessions of a person, which they can end.
+import { z } from 'zod';
+import { deleteSession, listSessions } from '../accounts/queries.ts';
+import { clearCookie } from '../accounts/session-cookie.ts';
+import { recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import { notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, idSchema, instant } from '../http/schemas.ts';
+import { Answer } from '../http/server.ts';
+import { type ConsoleCaller, sessionOf } from './caller.ts';
+import { accountId, done, organisationId, role } from './schemas.ts';
+
+export interface SessionRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+}
+
+const sessionId = component('SessionId', idSchema('ses'));
+const present = component(
+  'PresentSession',
+  z.strictObject({
+    session_id: sessionId,
+    account: z.strictObject({ id: accountId, email: z.string(), name: z.string(), two_factor: z.boolean() }),
+    organisation: z.strictObject({ id: organisationId, name: z.string(), require_two_factor: z.boolean() }),
+    role,
+    must_set_up_two_factor: z.boolean().describe('True: every other route is 403 `second_factor_required`.'),
+  }),
+);
+const presentExample = {
+  session_id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
+  account: { id: 'acc_02y9GVDsTuJUi2BOoCH5G3', email: 'anna@shop.example', name: 'Anna', two_factor: true },
+  organisation: { id: 'org_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', require_two_factor: false },
+  role: 'owner',
+  must_set_up_two_factor: false,
+};
+const sessionList = component(
+  'SessionList',
+  z.strictObject({
+    data: z.array(
+      z.strictObject({
+        id: sessionId,
+        is_present: z.boolean().describe('The session of this very request.'),
+        address: z.string().nullable(),
+        user_agent: z.string().nullable(),
+        created_at: instant,
+        last_used_at: instant.describe('Exact to a minute.'),
+      }),
+    ),
+  }),
+);
+
+const route = routesWith<SessionRouteDeps, ConsoleCaller>('Session');
+
+export const sessionRoutes = [
+  route({
+    id: 'getSession',
+    method: 'GET',
+    path: '/console/api/session',
+    access: 'session',
+    least: 'person',
+    summary: 'Who is signed in',
+    answers: { 200: { description: 'The person, organisation and role.', schema: present, example: presentExample } },
+  }).handle(async (_deps, { caller }) => {
+    const session = sessionOf(caller);
+    return {
+      session_id: encodeId('ses', session.id),
+      account: {
+        id: encodeId('acc', session.accountId),
+        email: session.email,
+        name: session.name,
+        two_factor: session.hasSecondFactor,
+      },
+      organisation: {
+        id: encodeId('org', session.organisationId),
+        name: session.organisationName,
+        require_two_factor: session.needsSecondFactor,
+      },
+      role: session.role,
+      must_set_up_two_factor: session.needsSecondFactor && !session.hasSecondFactor,
+    };
+  }),
+  route({
+    id: 'signOut',
+    method: 'POST',
+    path: '/console/api/logout',
+    access: 'session',
+    least: 'person',
+    summary: 'End this session',
+    answers: {
+      200: {
+        description: 'Done. The cookie is gone.',
+        schema: done,
+        example: { done: true },
+        headers: { 'set-cookie': 'Clears the cookie.' },
+      },
+    },
+  }).handle(async (deps, { caller }) => {
+    const { id } = sessionOf(caller);
+    await endSession(deps, caller, id);
+    const cookie = caller.cookieForm ? clearCookie(caller.cookieForm) : '';
+    return new Answer(200, { 'set-cookie': cookie }, { done: true });
+  }),
+  route({
+    id: 'listSessions',
+    method: 'GET',
+    path: '/console/api/sessions',
+    access: 'session',
+    least: 'person',
+    summary: 'List your sessions',
+    answers: {
+      200: {
+        description: 'Sessions that have not ended, newest first.',
+        schema: sessionList,
+        example: {
+          data: [
+            {
+              id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
+              is_present: true,
+              address: '192.0.2.7',
+              user_agent: 'Mozilla/5.0',
+              created_at: '2026-11-21T10:15:30.123Z',
+              last_used_at: '2026-11-21T10:16:30.123Z',
+            },
+          ],
+        },
+      },
+    },
+  }).handle(async ({ sql, clock }, { caller }) => {
+    const { id: presentId, accountId: account } = sessionOf(caller);
+    const sessions = await listSessions(sql, clock, account);
+    return {
+      data: sessions.map(({ id, address, userAgent, createdAt, lastUsedAt }) => ({
+        id: encodeId('ses', id),
+        is_present: id === presentId,
+        address,
+        user_agent: userAgent,
+        created_at: createdAt,
+        last_used_at: lastUsedAt,
+      })),
+    };
+  }),
+  route({
+    id: 'endSession',
+    method: 'DELETE',
+    path: '/console/api/sessions/:session',
+    access: 'session',
+    least: 'person',
+    summary: 'End one of your sessions',
+    params: { session: { description: 'The id of a session.', example: 'ses_02y9GVDsTuJUi2BOoCH5G3' } },
+    answers: { 200: { description: 'Done: from now on its cookie is 401.', schema: done, example: { done: true } } },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, params }) => {
+    const id = decodeId('ses', params.session);
+    if (!id || !(await endSession(deps, caller, id)))
+      throw notFound(`You have no session ${params.session.slice(0, 80)}.`);
+    return { done: true as const };
+  }),
+];
+
+async function endSession({ txSql, clock }: SessionRouteDeps, caller: ConsoleCaller, id: string): Promise<boolean> {
+  return transaction(txSql, async (tx) => {
+    if (!(await deleteSession(tx, sessionOf(caller).accountId, id))) return false;
+    const { by, organisationId: orgId } = caller;
+    await recordAudit({ tx, clock, by }, { appId: null, orgId, action: 'session.end', target: encodeId('ses', id) });
+    return true;
+  });
+}

@@ -1,0 +1,265 @@
+// The areas Team and Second factor: the members of the organisation, invitations to it, and what it
+// asks of its members.
+import { z } from 'zod';
+import {
+  findOrganisation,
+  type Link,
+  listInvites,
+  listMembers,
+  type Member,
+  withdrawInvite,
+} from '../accounts/link-queries.ts';
+import { createInvite, linkPath } from '../accounts/links.ts';
+import { changeRole, checkRank, editOrganisation, presentOrganisation, removeMember } from '../accounts/team.ts';
+import { recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import { notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, idSchema, instant } from '../http/schemas.ts';
+import type { ConsoleCaller } from './caller.ts';
+import { accountId, checkSeen, done, oneLine, organisationId, role, seenAt } from './schemas.ts';
+
+export interface TeamRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly publicUrl: string | null;
+}
+
+const member = component(
+  'Member',
+  z.strictObject({
+    id: accountId,
+    email: z.string(),
+    name: z.string(),
+    role,
+    two_factor: z.boolean(),
+    joined_at: instant,
+    updated_at: instant,
+    last_used_at: instant.nullable().describe('The last request of a session that has not ended.'),
+  }),
+);
+const inviteFields = {
+  id: component('InviteId', idSchema('inv')),
+  email: z.string().nullable().describe('Null: whoever has the link names an address.'),
+  role,
+  created_by: z.string(),
+  created_at: instant,
+  expires_at: instant,
+};
+const invite = component('Invite', z.strictObject(inviteFields));
+const organisation = component(
+  'Organisation',
+  z.strictObject({ id: organisationId, name: z.string(), require_two_factor: z.boolean(), updated_at: instant }),
+);
+const memberExample = {
+  ...{ id: 'acc_02y9GVDsTuJUi2BOoCH5G3', email: 'anna@shop.example', name: 'Anna', role: 'owner', two_factor: true },
+  ...{ joined_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z', last_used_at: null },
+};
+const inviteExample = {
+  ...{
+    id: 'inv_02y9GVDsTuJUi2BOoCH5G3',
+    email: 'ben@shop.example',
+    role: 'member',
+    created_by: 'person anna@shop.example',
+  },
+  ...{ created_at: '2026-11-21T10:15:30.123Z', expires_at: '2026-11-24T10:15:30.123Z' },
+};
+const organisationExample = {
+  ...{ id: 'org_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', require_two_factor: false },
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
+const memberParam = { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } };
+
+const route = routesWith<TeamRouteDeps, ConsoleCaller>('Team');
+
+export const teamRoutes = [
+  route({
+    id: 'getTeam',
+    method: 'GET',
+    path: '/console/api/team',
+    access: 'session',
+    least: 'admin',
+    summary: 'Members and open invitations of the organisation',
+    answers: {
+      200: {
+        description: 'Members oldest first, invitations newest first.',
+        schema: component('Team', z.strictObject({ organisation, members: z.array(member), invites: z.array(invite) })),
+        example: { organisation: organisationExample, members: [memberExample], invites: [inviteExample] },
+      },
+    },
+  }).handle(async ({ sql, clock }, { caller }) => {
+    const [found, members, invites] = await Promise.all([
+      findOrganisation(sql, caller.organisationId),
+      listMembers(sql, caller.organisationId),
+      listInvites(sql, clock, caller.organisationId),
+    ]);
+    if (!found) throw notFound();
+    return {
+      organisation: presentOrganisation(found),
+      members: members.map(presentMember),
+      invites: invites.map(presentInvite),
+    };
+  }),
+  route({
+    id: 'invite',
+    method: 'POST',
+    path: '/console/api/team/invites',
+    access: 'session',
+    least: 'admin',
+    summary: 'Make an invitation: a link to copy, for one person, within 72 hours',
+    body: {
+      schema: component(
+        'NewInvite',
+        z.strictObject({
+          email: z
+            .string()
+            .max(254)
+            .regex(/^[^@\s]{1,64}@[^@\s]{1,189}$/, 'Give an e-mail address.')
+            .nullable()
+            .optional(),
+          role,
+        }),
+      ),
+      example: { email: 'ben@shop.example', role: 'member' },
+    },
+    answers: {
+      200: {
+        description: 'The link, shown this once. No e-mail is sent.',
+        schema: component('MadeInvite', z.strictObject({ ...inviteFields, link: z.string() })),
+        example: { ...inviteExample, link: 'https://push.shop.example/console/join#…' },
+      },
+    },
+  }).handle(async ({ sql, txSql, clock, publicUrl }, { caller, body }) => {
+    const { by, organisationId: ofOrganisation } = caller;
+    checkRank(caller.role, body.role);
+    const wanted = { organisationId: ofOrganisation, email: body.email ?? null, role: body.role };
+    const made = await createInvite({ sql: txSql, clock, by }, wanted);
+    const stored = (await listInvites(sql, clock, ofOrganisation)).find(({ id }) => id === made.id);
+    if (!stored) throw notFound();
+    return { ...presentInvite(stored), link: `${publicUrl ?? ''}${linkPath('invite', made.secret)}` };
+  }),
+  route({
+    id: 'withdrawInvite',
+    method: 'DELETE',
+    path: '/console/api/team/invites/:invite',
+    access: 'session',
+    least: 'admin',
+    summary: 'Withdraw an invitation that nobody has accepted',
+    params: { invite: { description: 'The id of an invitation.', example: 'inv_02y9GVDsTuJUi2BOoCH5G3' } },
+    answers: { 200: { description: 'Withdrawn.', schema: done, example: { done: true } } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    const id = decodeId('inv', params.invite);
+    const { by, organisationId: orgId } = caller;
+    const isWithdrawn = await transaction(txSql, async (tx) => {
+      const email = id && (await withdrawInvite(tx, clock, orgId, id));
+      if (email === undefined) return false;
+      const change = { appId: null, orgId, action: 'invite.withdraw', target: params.invite } as const;
+      await recordAudit({ tx, clock, by }, { ...change, before: { email } });
+      return true;
+    });
+    if (!isWithdrawn) throw notFound(`No invitation ${params.invite.slice(0, 80)} in this organisation.`);
+    return { done: true as const };
+  }),
+  route({
+    id: 'changeRole',
+    method: 'PATCH',
+    path: '/console/api/team/:member',
+    access: 'session',
+    least: 'admin',
+    summary: 'Change the role of a member, whose sessions end',
+    params: memberParam,
+    body: {
+      schema: component('RoleChange', z.strictObject({ role, updated_at: seenAt })),
+      example: { role: 'admin', updated_at: '2026-11-21T10:15:30.123Z' },
+    },
+    answers: { 200: { description: 'The member.', schema: member, example: memberExample } },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller, params, body }) => {
+    const place = placeOf(caller, params.member);
+    await changeRole({ sql: txSql, clock, by: caller.by }, place, {
+      role: body.role,
+      check: (found) => checkSeen(body.updated_at, found.updatedAt, () => presentMember(found)),
+    });
+    const now = (await listMembers(sql, caller.organisationId)).find(({ accountId: id }) => id === place.accountId);
+    if (!now) throw noMember(params.member);
+    return presentMember(now);
+  }),
+  route({
+    id: 'removeMember',
+    method: 'DELETE',
+    path: '/console/api/team/:member',
+    access: 'session',
+    least: 'admin',
+    summary: 'Remove a member, whose sessions end',
+    params: memberParam,
+    answers: { 200: { description: 'Removed.', schema: done, example: { done: true } } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    await removeMember({ sql: txSql, clock, by: caller.by }, placeOf(caller, params.member));
+    return { done: true as const };
+  }),
+  route({
+    id: 'editOrganisation',
+    method: 'PUT',
+    path: '/console/api/organisation',
+    access: 'session-or-token',
+    least: 'owner',
+    summary: 'Name the organisation, and say whether its members need a second factor',
+    body: {
+      schema: component(
+        'OrganisationEdit',
+        z.strictObject({ name: oneLine.optional(), require_two_factor: z.boolean().optional(), updated_at: seenAt }),
+      ),
+      example: { require_two_factor: true, updated_at: '2026-11-21T10:15:30.123Z' },
+    },
+    answers: { 200: { description: 'The organisation.', schema: organisation, example: organisationExample } },
+    refusals: ['changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
+    const { name, require_two_factor: requireTwoFactor } = body;
+    const edit = { name, requireTwoFactor, seenAt: new Date(body.updated_at) };
+    await editOrganisation({ sql: txSql, clock, by: caller.by }, caller.organisationId, edit);
+    const now = await findOrganisation(sql, caller.organisationId);
+    if (!now) throw notFound();
+    return presentOrganisation(now);
+  }),
+];
+
+function placeOf(caller: ConsoleCaller, text: string) {
+  const id = decodeId('acc', text);
+  if (!id) throw noMember(text);
+  return { organisationId: caller.organisationId, accountId: id, callerRole: caller.role };
+}
+
+function noMember(text: string) {
+  return notFound(`No member ${text.slice(0, 80)} in this organisation.`);
+}
+
+function presentMember(one: Member) {
+  return {
+    id: encodeId('acc', one.accountId),
+    email: one.email,
+    name: one.name,
+    role: one.role,
+    two_factor: one.twoFactorEnabled,
+    joined_at: one.joinedAt,
+    updated_at: one.updatedAt,
+    last_used_at: one.lastUsedAt,
+  };
+}
+
+function presentInvite({ id, email, role: given, createdBy, createdAt, expiresAt }: Link) {
+  // The CHECKs of the table say that an invitation has both.
+  if (!given || !expiresAt) throw new Error('an invitation without role or end');
+  return {
+    id: encodeId('inv', id),
+    email,
+    role: given,
+    created_by: createdBy,
+    created_at: createdAt,
+    expires_at: expiresAt,
+  };
+}

@@ -1,0 +1,111 @@
+// The area Tokens: operator tokens, which owners make for scripts.
+import { z } from 'zod';
+import { createToken, revokeToken } from '../accounts/operator-tokens.ts';
+import type { OperatorToken } from '../accounts/queries.ts';
+import { listTokens } from '../accounts/token-queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import { notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, idSchema, instant } from '../http/schemas.ts';
+import type { ConsoleCaller } from './caller.ts';
+import { oneLine, role } from './schemas.ts';
+
+interface TokenRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+}
+
+const tokenFields = {
+  id: component('TokenId', idSchema('tok')),
+  name: z.string(),
+  role,
+  start: z.string().describe('The first 12 characters.'),
+  last4: z.string(),
+  created_at: instant,
+  created_by: z.string(),
+  last_used_at: instant.nullable().describe('Exact to a minute.'),
+  revoked_at: instant.nullable(),
+};
+const token = component('Token', z.strictObject(tokenFields));
+const example = {
+  ...{ id: 'tok_02y9GVDsTuJUi2BOoCH5G3', name: 'Terraform', role: 'admin', start: 'ot_live_003a', last4: '6EQX' },
+  ...{ created_at: '2026-11-21T10:15:30.123Z', created_by: 'person anna@shop.example' },
+  ...{ last_used_at: null, revoked_at: null },
+};
+
+const route = routesWith<TokenRouteDeps, ConsoleCaller>('Tokens');
+
+export const tokenRoutes = [
+  route({
+    id: 'listTokens',
+    method: 'GET',
+    path: '/console/api/tokens',
+    access: 'session',
+    least: 'owner',
+    summary: 'List the operator tokens, revoked ones too',
+    answers: {
+      200: {
+        description: 'Newest first.',
+        schema: component('TokenList', z.strictObject({ data: z.array(token) })),
+        example: { data: [example] },
+      },
+    },
+  }).handle(async ({ sql }, { caller }) => ({ data: (await listTokens(sql, caller.organisationId)).map(present) })),
+  route({
+    id: 'createToken',
+    method: 'POST',
+    path: '/console/api/tokens',
+    access: 'session',
+    least: 'owner',
+    summary: 'Make an operator token',
+    body: {
+      schema: component('NewToken', z.strictObject({ name: oneLine, role })),
+      example: { name: 'Terraform', role: 'admin' },
+    },
+    answers: {
+      200: {
+        description: 'The token, shown this once.',
+        schema: component('MadeToken', z.strictObject({ ...tokenFields, token: z.string() })),
+        example: { ...example, token: 'ot_live_…' },
+      },
+    },
+  }).handle(async ({ txSql, clock }, { caller, body }) => {
+    const { by, organisationId } = caller;
+    const made = await createToken({ sql: txSql, clock, by }, { ...body, organisationId });
+    return { ...present(made.token), token: made.text };
+  }),
+  route({
+    id: 'revokeToken',
+    method: 'DELETE',
+    path: '/console/api/tokens/:token',
+    access: 'session',
+    least: 'owner',
+    summary: 'Revoke an operator token now',
+    params: { token: { description: 'The id of a token.', example: 'tok_02y9GVDsTuJUi2BOoCH5G3' } },
+    answers: { 200: { description: 'The token with its end.', schema: token, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    const id = decodeId('tok', params.token);
+    const { by, organisationId } = caller;
+    const revoked = id && (await revokeToken({ sql: txSql, clock, by }, { organisationId, id }));
+    if (!revoked) throw notFound(`No token ${params.token.slice(0, 80)} in this organisation.`);
+    return present(revoked);
+  }),
+];
+
+function present(one: OperatorToken) {
+  return {
+    id: encodeId('tok', one.id),
+    name: one.name,
+    role: one.role,
+    start: one.start,
+    last4: one.last4,
+    created_at: one.createdAt,
+    created_by: one.createdBy,
+    last_used_at: one.lastUsedAt,
+    revoked_at: one.revokedAt,
+  };
+}

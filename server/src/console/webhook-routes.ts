@@ -1,0 +1,396 @@
+// The area Webhooks: endpoints that are told of outcomes. A secret is shown once, by the answer that
+// makes it. The operations are those of the command line.
+import { z } from 'zod';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { type ReplayDeps, replayEvents } from '../delivery/replay-events.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
+import type { Seal } from '../ground/seal.ts';
+import { invalid, notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, deviceId, idSchema, instant, instantText, messageId } from '../http/schemas.ts';
+import type { EndpointUrlRules } from '../webhooks/endpoint-url.ts';
+import {
+  createWebhook,
+  disableWebhook,
+  editWebhook,
+  enableWebhook,
+  finishRotation,
+  removeWebhook,
+  rotateSecret,
+  testWebhook,
+} from '../webhooks/manage-webhooks.ts';
+import type { PostDeps } from '../webhooks/post-event.ts';
+import {
+  type AttemptRow,
+  countHeldEvents,
+  findWebhook,
+  listAttempts,
+  listWebhooks,
+  type StoredWebhook,
+} from '../webhooks/queries.ts';
+import { eventKinds, kindOfNumber, subscribedKinds } from '../webhooks/webhook.ts';
+import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { isOwnApp } from './own-app.ts';
+import { appId, appParam, checkSeen, done, seenAt } from './schemas.ts';
+
+export interface WebhookRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly seal: Seal;
+  readonly ledger: ReplayDeps['ledger'];
+  /** The guarded way to endpoints, and its rules. */
+  readonly posts: Omit<PostDeps, 'clock'> & { readonly rules: EndpointUrlRules };
+}
+
+const webhookId = component('WebhookId', idSchema('whk'));
+const eventKind = component('EventKind', z.enum(eventKinds));
+const testResult = component(
+  'WebhookTest',
+  z.strictObject({
+    at: instant,
+    status_code: z.int().nullable(),
+    error: z.string().nullable(),
+    duration_ms: z.number(),
+  }),
+);
+const webhookFields = {
+  id: webhookId,
+  app_id: appId,
+  endpoint: z.string(),
+  events: z.array(eventKind).describe('Empty: all.'),
+  state: z.enum(['enabled', 'disabled']),
+  consecutive_failures: count,
+  held_events: count.describe('Events that wait to be told.'),
+  rotation: z
+    .strictObject({ created_at: instant, finish_at: instant.nullable(), dual: z.boolean() })
+    .nullable()
+    .describe('A new secret is pending; the present one signs.'),
+  last_test: testResult.nullable(),
+  created_at: instant,
+  updated_at: instant,
+};
+const webhook = component('Webhook', z.strictObject(webhookFields));
+const secretField = { secret: z.string().describe('Shown this once.') };
+const endpoint = z.string().min(1).max(2048);
+const attempt = component(
+  'WebhookAttempt',
+  z.strictObject({
+    at: instant,
+    event: eventKind,
+    event_id: component('WebhookEventId', idSchema('whe')),
+    message_id: messageId,
+    device_id: deviceId,
+    attempt: z.int().min(1),
+    status_code: z.int().nullable(),
+    error: z.string().nullable(),
+    duration_ms: count,
+  }),
+);
+const example = {
+  ...{ id: 'whk_2LzZ6blcUnSsq7qADFk27Q', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3' },
+  ...{ endpoint: 'https://hooks.shop.example/push', events: [], state: 'enabled', consecutive_failures: 0 },
+  ...{ held_events: 0, rotation: null, last_test: null },
+  ...{ created_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z' },
+};
+const testExample = { at: '2026-11-21T10:15:30.123Z', status_code: 200, error: null, duration_ms: 48 };
+const param = { webhook: { description: 'The id of a webhook.', example: 'whk_2LzZ6blcUnSsq7qADFk27Q' } };
+
+const ofApp = routesWith<WebhookRouteDeps, AppCaller>('Webhooks');
+const own = routesWith<WebhookRouteDeps, ConsoleCaller>('Webhooks');
+
+export const appWebhookRoutes = [
+  ofApp({
+    id: 'listWebhooks',
+    method: 'GET',
+    path: '/console/api/apps/:app/webhooks',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'List the webhooks of an app',
+    params: appParam,
+    answers: {
+      200: {
+        description: 'Oldest first; an app has at most 10.',
+        schema: component('WebhookList', z.strictObject({ data: z.array(webhook) })),
+        example: { data: [example] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller }) => ({
+    data: (await listWebhooks(sql, caller.app.id)).map((one) => present(one, one.heldEvents)),
+  })),
+  ofApp({
+    id: 'createWebhook',
+    method: 'POST',
+    path: '/console/api/apps/:app/webhooks',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make a webhook',
+    params: appParam,
+    body: {
+      schema: component('NewWebhook', z.strictObject({ endpoint, events: z.array(eventKind).default([]) })),
+      example: { endpoint: 'https://hooks.shop.example/push', events: [] },
+    },
+    answers: {
+      200: {
+        description: 'The webhook and the secret that signs its requests.',
+        schema: component('MadeWebhook', z.strictObject({ ...webhookFields, ...secretField })),
+        example: { ...example, secret: 'whsec_…' },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, body }) => {
+    const made = await createWebhook(changing(deps, caller), deps.posts.rules, { ...body, appId: caller.app.id });
+    return { ...(await read(deps.sql, made.id)), secret: made.secret };
+  }),
+];
+
+export const webhookRoutes = [
+  own({
+    id: 'getWebhook',
+    method: 'GET',
+    path: '/console/api/webhooks/:webhook',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'Read a webhook',
+    params: param,
+    answers: { 200: { description: 'The webhook.', schema: webhook, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller, params }) => read(sql, (await getOwn(sql, caller, params.webhook)).id)),
+  own({
+    id: 'editWebhook',
+    method: 'PATCH',
+    path: '/console/api/webhooks/:webhook',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Change the endpoint or the events of a webhook',
+    params: param,
+    body: {
+      schema: component(
+        'WebhookEdit',
+        z.strictObject({ updated_at: seenAt, endpoint: endpoint.optional(), events: z.array(eventKind).optional() }),
+      ),
+      example: { updated_at: '2026-11-21T10:15:30.123Z', events: ['message.failed'] },
+    },
+    answers: { 200: { description: 'The webhook as it is now.', schema: webhook, example } },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async (deps, { caller, params, body }) => {
+    const found = await getOwn(deps.sql, caller, params.webhook);
+    const { updated_at: seen, ...edit } = body;
+    await editWebhook(changing(deps, caller), deps.posts.rules, found, edit, (stored) =>
+      checkSeen(seen, stored.updatedAt, () => present(stored, 0)),
+    );
+    return read(deps.sql, found.id);
+  }),
+  own({
+    id: 'deleteWebhook',
+    method: 'DELETE',
+    path: '/console/api/webhooks/:webhook',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Delete a webhook with its events',
+    params: param,
+    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, params }) => {
+    await removeWebhook(changing(deps, caller), await getOwn(deps.sql, caller, params.webhook));
+    return { done: true as const };
+  }),
+  ...(['enable', 'disable'] as const).map((word) =>
+    own({
+      id: `${word}Webhook`,
+      method: 'POST',
+      path: `/console/api/webhooks/:webhook/${word}` as const,
+      access: 'session-or-token',
+      least: 'admin',
+      summary:
+        word === 'enable'
+          ? 'Call a webhook again: first one probe, then the held events'
+          : 'Stop calling a webhook; its events are held for 72 hours',
+      params: param,
+      answers: { 200: { description: 'The webhook.', schema: webhook, example } },
+      refusals: ['not_found'],
+    }).handle(async (deps, { caller, params }) => {
+      const found = await getOwn(deps.sql, caller, params['webhook'] ?? '');
+      await (word === 'enable' ? enableWebhook : disableWebhook)(changing(deps, caller), found);
+      return read(deps.sql, found.id);
+    }),
+  ),
+  own({
+    id: 'testWebhook',
+    method: 'POST',
+    path: '/console/api/webhooks/:webhook/test',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Send one signed request, which counts neither as failure nor as success',
+    params: param,
+    answers: { 200: { description: "The endpoint's answer.", schema: testResult, example: testExample } },
+    refusals: ['not_found'],
+  }).handle(async (deps, request) => {
+    const { sql, clock, seal, posts } = deps;
+    const found = await getOwn(sql, request.caller, request.params.webhook);
+    return request.aside(() => testWebhook({ sql: deps.txSql, clock, seal, ...posts }, found));
+  }),
+  own({
+    id: 'rotateWebhookSecret',
+    method: 'POST',
+    path: '/console/api/webhooks/:webhook/rotate',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Make a new secret, which signs once the rotation is finished',
+    params: param,
+    body: {
+      schema: component(
+        'WebhookRotation',
+        z.strictObject({ finish_at: instantText.nullable().optional(), dual: z.boolean().default(false) }),
+      ),
+      example: { dual: true },
+    },
+    answers: {
+      200: {
+        description: 'The webhook and the pending secret.',
+        schema: component('RotatedWebhook', z.strictObject({ ...webhookFields, ...secretField })),
+        example: { ...example, secret: 'whsec_…' },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, params, body }) => {
+    const found = await getOwn(deps.sql, caller, params.webhook);
+    const finishAt = body.finish_at ? new Date(body.finish_at) : null;
+    const secret = await rotateSecret(changing(deps, caller), found, { finishAt, isDual: body.dual });
+    return { ...(await read(deps.sql, found.id)), secret };
+  }),
+  own({
+    id: 'finishWebhookRotation',
+    method: 'POST',
+    path: '/console/api/webhooks/:webhook/rotate/finish',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Let the new secret alone sign',
+    params: param,
+    answers: { 200: { description: 'The webhook.', schema: webhook, example } },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, params }) => {
+    const found = await getOwn(deps.sql, caller, params.webhook);
+    if (!(await finishRotation(changing(deps, caller), found))) {
+      throw invalid([{ path: [], code: 'invalid_value', message: 'No new secret is pending.' }]);
+    }
+    return read(deps.sql, found.id);
+  }),
+  own({
+    id: 'replayWebhook',
+    method: 'POST',
+    path: '/console/api/webhooks/:webhook/replay',
+    access: 'session-or-token',
+    least: 'admin',
+    summary: 'Tell the events of a period again, from the deliveries that are kept',
+    params: param,
+    body: {
+      schema: component(
+        'Replay',
+        z.strictObject({ from: instantText, to: instantText, events: z.array(eventKind).default([]) }),
+      ),
+      example: { from: '2026-11-21T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z', events: [] },
+    },
+    answers: {
+      200: {
+        description: 'How many events were queued; `complete` is false when something stopped the replay.',
+        schema: component('Replayed', z.strictObject({ queued: count, queued_before: count, complete: z.boolean() })),
+        example: { queued: 120, queued_before: 0, complete: true },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async (deps, request) => {
+    const { caller, params, body } = request;
+    const found = await getOwn(deps.sql, caller, params.webhook);
+    const [from, to] = [new Date(body.from), new Date(body.to)];
+    if (from >= to) throw invalid([{ path: ['from'], code: 'invalid_value', message: 'from must be before to.' }]);
+    if (found.state === 'disabled') {
+      const message = 'A disabled webhook is not called: enable it first.';
+      throw invalid([{ path: [], code: 'invalid_value', message }]);
+    }
+    const subscribed = subscribedKinds(found.events);
+    if (body.events.length > 0 && !body.events.some((kind) => subscribed.includes(kind))) {
+      const message = `The webhook is told of ${subscribed.join(', ')} only.`;
+      throw invalid([{ path: ['events'], code: 'invalid_value', message, allowed: subscribed }]);
+    }
+    const { txSql, clock, ledger } = deps;
+    const replay = { sql: txSql, clock, ledger, by: caller.by };
+    const done = await request.aside(() => replayEvents(replay, found, { from, to, kinds: body.events }));
+    return { queued: done.queued, queued_before: done.queuedBefore, complete: done.stop === undefined };
+  }),
+  own({
+    id: 'listWebhookAttempts',
+    method: 'GET',
+    path: '/console/api/webhooks/:webhook/attempts',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The last requests to a webhook, at most 50',
+    params: param,
+    answers: {
+      200: {
+        description: 'Newest first.',
+        schema: component('WebhookAttemptList', z.strictObject({ data: z.array(attempt) })),
+        example: { data: [] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller, params }) => {
+    const found = await getOwn(sql, caller, params.webhook);
+    return { data: (await listAttempts(sql, found.appId, found.id)).map(presentAttempt) };
+  }),
+];
+
+function changing({ txSql, clock, seal }: WebhookRouteDeps, { by }: ConsoleCaller) {
+  return { sql: txSql, clock, seal, by };
+}
+
+async function getOwn(sql: Sql, caller: ConsoleCaller, text: string): Promise<StoredWebhook> {
+  const id = decodeId('whk', text);
+  const found = id && (await findWebhook(sql, id));
+  if (found && (await isOwnApp(sql, caller, found.appId))) return found;
+  throw notFound(`No webhook ${text.slice(0, 80)} in this organisation.`);
+}
+
+async function read(sql: Sql, id: string) {
+  const found = await findWebhook(sql, id);
+  if (!found) throw notFound('The webhook was deleted meanwhile.');
+  return present(found, await countHeldEvents(sql, found.appId, found.id));
+}
+
+function present(one: StoredWebhook, heldEvents: number) {
+  const { pendingSince, finishAt, isDual } = one;
+  return {
+    id: encodeId('whk', one.id),
+    app_id: encodeId('app', one.appId),
+    endpoint: one.endpoint,
+    events: subscribedNames(one.events),
+    state: one.state,
+    consecutive_failures: one.failures,
+    held_events: heldEvents,
+    rotation: pendingSince && { created_at: pendingSince, finish_at: finishAt, dual: isDual },
+    last_test: (one.lastTest ?? null) as z.output<typeof testResult> | null,
+    created_at: one.createdAt,
+    updated_at: one.updatedAt,
+  };
+}
+
+/** The kinds as they were chosen: none stands for all. */
+function subscribedNames(events: readonly string[]) {
+  return eventKinds.filter((kind) => events.includes(kind));
+}
+
+function presentAttempt(row: AttemptRow) {
+  return {
+    at: row.at,
+    event: kindOfNumber(row.kind),
+    event_id: encodeId('whe', row.eventId),
+    message_id: encodeId('msg', row.messageId),
+    device_id: encodeId('dev', row.deviceId),
+    attempt: row.attempt,
+    status_code: row.statusCode,
+    error: row.error,
+    duration_ms: row.durationMs,
+  };
+}

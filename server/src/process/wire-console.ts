@@ -1,0 +1,73 @@
+// The console within a process: its routes with what they work with, and the guard in front of them.
+import { rm } from 'node:fs/promises';
+import { createAuth } from '../accounts/auth.ts';
+import { createPasswords } from '../accounts/password.ts';
+import { authSecretOf } from '../accounts/signed-token.ts';
+import { type Caller, nobody } from '../apps/caller.ts';
+import { findAppsByName } from '../apps/queries.ts';
+import { createGuard } from '../console/guard.ts';
+import { consoleRoutes } from '../console/routes.ts';
+import { bindConsole } from '../console/serve.ts';
+import type { BoundRoute } from '../http/server.ts';
+import { createAcceptMessage } from '../messages/accept-message.ts';
+import { demoAppName } from '../pages/demo-app.ts';
+import type { AddressLimits } from '../quotas/address-limit.ts';
+import type { Plan, Plans } from '../quotas/plan.ts';
+import { createRateLimit } from '../quotas/rate-limit.ts';
+import type { HttpDeps } from './api-routes.ts';
+import { firstRunFile } from './first-start.ts';
+import type { Foundation } from './foundation.ts';
+import type { MasterKeys } from './master-key.ts';
+import type { Sending } from './sending.ts';
+
+/** Requests a second of one operator token (contract 19). */
+const operatorPlan: Plan = { name: 'operator', skPerSecond: 60, ckPerSecond: null, quota: null };
+const operatorPlans: Plans = new Map([[operatorPlan.name, operatorPlan]]);
+
+export interface ConsoleParts {
+  readonly foundation: Foundation;
+  readonly sending: Pick<Sending, 'run' | 'endpointRules' | 'webhooks'>;
+  readonly addressLimits: AddressLimits;
+  readonly masterKeys: MasterKeys;
+  /** The parts of the routes of /v1, of which the console uses many. */
+  readonly parts: HttpDeps;
+}
+
+/** Makes the routes of the console, which stand beside those of /v1. */
+export function wireConsole({ foundation, sending, addressLimits, masterKeys, parts }: ConsoleParts): BoundRoute<Caller>[] {
+  const { config, databases, clock, log } = foundation;
+  const { promptSql, sql, txSql, waitMs } = databases;
+  const { publicUrl } = config;
+  const admitToken = createRateLimit({ sql: promptSql, clock, plans: operatorPlans, waitMs });
+  const guard = createGuard({
+    ...{ sql, txSql, clock, publicUrl },
+    admitToken: (organisationId, tokenId) =>
+      admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),
+    delayUnauthorized: addressLimits.delayUnauthorized,
+  });
+  const passwords = createPasswords();
+  const authSecret = authSecretOf(masterKeys.key);
+  let isFirstRunKept = true;
+  const deps = {
+    ...parts,
+    publicUrl,
+    defaultPlan: config.defaultPlan,
+    fcmTokenUrl: config.fcmTokenUrl,
+    passwords,
+    authSecret,
+    auth: createAuth({ sql, txSql, clock, passwords, secret: authSecret }),
+    oidc: null,
+    posts: { http: sending.webhooks.http, rules: sending.endpointRules },
+    sending: { accept: parts.metrics.countAccepted(createAcceptMessage(parts)), wait: parts, timeline: sending.run },
+    hasDemo: async () => (await findAppsByName(sql, demoAppName)).length > 0,
+    // The first keys were kept for somebody who could not sign in yet.
+    onSignIn() {
+      if (!isFirstRunKept) return;
+      isFirstRunKept = false;
+      rm(firstRunFile(config), { force: true }).catch((error: unknown) =>
+        log.warn({ err: error }, 'the file with the first keys is not deleted'),
+      );
+    },
+  };
+  return bindConsole(consoleRoutes, { deps, guard, readTurns: parts.readTurns });
+}
