@@ -99,9 +99,11 @@ CREATE TABLE apps (
   deleted_names integer NOT NULL DEFAULT 0,
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   deleted_at timestamp with time zone,
+  cleared_at timestamp with time zone,
   CONSTRAINT apps_pkey PRIMARY KEY (id),
   CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720))),
-  CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
+  CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required)))),
+  CONSTRAINT apps_check1 CHECK (((cleared_at IS NULL) OR (deleted_at IS NOT NULL)))
 );
 
 CREATE TABLE attribution_checks (

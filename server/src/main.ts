@@ -18,6 +18,7 @@ import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addImportCommand } from './cli/import.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
+import { addOwnerCommands } from './cli/owner.ts';
 import { addPauseCommands } from './cli/pause.ts';
 import { addPropertyCommands } from './cli/property.ts';
 import { addReceiptKeyCommands } from './cli/receipt-key.ts';
@@ -27,6 +28,7 @@ import { addSealCommands } from './cli/seal.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
 import { isBeingStopped } from './cli/stop-signals.ts';
+import { addTokenCommands } from './cli/token.ts';
 import { addWebhookCommands } from './cli/webhook.ts';
 import { isDatabaseDown } from './database/db.ts';
 import { describeDatabaseError } from './database/describe-database-error.ts';
@@ -65,6 +67,8 @@ function buildProgram(): Command {
   addSealCommands(program);
   addReceiptKeyCommands(program);
   addAuditCommand(program);
+  addOwnerCommands(program);
+  addTokenCommands(program);
   // A group such as `app` alone is no command: say which word is missing instead of printing a
   // page.
   for (const command of [program, ...program.commands]) {

@@ -19,6 +19,10 @@ export type App = {
   readonly client_events: ClientEvents;
 };
 
+export type AppDeletion = {
+  readonly name: string;
+};
+
 export type AppEdit = {
   /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
   readonly updated_at: Instant;
@@ -150,6 +154,13 @@ export type CredentialList = {
 export type Credentials = {
   readonly email: string;
   readonly password: string;
+};
+
+export type DeletedApp = {
+  readonly deleted: true;
+  readonly devices: number;
+  readonly users: number;
+  readonly messages: number;
 };
 
 export type DeviceId = string;

@@ -58,6 +58,21 @@ export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
     SELECT ${appColumns(tx)} FROM apps WHERE name = ${name} AND deleted_at IS NULL ORDER BY created_at`;
 }
 
+/** Marks an app as deleted, and as suspended, which ends its sends and holds its webhooks. */
+export async function markAppDeleted(tx: Tx, clock: Clock, id: Uuid): Promise<void> {
+  await tx`
+    UPDATE apps SET deleted_at = ${clock.now}, suspended_at = coalesce(suspended_at, ${clock.now}) WHERE id = ${id}`;
+}
+
+/** Counts what an app has that people know of. */
+export async function countRowsOf(sql: Sql, id: Uuid): Promise<{ devices: number; users: number; messages: number }> {
+  const [row] = await sql<{ devices: number; users: number; messages: number }[]>`
+    SELECT (SELECT count(*) FROM devices WHERE app_id = ${id}) AS devices,
+      (SELECT count(*) FROM users WHERE app_id = ${id}) AS users,
+      (SELECT count(*) FROM messages WHERE app_id = ${id}) AS messages`;
+  return row ?? { devices: 0, users: 0, messages: 0 };
+}
+
 /** Records that people edited the app, for those who edit an older state of it. */
 export async function touchApp(tx: Tx, clock: Clock, id: Uuid): Promise<void> {
   await tx`UPDATE apps SET updated_at = ${nowOf(tx, clock)} WHERE id = ${id}`;

@@ -1,6 +1,7 @@
 // `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
+import { deleteApp } from '../apps/delete-app.ts';
 import { changePlan, changeSuspension, editApp } from '../apps/manage-app.ts';
 import { warnOfOpenIdentity } from '../apps/open-identity.ts';
 import { type App, findApp, findClientEvents, listApps } from '../apps/queries.ts';
@@ -52,6 +53,12 @@ export function addAppCommands(program: Command): void {
   withJson(app.command('resume <APP>'))
     .description('end the suspension of an app')
     .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, false)));
+  withJson(app.command('delete <APP>'))
+    .description('delete an app for ever; its rows are cleared in the background')
+    .requiredOption('--name <NAME>', 'its name, typed again')
+    .action((app: string, options: AnswerOptions & { name: string }) =>
+      answer(options, () => remove(app, options.name)),
+    );
 }
 
 async function create(name: string, planName: string | undefined): Promise<Answer> {
@@ -149,6 +156,20 @@ async function setClientEvents(name: string, { newNames, purchases }: EventsOpti
     return {
       document: { ...presentApp(app), client_events: { new_names: now.newNames, purchases: now.purchases } },
       text: `${printable(app.name)}: client keys track new names ${say(now.newNames)}, purchases ${say(now.purchases)}`,
+    };
+  });
+}
+
+async function remove(text: string, name: string): Promise<Answer> {
+  return withDatabase(loadCommandConfig(), async (context) => {
+    const app = await getApp(context.sql, text);
+    const { devices, users, messages } = await deleteApp(context, app.id, name);
+    const teller = createTeller({ sql: context.sql, log: createLog('silent', 'command') });
+    await cancelSuspended({ ...context, teller }, app.id);
+    await teller.close();
+    return {
+      document: { id: encodeId('app', app.id), name, deleted: true, devices, users, messages },
+      text: `${printable(name)} is deleted: nothing of it answers. The service clears ${devices} devices, ${users} users and ${messages} messages.`,
     };
   });
 }

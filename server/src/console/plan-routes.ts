@@ -1,6 +1,7 @@
 // The areas Plan and Suspension: what an app may do in a month, how much of it is used, and whether
 // it may do anything at all.
 import { z } from 'zod';
+import { deleteApp } from '../apps/delete-app.ts';
 import { changePlan, changeSuspension } from '../apps/manage-app.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -144,6 +145,36 @@ export const planRoutes = [
       return present(sql, id);
     }),
   ),
+];
+
+export const deletionRoutes = [
+  ofApp({
+    id: 'deleteApp',
+    method: 'DELETE',
+    path: '/console/api/apps/:app',
+    access: 'session-or-token',
+    least: 'owner',
+    summary: 'Delete an app, its name typed again',
+    description: 'At once nothing of it answers. Its rows are cleared in the background, tokens and profiles first.',
+    params: appParam,
+    body: { schema: component('AppDeletion', z.strictObject({ name: z.string() })), example: { name: 'Shop' } },
+    answers: {
+      200: {
+        description: 'What is being cleared. The audit log keeps that the app was.',
+        schema: component(
+          'DeletedApp',
+          z.strictObject({ deleted: z.literal(true), devices: count, users: count, messages: count }),
+        ),
+        example: { deleted: true, devices: 1200, users: 800, messages: 12 },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock, teller }, { caller, body }) => {
+    const { id } = caller.app;
+    const deleted = await deleteApp({ sql: txSql, clock, by: caller.by }, id, body.name);
+    await cancelSuspended({ sql: txSql, clock, teller }, id);
+    return { deleted: true as const, ...deleted };
+  }),
 ];
 
 function presentPlan({ name, skPerSecond, ckPerSecond, quota: limit }: Plan) {

@@ -4,7 +4,7 @@ import { type AuditRouteDeps, appAuditRoutes, auditRoutes } from './audit-routes
 import { type ChannelAreaDeps, channelAreaRoutes } from './channel-routes.ts';
 import { type IdentifyAreaDeps, identifyRoutes } from './identify-routes.ts';
 import { appKeyRoutes, type KeyRouteDeps, keyRoutes } from './key-routes.ts';
-import { type PlanRouteDeps, planListRoutes, planRoutes } from './plan-routes.ts';
+import { deletionRoutes, type PlanRouteDeps, planListRoutes, planRoutes } from './plan-routes.ts';
 import type { ConsoleRoutes } from './serve.ts';
 import { type SessionRouteDeps, sessionRoutes } from './session-routes.ts';
 import { type SignInDeps, secondFactorRoutes, signInRoutes } from './sign-in-routes.ts';
@@ -43,6 +43,7 @@ export const consoleRoutes: ConsoleRoutes<ConsoleDeps> = {
   ofApp: [
     ...appRoutes,
     ...planRoutes,
+    ...deletionRoutes,
     ...appKeyRoutes,
     ...channelAreaRoutes,
     ...appWebhookRoutes,

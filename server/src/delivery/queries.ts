@@ -263,6 +263,10 @@ const receiptColumns = (tx: Tx, subject: ReceiptSubject): Fragment => tx`
           state <> 'done' AND ${subject.deviceId}::uuid = ANY(device_ids) AS awaits_device`
   }`;
 
+/** Nothing of a deleted app answers, also before its rows are cleared. */
+const isOfLivingApp = (tx: Tx): Fragment => tx`
+  NOT EXISTS (SELECT FROM apps WHERE apps.id = batches.app_id AND apps.deleted_at IS NOT NULL)`;
+
 /**
  * The device of a receipt, and whether its delivery is still open. Locks the batch first, as a
  * flush does. So after this statement the outcome is either visible or not begun, and the two never
@@ -270,14 +274,15 @@ const receiptColumns = (tx: Tx, subject: ReceiptSubject): Fragment => tx`
  */
 export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
   const [batch] = await tx<BatchOfReceipt[]>`
-    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId} FOR NO KEY UPDATE`;
+    SELECT ${receiptColumns(tx, subject)} FROM batches
+    WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)} FOR NO KEY UPDATE`;
   return batch;
 }
 
 /** The device of a receipt, and whether its delivery is still open. Takes no lock. */
 export async function findBatchOfReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
   const [batch] = await tx<BatchOfReceipt[]>`
-    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId}`;
+    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)}`;
   return batch;
 }
 

@@ -23,7 +23,7 @@ export interface AnswerForm {
 type AnswerForms = Readonly<Record<number, AnswerForm>>;
 
 /** Fields whose types are the same for every route. */
-interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
+interface RouteFields extends Omit<BoundRoute<never>, 'handle' | 'guard' | 'body'> {
   /** The operation's name in the description. */
   readonly id: string;
   readonly summary: string;

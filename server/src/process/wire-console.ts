@@ -34,7 +34,13 @@ export interface ConsoleParts {
 }
 
 /** Makes the routes of the console, which stand beside those of /v1. */
-export function wireConsole({ foundation, sending, addressLimits, masterKeys, parts }: ConsoleParts): BoundRoute<Caller>[] {
+export function wireConsole({
+  foundation,
+  sending,
+  addressLimits,
+  masterKeys,
+  parts,
+}: ConsoleParts): BoundRoute<Caller>[] {
   const { config, databases, clock, log } = foundation;
   const { promptSql, sql, txSql, waitMs } = databases;
   const { publicUrl } = config;

@@ -24,6 +24,7 @@ import { forgetInOutboxes } from '../webhooks/forget-people.ts';
 import { finishDueRotations } from '../webhooks/manage-webhooks.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
 import { startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
+import { clearDeletedApps } from './clear-apps.ts';
 import type { Due } from './due-queries.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
 
@@ -141,6 +142,7 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
       everyMs: 60_000,
       run: () => followFilters({ sql, indexSql, sizes, clock, log }),
     },
+    { what: 'clear deleted apps', everyMs: 60_000, run: () => clearDeletedApps({ sql, clock }) },
     { what: 'settle what purchases are owed to', everyMs: 60_000, run: () => settleAlone({ sql, clock }) },
   ];
 }

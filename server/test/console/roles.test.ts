@@ -53,6 +53,7 @@ const expectations: Readonly<Record<string, string>> = {
   listPlans: 'owner',
   changePlan: 'owner',
   getUsage: 'owner',
+  deleteApp: 'owner',
   suspendApp: 'owner',
   resumeApp: 'owner',
   listChannels: 'viewer',

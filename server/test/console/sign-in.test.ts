@@ -40,10 +40,7 @@ describe('R-53 the set-up link', () => {
     const { secret } = await createSetupLink(t, firstOrganisationId);
     expect((await visitor('POST', '/link', { secret })).body).toMatchObject({ kind: 'setup', role: 'owner' });
     const body = { secret, organisation: 'Bells', name: 'Anna', ...owner };
-    const answers = await Promise.all([
-      visitor('POST', '/setup', body),
-      visitor('POST', '/setup', { ...body, email: 'b@x.de' }),
-    ]);
+    const answers = await Promise.all([visitor('POST', '/setup', body), visitor('POST', '/setup', body)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
     const entered = answers.find(({ status }) => status === 200);
     if (!entered) throw new Error('nobody was let in');
@@ -52,8 +49,6 @@ describe('R-53 the set-up link', () => {
     expect((await visitor('POST', '/setup', body)).status).toBe(404);
     expect((await visitor('GET', '/welcome')).body.needs_setup).toBe(false);
     await expect(createSetupLink(t, firstOrganisationId)).rejects.toThrow('There is an owner already.');
-    // Whichever of the two was first, the tests below know the owner by this address.
-    await t.sql`UPDATE accounts SET email = 'anna@shop.example' WHERE email = 'b@x.de'`;
   });
 });
 
