@@ -1,5 +1,6 @@
 // SQL: clears the rows of deleted apps, whichever room owns them. The tables come from the catalog, so
 // that no table of an app is forgotten.
+import { auditTable } from '../audit/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -18,7 +19,7 @@ export async function listAppsToClear(sql: Sql): Promise<Uuid[]> {
 export async function listTablesOfApps(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'app_id'
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> 'audit_entries'
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> ${auditTable}
     ORDER BY array_position(ARRAY['device_tokens', 'users', 'people', 'audience', 'devices', 'keys', 'credentials'],
       c.relname::text), c.relname`;
   return rows.map(({ name }) => name);
