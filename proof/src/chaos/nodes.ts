@@ -83,8 +83,10 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   const relaunch = async (at: Place, rule?: FailpointRule): Promise<void> => {
     if (isClosing) return;
     [at.node, at.armed] = await launch(at.name, at.role, rule);
-    // Nobody waits for this promise: a node may be killed while it starts.
-    at.node.ready().catch(() => undefined);
+    // Nobody waits for the start, and a node may be killed meanwhile. A supervisor ends when its
+    // process is killed before it was ready, so the node is started again.
+    const { node } = at;
+    node.ready().catch(() => inTurn(at, async () => (at.node === node ? relaunch(at) : undefined)));
   };
   const get = (name: string): Place => {
     const found = places.get(name);
