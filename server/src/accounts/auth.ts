@@ -27,6 +27,7 @@ import {
 import type { Passwords } from './password.ts';
 import { deleteSessionsOf, insertSession } from './queries.ts';
 import { hashSecret } from './session.ts';
+import type { AuthSecret } from './signed-token.ts';
 
 /** What a request shows of itself. */
 export interface AuthRequest {
@@ -65,7 +66,8 @@ interface AuthDeps {
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly passwords: Passwords;
-  readonly secret: string;
+  /** The first one encrypts and signs; each of them decrypts. */
+  readonly secrets: readonly AuthSecret[];
 }
 
 /** Says to the store in which call of ours it is asked. */
@@ -85,7 +87,7 @@ export function createAuth(deps: AuthDeps): Auth {
     appName: 'Carillon',
     // No request comes in over this address; better-auth wants one.
     baseURL: 'http://carillon.invalid',
-    secret: deps.secret,
+    secrets: [...deps.secrets],
     database: createAdapterFactory({
       config: {
         adapterId: 'carillon',

@@ -2,10 +2,12 @@
 // be deleted.
 
 import type { Command } from 'commander';
+import { resealSecondFactors } from '../accounts/reseal-second-factors.ts';
 import { resealCredentials } from '../apps/credentials.ts';
 import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import { resealReceiptKeys } from '../database/receipt-keys.ts';
+import { loadMasterKey } from '../process/master-key.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { resealWebhookSecrets } from '../webhooks/secrets.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
@@ -31,6 +33,7 @@ async function rotate(): Promise<Answer> {
       credentials: await resealCredentials(deps),
       identify_secrets: await resealIdentifySecrets(deps),
       webhook_secrets: await resealWebhookSecrets(deps),
+      second_factors: await resealSecondFactors({ sql, keys: await loadMasterKey(config) }),
     };
     const counts = Object.fromEntries(Object.entries(done).map(([name, { count }]) => [name, count]));
     const unreadable = Object.values(done).flatMap((each) => each.unreadable);

@@ -5,10 +5,14 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 
-/** Lists the deleted apps that still have rows, the longest deleted first. */
-export async function listAppsToClear(sql: Sql): Promise<Uuid[]> {
+/**
+ * Lists the apps that were deleted at least `minutes` ago and still have rows, the longest deleted
+ * first.
+ */
+export async function listAppsToClear(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
   const rows = await sql<{ id: Uuid }[]>`
-    SELECT id FROM apps WHERE deleted_at IS NOT NULL AND cleared_at IS NULL ORDER BY deleted_at`;
+    SELECT id FROM apps
+    WHERE deleted_at < ${clock.now} - ${minutes} * interval '1 minute' AND cleared_at IS NULL ORDER BY deleted_at`;
   return rows.map(({ id }) => id);
 }
 

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { createAuth } from '../accounts/auth.ts';
 import { createPasswords } from '../accounts/password.ts';
-import { authSecretOf } from '../accounts/signed-token.ts';
+import { authSecretOf, authSecretsOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import { findAppsByName } from '../apps/queries.ts';
 import { createGuard } from '../console/guard.ts';
@@ -61,7 +61,7 @@ export function wireConsole({
     fcmTokenUrl: config.fcmTokenUrl,
     passwords,
     authSecret,
-    auth: createAuth({ sql, txSql, clock, passwords, secret: authSecret }),
+    auth: createAuth({ sql, txSql, clock, passwords, secrets: authSecretsOf(masterKeys) }),
     oidc: null,
     posts: { http: sending.webhooks.http, rules: sending.endpointRules },
     sending: { accept: parts.metrics.countAccepted(createAcceptMessage(parts)), wait: parts, timeline: sending.run },

@@ -37,6 +37,10 @@ it('asks for the name, refuses keys and receipts at once, and clears every table
   const listed = (await owner.send('GET', '/apps')).body.data.map(({ name }: { name: string }) => name);
   expect(listed).toEqual(['Shop', 'Kept']);
 
+  // Other processes may still work for it: its rows stay for two minutes.
+  await clearDeletedApps(t);
+  expect(await t.sql`SELECT FROM devices WHERE app_id = ${app.id}`).toHaveLength(1);
+  t.clock.advance(121_000);
   await clearDeletedApps(t);
   const tables = await t.sql<{ name: string }[]>`
     SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'app_id'
