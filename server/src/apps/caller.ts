@@ -25,14 +25,16 @@ export interface Caller {
   /** The name of the app's plan. */
   readonly plan: string;
   readonly clientEvents: ClientEvents;
+  /** A person or an operator token that calls in the app's name; absent: the key itself calls. */
+  readonly by?: Actor;
 }
 
 /** The rules of a new app. */
 export const clientEventsDefault: ClientEvents = Object.freeze({ newNames: true, purchases: true, deletedNames: 0 });
 
-/** The request's key as the author of a change. `address` is the client's. */
-export function actorOf({ keyId, keyName }: Caller, address: string): Actor {
-  return { kind: 'key', id: encodeId('key', keyId), name: keyName, address };
+/** The author of a change: the person who calls, else the request's key. `address` is the client's. */
+export function actorOf({ keyId, keyName, by }: Caller, address: string): Actor {
+  return by ?? { kind: 'key', id: encodeId('key', keyId), name: keyName, address };
 }
 
 /** The caller of public routes: no app and no key. Its ids match nothing. */

@@ -3,6 +3,7 @@
 // interrupted file.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { attributionsOf, deliveriesOf, devicesOf, eventsOf } from '../console/person-record.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { presentProperties } from '../properties/property.ts';
@@ -15,7 +16,6 @@ import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
 import { untilReaderIsGone, writeJsonObject, writeText } from './output-stream.ts';
 import { writeTable } from './part-file.ts';
-import { attributionsOf, deliveriesOf, devicesOf, eventsOf } from './person-record.ts';
 import { formatNames, rowFormat } from './row-format.ts';
 
 interface RowOptions {

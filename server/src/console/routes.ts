@@ -5,7 +5,11 @@ import { type ChannelAreaDeps, channelAreaRoutes } from './channel-routes.ts';
 import { type IdentifyAreaDeps, identifyRoutes } from './identify-routes.ts';
 import { appKeyRoutes, type KeyRouteDeps, keyRoutes } from './key-routes.ts';
 import { deletionRoutes, type PlanRouteDeps, planListRoutes, planRoutes } from './plan-routes.ts';
+import { type CatalogAreaDeps, catalogAreaRoutes } from './catalog-routes.ts';
+import { type DeviceAreaDeps, deviceAreaRoutes } from './device-routes.ts';
+import { type MessageAreaDeps, messageAreaRoutes } from './message-routes.ts';
 import type { ConsoleRoutes } from './serve.ts';
+import { type UserAreaDeps, userAreaRoutes } from './user-routes.ts';
 import { type SessionRouteDeps, sessionRoutes } from './session-routes.ts';
 import { type SignInDeps, secondFactorRoutes, signInRoutes } from './sign-in-routes.ts';
 import { type SystemRouteDeps, systemRoutes } from './system-routes.ts';
@@ -24,7 +28,11 @@ export interface ConsoleDeps
     IdentifyAreaDeps,
     WebhookRouteDeps,
     SystemRouteDeps,
-    AuditRouteDeps {}
+    AuditRouteDeps,
+    MessageAreaDeps,
+    DeviceAreaDeps,
+    UserAreaDeps,
+    CatalogAreaDeps {}
 
 export const consoleRoutes: ConsoleRoutes<ConsoleDeps> = {
   ofVisitor: [...signInRoutes],
@@ -49,5 +57,9 @@ export const consoleRoutes: ConsoleRoutes<ConsoleDeps> = {
     ...appWebhookRoutes,
     ...identifyRoutes,
     ...appAuditRoutes,
+    ...messageAreaRoutes,
+    ...deviceAreaRoutes,
+    ...userAreaRoutes,
+    ...catalogAreaRoutes,
   ],
 };

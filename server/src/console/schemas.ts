@@ -20,6 +20,9 @@ export const oneLine = z
 /** The field by which a writer says which state of the object they saw. */
 export const seenAt = instantText.describe('`updated_at` as it was read; another one is 400 `changed_meanwhile`.');
 
+/** Words by which a list of the console is searched (contract 19). */
+export const searchField = z.string().min(1).max(128);
+
 export const appParam = { app: { description: 'The id of an app.', example: 'app_02y9GVDsTuJUi2BOoCH5G3' } };
 
 /** Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw. */

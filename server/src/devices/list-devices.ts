@@ -6,7 +6,7 @@ import type { Sql } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { type Property, presentProperties } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
-import { type DeviceFilters, type ListedDevice, listDevices } from './listed-queries.ts';
+import { type DeviceFilters, findListedDevice, type ListedDevice, listDevices } from './listed-queries.ts';
 
 export interface DeviceOnPage extends ListedDevice {
   readonly catalog: ReadonlyMap<number, Property>;
@@ -23,6 +23,14 @@ export async function listDevicePage(
   const numbers = new Set(devices.flatMap((device) => Object.keys(device.properties).map(Number)));
   const catalog = numbers.size === 0 ? new Map<number, Property>() : await readCatalog(sql, appId, [...numbers]);
   return devices.map((device) => ({ ...device, catalog }));
+}
+
+/** One device as a page would hold it; undefined when the app has no such device. */
+export async function findDeviceOnPage(sql: Sql, appId: Uuid, id: Uuid): Promise<DeviceOnPage | undefined> {
+  const device = await findListedDevice(sql, appId, id);
+  if (!device) return undefined;
+  const numbers = Object.keys(device.properties).map(Number);
+  return { ...device, catalog: numbers.length === 0 ? new Map() : await readCatalog(sql, appId, numbers) };
 }
 
 /** A device as GET /v1/devices shows it: only the last characters of the token. */

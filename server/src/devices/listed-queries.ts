@@ -2,7 +2,8 @@
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { Sql, Tx } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
+import { beginsWith } from '../database/text-prefix.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { DeviceStatus, InvalidReason } from './device.ts';
 
@@ -44,6 +45,18 @@ export interface DeviceFilters {
   readonly platform: Platform | null;
   readonly status: DeviceStatus | null;
   readonly externalId: string | null;
+  /** An id, or the beginning of the external id of a device's user. */
+  readonly search?: string | null;
+}
+
+/** Finds one device of the app. */
+export async function findListedDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<ListedDevice | undefined> {
+  const [device] = await tx<ListedDevice[]>`
+    SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
+      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+    FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
+    WHERE a.app_id = ${appId} AND a.device_id = ${id}`;
+  return device;
 }
 
 /** Lists an app's devices, newest first, after a position. */
@@ -54,7 +67,13 @@ export async function listDevices(
   after: { createdAt: Date; id: Uuid } | null,
   limit: number,
 ): Promise<ListedDevice[]> {
-  const { platform, status, externalId } = filters;
+  const { platform, status, externalId, search = null } = filters;
+  const id = search === null ? undefined : decodeId('dev', search);
+  const found =
+    id === undefined
+      ? tx`a.external_id IN (SELECT external_id FROM users
+          WHERE app_id = ${appId} AND ${beginsWith(tx, tx`lower(external_id)`, search ?? '')})`
+      : tx`a.device_id = ${id}`;
   // `active` means the same as the status and stands in the table that is scanned; the index on
   // inactive rows serves the rare statuses.
   return tx<ListedDevice[]>`
@@ -66,5 +85,6 @@ export async function listDevices(
       ${platform === null ? tx`` : tx`AND a.platform = ${platform}`}
       ${status === null ? tx`` : status === 'active' ? tx`AND a.active` : tx`AND NOT a.active AND d.status = ${status}`}
       ${externalId === null ? tx`` : tx`AND a.external_id = ${externalId}`}
+      ${search === null ? tx`` : tx`AND ${found}`}
     ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
 }

@@ -3,9 +3,11 @@
 // device.
 import { updateActive } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
+import type { Actor } from '../audit/actor.ts';
+import { recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';
@@ -14,7 +16,7 @@ import { lockDevice, updateUnsubscribed } from './queries.ts';
 
 /** Opts a device out. Returns false when there is no such device. Repeating it changes nothing. */
 export async function optOutDevice(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, by }: { sql: Sql; clock: Clock; by?: Actor | undefined },
   appId: Uuid,
   deviceId: Uuid,
 ): Promise<boolean> {
@@ -22,6 +24,11 @@ export async function optOutDevice(
     transaction(sql, async (tx) => {
       const device = await lockDevice(tx, appId, deviceId);
       if (device) await optOutLocked(tx, clock, appId, [device]);
+      // A person's act stands in the audit log; a device that opts out by itself changes no set-up.
+      if (by && device && device.status !== 'unsubscribed') {
+        const entry = { appId, action: 'device.opt_out', target: encodeId('dev', deviceId) } as const;
+        await recordAudit({ tx, clock, by }, { ...entry, before: { status: device.status } });
+      }
       return device !== undefined;
     }),
   );

@@ -69,7 +69,7 @@ const registeredDevice = component(
     created: z.boolean(),
   }),
 );
-const device = component(
+export const device = component(
   'Device',
   z.strictObject({
     ...commonFields,
@@ -80,11 +80,11 @@ const device = component(
     properties: propertyValues.describe("The device's own."),
   }),
 );
-const devicePage = component('DevicePage', z.strictObject(pageFields(device)));
+export const devicePage = component('DevicePage', z.strictObject(pageFields(device)));
 const optedOut = component('OptedOutDevice', z.strictObject({ id: deviceId, status: z.literal('unsubscribed') }));
 
 const id = 'dev_4r4tgBwaHmRyQNukgzmqsi';
-const exampleDevice = {
+export const exampleDevice = {
   id,
   platform: 'web',
   channel: 'webpush',
@@ -102,6 +102,28 @@ const exampleDevice = {
 };
 
 const route = routesWith<DeviceRouteDeps, Caller>('Devices');
+const ofOne = routesWith<Pick<DeviceRouteDeps, 'txSql' | 'clock'>, Caller>('Devices');
+
+export const optOutRoutes = [
+  ofOne({
+    id: 'optOutDevice',
+    method: 'DELETE',
+    path: '/v1/devices/:id',
+    access: 'client-or-server',
+    summary: 'Opt a device out',
+    description: 'Nothing is sent to it, it belongs to nobody, its token is erased. Repeating it changes nothing.',
+    params: { id: { description: 'The id of a device.', example: id } },
+    answers: {
+      200: { description: 'Opted out.', schema: optedOut, example: { id, status: 'unsubscribed' } },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    const id = readDeviceId(params.id);
+    if (!(await optOutDevice({ sql: txSql, clock, by: caller.by }, caller.appId, id)))
+      throw noSuch('device', params.id);
+    return { id: encodeId('dev', id), status: 'unsubscribed' };
+  }),
+];
 
 export const deviceRoutes = [
   route({
@@ -204,23 +226,7 @@ export const deviceRoutes = [
     const rows = await listDevicePage(sql, caller.appId, { platform, status, externalId }, after, limit + 1);
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
   }),
-  route({
-    id: 'optOutDevice',
-    method: 'DELETE',
-    path: '/v1/devices/:id',
-    access: 'client-or-server',
-    summary: 'Opt a device out',
-    description: 'Nothing is sent to it, it belongs to nobody, its token is erased. Repeating it changes nothing.',
-    params: { id: { description: 'The id of a device.', example: id } },
-    answers: {
-      200: { description: 'Opted out.', schema: optedOut, example: { id, status: 'unsubscribed' } },
-    },
-    refusals: ['not_found'],
-  }).handle(async ({ txSql, clock }, { caller, params }) => {
-    const id = readDeviceId(params.id);
-    if (!(await optOutDevice({ sql: txSql, clock }, caller.appId, id))) throw noSuch('device', params.id);
-    return { id: encodeId('dev', id), status: 'unsubscribed' };
-  }),
+  ...optOutRoutes,
 ];
 
 // A client key is not told whose the device is, nor what is stored under its properties (contract 5.7): with the same token

@@ -2,6 +2,8 @@
 // push begins. Requests on the wire end and are recorded. The process that works a batch skips its
 // other open deliveries, including those that wait for a retry. A cancel undoes no outcome.
 
+import type { Actor } from '../audit/actor.ts';
+import { recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Fragment, repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
 import type { Teller } from '../database/teller.ts';
@@ -15,6 +17,8 @@ export interface CancelDeps {
   readonly clock: Clock;
   /** Tells the processes that send the message. */
   readonly teller: Pick<Teller, 'tell'>;
+  /** A person or an operator token, whose cancel stands in the audit log. */
+  readonly by?: Actor | undefined;
 }
 
 /**
@@ -61,7 +65,7 @@ export async function isStillSending(deps: CancelDeps, appId: Uuid, id: Uuid): P
  * message that is sent or has failed has no open batch.
  */
 async function cancel(
-  { sql, clock, teller }: CancelDeps,
+  { sql, clock, teller, by }: CancelDeps,
   appId: Uuid,
   id: Uuid,
   from: 'scheduled' | 'sending',
@@ -71,6 +75,15 @@ async function cancel(
     let moved: Fragment | undefined;
     await transaction(sql, async (tx, _rollback, atEnd) => {
       moved = updateCanceled(tx, clock, appId, id, from, reason);
+      if (by) {
+        const entry = {
+          appId,
+          action: 'message.cancel',
+          target: encodeId('msg', id),
+          before: { status: from },
+        } as const;
+        await recordAudit({ tx, clock, by }, entry);
+      }
       // The batches come before the message, as in a flush, so that the two cannot deadlock. Both
       // go together with the COMMIT, because other processes flush into these rows.
       atEnd([...(from === 'sending' ? [endBatches(tx, clock, appId, id)] : []), moved]);

@@ -21,16 +21,17 @@ export interface MessageRouteDeps extends Pick<CancelDeps, 'teller' | 'clock'> {
   readonly cursors: Cursors;
 }
 
-const messagePage = component('MessagePage', z.strictObject(pageFields(listedMessage)));
+export const messagePage = component('MessagePage', z.strictObject(pageFields(listedMessage)));
 
 const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
-const { audience: _audience, content: _content, ...exampleListed } = exampleMessage;
+const { audience: _audience, content: _content, ...listedPart } = exampleMessage;
+export const exampleListed = listedPart;
 const params = { id: { description: 'The id of a message.', example: exampleMessage.id } };
 
 const route = routesWith<MessageRouteDeps, Caller>('Messages');
 
-export const messageRoutes = [
-  ...sendRoutes,
+/** The routes that read messages, and their cancel. */
+export const readRoutes = [
   route({
     id: 'listMessages',
     method: 'GET',
@@ -105,11 +106,13 @@ export const messageRoutes = [
   }).handle(async ({ sql, txSql, clock, teller }, { caller, params }) => {
     const id = decodeId('msg', params.id);
     if (id === undefined) throw noSuch('message', params.id);
-    await cancelMessage({ sql: txSql, clock, teller }, caller.appId, id);
+    await cancelMessage({ sql: txSql, clock, teller, by: caller.by }, caller.appId, id);
     return getMessage(sql, caller.appId, params.id);
   }),
   ...deliveryRoutes,
 ];
+
+export const messageRoutes = [...sendRoutes, ...readRoutes];
 
 async function getMessage(sql: Sql, appId: Uuid, given: string) {
   const id = decodeId('msg', given);

@@ -2,7 +2,8 @@
 import type { Audience } from '../audience/audience.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { Fragment, Tx } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
+import { beginsWith } from '../database/text-prefix.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { MessageRequest, MessageStatus, NoRun } from './message.ts';
 import { type ChannelCounts, countsByChannel } from './queries.ts';
 
@@ -60,10 +61,15 @@ export async function listMessages(
   status: MessageStatus | null,
   after: { createdAt: string; id: Uuid } | null,
   limit: number,
+  /** An id, or the beginning of a name. */
+  search: string | null = null,
 ): Promise<(StoredMessage & { createdAtText: string })[]> {
+  const id = search === null ? undefined : decodeId('msg', search);
+  const found = id === undefined ? undefined : tx`m.id = ${id}`;
   return tx<(StoredMessage & { createdAtText: string })[]>`
     SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
+      ${search === null ? tx`` : tx`AND ${found ?? tx`m.name IS NOT NULL AND ${beginsWith(tx, tx`lower(m.name)`, search)}`}`}
       ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
     ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
 }

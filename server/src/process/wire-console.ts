@@ -56,6 +56,7 @@ export function wireConsole({
   let isFirstRunKept = true;
   const deps = {
     ...parts,
+    forms: sending.run.forms,
     publicUrl,
     defaultPlan: config.defaultPlan,
     fcmTokenUrl: config.fcmTokenUrl,

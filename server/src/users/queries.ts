@@ -1,7 +1,8 @@
 // SQL: `people` (external id → user id) and `users`.
 import { type Clock, nowOf } from '../database/clock.ts';
 import type { Fragment, Sql, Tx } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
+import { beginsWith } from '../database/text-prefix.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { User } from './user.ts';
 
 const userColumns = (tx: Tx): Fragment => tx`
@@ -89,9 +90,23 @@ export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly strin
 }
 
 /** Lists an app's profiles in the order of external ids, after one. */
-export async function listUsers(sql: Sql, appId: Uuid, afterExternalId: string, limit: number): Promise<User[]> {
+export async function listUsers(
+  sql: Sql,
+  appId: Uuid,
+  afterExternalId: string,
+  limit: number,
+  /** An id, or the beginning of an external id or a first name. */
+  search: string | null = null,
+): Promise<User[]> {
+  const id = search === null ? undefined : decodeId('usr', search);
+  const begins = (lowered: Fragment): Fragment => beginsWith(sql, lowered, search ?? '');
+  const found =
+    id === undefined
+      ? sql`(${begins(sql`lower(external_id)`)} OR (first_name IS NOT NULL AND ${begins(sql`lower(first_name)`)}))`
+      : sql`id = ${id}`;
   return sql<User[]>`
     SELECT ${userColumns(sql)} FROM users WHERE app_id = ${appId} AND external_id > ${afterExternalId}
+      ${search === null ? sql`` : sql`AND ${found}`}
     ORDER BY external_id LIMIT ${limit}`;
 }
 

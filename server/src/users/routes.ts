@@ -53,7 +53,7 @@ const erasedUser = component(
   z.strictObject({ external_id: z.string(), deleted: z.literal(true), devices_removed: count }),
 );
 
-const exampleUser = {
+export const exampleUser = {
   id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
   external_id: 'u-42',
   first_name: 'Ada',
@@ -68,6 +68,48 @@ const exampleUser = {
 const params = { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
 
 const route = routesWith<UserRouteDeps, Caller>('Users');
+const ofPerson = routesWith<Pick<UserRouteDeps, 'txSql' | 'clock'>, Caller>('Users');
+
+/** The routes of one person who is there. */
+export const personRoutes = [
+  ofPerson({
+    id: 'getUser',
+    method: 'GET',
+    path: '/v1/users/:external_id',
+    access: 'server',
+    summary: 'Read a user',
+    params,
+    answers: { 200: { description: 'The user.', schema: user, example: exampleUser } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql }, { caller, params }) => {
+    const externalId = readExternalId(params.external_id);
+    const found = await findUserWithDevices(txSql, caller.appId, externalId);
+    if (!found) throw noSuch('user', externalId);
+    return present(found);
+  }),
+  ofPerson({
+    id: 'deleteUser',
+    method: 'DELETE',
+    path: '/v1/users/:external_id',
+    access: 'server',
+    summary: 'Erase a user and opt out its devices',
+    params,
+    answers: {
+      200: {
+        description: 'Erased.',
+        schema: erasedUser,
+        example: { external_id: 'u-42', deleted: true, devices_removed: 2 },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql: sql, clock }, { caller, params, address }) => {
+    const externalId = readExternalId(params.external_id);
+    const by = actorOf(caller, address);
+    const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
+    if (!erased) throw noSuch('user', externalId);
+    return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
+  }),
+];
 
 export const userRoutes = [
   route({
@@ -125,43 +167,7 @@ export const userRoutes = [
     const property_conflicts = conflicts.map((conflict) => presentConflict(conflict, upserted.user.properties));
     return { id, external_id, created, ...profile, property_conflicts, created_at, updated_at };
   }),
-  route({
-    id: 'getUser',
-    method: 'GET',
-    path: '/v1/users/:external_id',
-    access: 'server',
-    summary: 'Read a user',
-    params,
-    answers: { 200: { description: 'The user.', schema: user, example: exampleUser } },
-    refusals: ['not_found'],
-  }).handle(async ({ txSql }, { caller, params }) => {
-    const externalId = readExternalId(params.external_id);
-    const found = await findUserWithDevices(txSql, caller.appId, externalId);
-    if (!found) throw noSuch('user', externalId);
-    return present(found);
-  }),
-  route({
-    id: 'deleteUser',
-    method: 'DELETE',
-    path: '/v1/users/:external_id',
-    access: 'server',
-    summary: 'Erase a user and opt out its devices',
-    params,
-    answers: {
-      200: {
-        description: 'Erased.',
-        schema: erasedUser,
-        example: { external_id: 'u-42', deleted: true, devices_removed: 2 },
-      },
-    },
-    refusals: ['not_found'],
-  }).handle(async ({ txSql: sql, clock }, { caller, params, address }) => {
-    const externalId = readExternalId(params.external_id);
-    const by = actorOf(caller, address);
-    const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
-    if (!erased) throw noSuch('user', externalId);
-    return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
-  }),
+  ...personRoutes,
   ...identifyRoutes,
 ];
 
