@@ -856,6 +856,16 @@ CREATE UNLOGGED TABLE rate_limits (
   CONSTRAINT rate_limits_granted_check CHECK ((granted >= 1))
 );
 
+CREATE UNLOGGED TABLE request_chunks (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  refused boolean NOT NULL,
+  size integer NOT NULL,
+  entries json NOT NULL,
+  CONSTRAINT request_chunks_pkey PRIMARY KEY (app_id, refused, id),
+  CONSTRAINT request_chunks_size_check CHECK ((size > 0))
+);
+
 CREATE TABLE retired_properties (
   app_id uuid NOT NULL,
   id integer NOT NULL,

@@ -22,7 +22,7 @@ const rows: readonly (readonly string[])[] = [
   ['devices'],
   ['users'],
   ['delivery', 'segments', 'events', 'imports'],
-  ['messages', 'receipts', 'reports', 'explain'],
+  ['messages', 'receipts', 'reports', 'explain', 'requests'],
   ['metrics', 'pages', 'console'],
   ['process'],
   ['cli'],

@@ -130,10 +130,12 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     const key = await find(text, address);
     if (!key) throw new ApiError('invalid_key');
     noteUse(key);
-    if (key.isSuspended) throw new ApiError('app_suspended');
-    if (access === 'server' && key.scope !== 'server') throw new ApiError('wrong_key_scope');
     const { appId, id: keyId, name: keyName, plan, newNames, purchases, deletedNames } = key;
-    return { appId, keyId, keyName, scope: key.scope, plan, clientEvents: { newNames, purchases, deletedNames } };
+    const clientEvents = { newNames, purchases, deletedNames };
+    const caller: Caller = { appId, keyId, keyName, scope: key.scope, plan, clientEvents };
+    if (key.isSuspended) throw new ApiError('app_suspended', { caller });
+    if (access === 'server' && key.scope !== 'server') throw new ApiError('wrong_key_scope', { caller });
+    return caller;
   };
 }
 

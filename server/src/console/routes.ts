@@ -8,6 +8,7 @@ import { deletionRoutes, type PlanRouteDeps, planListRoutes, planRoutes } from '
 import { type CatalogAreaDeps, catalogAreaRoutes } from './catalog-routes.ts';
 import { type DeviceAreaDeps, deviceAreaRoutes } from './device-routes.ts';
 import { type MessageAreaDeps, messageAreaRoutes } from './message-routes.ts';
+import { type RequestAreaDeps, requestAreaRoutes } from './request-routes.ts';
 import type { ConsoleRoutes } from './serve.ts';
 import { type UserAreaDeps, userAreaRoutes } from './user-routes.ts';
 import { type SessionRouteDeps, sessionRoutes } from './session-routes.ts';
@@ -32,7 +33,8 @@ export interface ConsoleDeps
     MessageAreaDeps,
     DeviceAreaDeps,
     UserAreaDeps,
-    CatalogAreaDeps {}
+    CatalogAreaDeps,
+    RequestAreaDeps {}
 
 export const consoleRoutes: ConsoleRoutes<ConsoleDeps> = {
   ofVisitor: [...signInRoutes],
@@ -61,5 +63,6 @@ export const consoleRoutes: ConsoleRoutes<ConsoleDeps> = {
     ...deviceAreaRoutes,
     ...userAreaRoutes,
     ...catalogAreaRoutes,
+    ...requestAreaRoutes,
   ],
 };

@@ -48,6 +48,8 @@ export interface ApiErrorDetails {
   readonly extra?: Readonly<Record<string, unknown>>;
   /** For the log only; no answer contains it. */
   readonly cause?: unknown;
+  /** Who was refused, where the refusal comes before the caller is let in. For the request log only. */
+  readonly caller?: unknown;
 }
 
 export class ApiError extends Error {

@@ -110,7 +110,7 @@ export interface HttpServerOptions<Caller> {
   readonly nobody: Caller;
   readonly log: Log;
   /** Told of each answer. `route` is its pattern, empty where no route fits: an address may be anything. */
-  readonly noteAnswer?: (answer: { method: string; route: string; status: number; seconds: number }) => void;
+  readonly noteAnswer?: (answer: NotedAnswer<Caller>) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
   /** Told of one of the others that sends it, now and then. */
@@ -119,6 +119,20 @@ export interface HttpServerOptions<Caller> {
   readonly bodyTimeoutMs?: number;
   readonly doorLimits?: Partial<DoorLimits>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
+}
+
+/** An answer that has gone out. */
+export interface NotedAnswer<Caller> {
+  readonly id: string;
+  readonly method: string;
+  readonly route: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly seconds: number;
+  /** Null: no key was known. */
+  readonly caller: Caller | null;
+  /** Null: the request was not refused. */
+  readonly error: ApiError | null;
 }
 
 export interface ConnectionLimits {
@@ -150,6 +164,7 @@ const tellEveryMs = 60_000;
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
   const { routes, log, bodyTimeoutMs = 10_000 } = options;
   const callers = new WeakMap<FastifyRequest, Caller>();
+  const refusals = new WeakMap<FastifyRequest, ApiError>();
   const admitted = new WeakMap<FastifyRequest, Guarded>();
   const door = createDoor({ ...usualDoorLimits, ...options.doorLimits }, log);
   const { connectionsMax, silenceMs, bodyBytesMax } = { ...usualConnectionLimits, ...options.connectionLimits };
@@ -222,10 +237,21 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   if (noteAnswer) {
     server.addHook('onResponse', async (request, reply) => {
       const route = request.routeOptions.url ?? '';
-      noteAnswer({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 });
+      const error = refusals.get(request) ?? null;
+      const caller = callers.get(request) ?? (error?.details.caller as Caller | undefined) ?? null;
+      const { id, method, params } = request;
+      const { statusCode: status, elapsedTime } = reply;
+      noteAnswer({
+        ...{ id, method, route, params: (params ?? {}) as Record<string, string> },
+        ...{ status, seconds: elapsedTime / 1000, caller, error },
+      });
     });
   }
-  server.setErrorHandler((error, request, reply) => sendError(toApiError(error), request, reply, log));
+  server.setErrorHandler((error, request, reply) => {
+    const refusal = toApiError(error);
+    refusals.set(request, refusal);
+    return sendError(refusal, request, reply, log);
+  });
   const describePath = pathDescriber(routes);
   server.setNotFoundHandler((request, reply) => sendError(notFound(describePath(request.raw)), request, reply, log));
 

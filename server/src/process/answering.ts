@@ -15,6 +15,8 @@ import { createTurns } from '../http/turns.ts';
 import type { ServiceMetrics } from '../metrics/service-metrics.ts';
 import { type AddressLimits, createAddressLimits } from '../quotas/address-limit.ts';
 import { createRateLimit } from '../quotas/rate-limit.ts';
+import { entryOf } from '../requests/request-entry.ts';
+import { createRequestLog, type RequestLog } from '../requests/request-log.ts';
 import { type HttpDeps, routesOf } from './api-routes.ts';
 import { audienceConnections, countConnections, readTurnsMax } from './databases.ts';
 import type { Foundation } from './foundation.ts';
@@ -42,6 +44,8 @@ export interface Answering {
   readonly server: FastifyInstance;
   /** The routes of the server beside the console's, and who may call them. */
   readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
+  /** What callers asked lately. */
+  readonly requestLog: RequestLog;
 }
 
 /** Milliseconds that a preview, a dry run or a report may wait for its turn. */
@@ -62,6 +66,7 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
   const parts = partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key));
   const routes = routesOf(parts);
   const consoleRoutes = wireConsole({ foundation, sending: deps.sending, addressLimits, masterKeys, parts });
+  const requestLog = createRequestLog({ sql: databases.txSql, clock, log });
   const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
   const server = createHttpServer<Caller>({
     ...http,
@@ -74,13 +79,17 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
     delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,
     log,
-    noteAnswer: metrics.noteRequest,
+    noteAnswer(answer) {
+      metrics.noteRequest(answer);
+      const { caller, error } = answer;
+      if (caller) requestLog.note(caller.appId, entryOf(answer, caller, error, clock.nowMs()));
+    },
     trustedProxies: config.trustedProxies,
     onIgnoredForwarding(peer) {
       noteIgnoredForwarder(sql, peer).catch((error: unknown) => log.debug({ err: error }, 'a proxy is not noted'));
     },
   });
-  return { server, routes };
+  return { server, routes, requestLog };
 }
 
 function partsOfRoutes(

@@ -86,13 +86,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return renderMetrics(families);
     },
   };
-  const { server, routes } = createAnswering({ foundation, sending, metrics, stage }, options);
+  const { server, routes, requestLog } = createAnswering({ foundation, sending, metrics, stage }, options);
 
   return {
     sql,
     clock,
     server,
     routes,
+    requestLog,
     run,
     webhooks,
     pause,
@@ -120,6 +121,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       await workers?.stop();
       await Promise.allSettled(underWay);
       await run.verdicts.close();
+      await requestLog.close();
     },
     async close() {
       await sending.stop();

@@ -17,6 +17,8 @@ import { removeOldMessages } from '../messages/retention.ts';
 import { deleteFullBuckets } from '../quotas/queries.ts';
 import { listAppsToSettle } from '../reports/due-apps-queries.ts';
 import { settleDue } from '../reports/settle.ts';
+import { deleteChunksBefore } from '../requests/queries.ts';
+import { keptDays } from '../requests/request-entry.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
   readonly retentionDays: number;
@@ -66,6 +68,9 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     await step('forget keys of receipts', () => forgetReceiptKeys(sql));
     await step('forget former links', () => forgetFormerLinks(deps));
     await step('remove messages', () => removeOldMessages(deps, keepDays));
+    await step('remove old requests', () => {
+      return deleteChunksBefore(sql, new Date(clock.nowMs() - keptDays * dayMs));
+    });
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
   };
   // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would

@@ -113,6 +113,7 @@ const expectations: Readonly<Record<string, string>> = {
   reportDevices: 'viewer',
   reportEvents: 'viewer',
   reportDelivery: 'viewer',
+  listRequests: 'member',
 };
 
 /** Base62 digits of an id that nothing has. */

@@ -1,0 +1,49 @@
+// SQL of the request log: chunks of entries, written once a second, and deleted when newer ones hold
+// enough.
+import type { Sql } from '../database/db.ts';
+import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
+import type { RequestEntry } from './request-entry.ts';
+
+export interface RequestChunk {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly refused: boolean;
+  readonly entries: readonly RequestEntry[];
+}
+
+/** Stores what a process heard of some apps. */
+export async function insertChunks(sql: Sql, chunks: readonly RequestChunk[]): Promise<void> {
+  await sql`
+    INSERT INTO request_chunks (app_id, id, refused, size, entries)
+    SELECT c.app_id, c.id, c.refused = 1, c.size, c.entries::json
+    FROM unnest(
+      ${chunks.map(({ appId }) => appId)}::uuid[], ${chunks.map(({ id }) => id)}::uuid[],
+      ${chunks.map(({ refused }) => (refused ? 1 : 0))}::int[], ${chunks.map(({ entries }) => entries.length)}::int[],
+      ${chunks.map(({ entries }) => JSON.stringify(entries))}::text[]
+    ) AS c (app_id, id, refused, size, entries)`;
+}
+
+/** Deletes the chunks of these apps that are beyond the newest `kept` entries of their kind. */
+export async function deleteBeyond(sql: Sql, appIds: readonly Uuid[], kept: number): Promise<void> {
+  await sql`
+    DELETE FROM request_chunks AS c USING (
+      SELECT app_id, refused, id, sum(size) OVER (PARTITION BY app_id, refused ORDER BY id DESC) - size AS newer
+      FROM request_chunks WHERE app_id = ANY(${appIds as Uuid[]}::uuid[])
+    ) AS counted
+    WHERE counted.newer >= ${kept}::int AND c.app_id = counted.app_id AND c.refused = counted.refused AND c.id = counted.id`;
+}
+
+/** Deletes the chunks of every app that are older than an instant. */
+export async function deleteChunksBefore(sql: Sql, before: Date): Promise<void> {
+  await sql`DELETE FROM request_chunks WHERE id < ${uuidFloorOf(before)}`;
+}
+
+/** Lists the newest chunks of an app since an instant, newest first, until each kind has `kept`. */
+export async function listChunks(sql: Sql, appId: Uuid, since: Date, kept: number): Promise<RequestChunk[]> {
+  return sql<RequestChunk[]>`
+    SELECT app_id, id, refused, entries FROM (
+      SELECT app_id, id, refused, entries, sum(size) OVER (PARTITION BY refused ORDER BY id DESC) - size AS newer
+      FROM request_chunks WHERE app_id = ${appId} AND id >= ${uuidFloorOf(since)}
+    ) AS counted
+    WHERE newer < ${kept}::int ORDER BY id DESC`;
+}
