@@ -725,6 +725,7 @@ CREATE INDEX messages_due ON public.messages USING btree (next_start_at) WHERE (
 CREATE INDEX messages_due_by_app ON public.messages USING btree (app_id, next_start_at, id) WHERE (status = 'scheduled'::text);
 CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
+CREATE INDEX messages_name_lower ON public.messages USING btree (app_id, lower(name)) WHERE (name IS NOT NULL);
 CREATE INDEX messages_scheduled_by_segment ON public.messages USING btree (app_id, ((audience ->> 'segment_id'::text)), exclude_segment_id) WHERE (status = 'scheduled'::text);
 CREATE INDEX messages_started ON public.messages USING btree (app_id, started_at, id) WHERE (started_at IS NOT NULL);
 
@@ -976,6 +977,8 @@ CREATE TABLE users (
   CONSTRAINT users_pkey PRIMARY KEY (app_id, external_id),
   CONSTRAINT users_number_check CHECK ((number > 0))
 );
+CREATE INDEX users_external_id_lower ON public.users USING btree (app_id, lower(external_id));
+CREATE INDEX users_first_name_lower ON public.users USING btree (app_id, lower(first_name)) WHERE (first_name IS NOT NULL);
 
 CREATE TABLE webhook_attempts (
   app_id uuid NOT NULL,

@@ -2,6 +2,9 @@
 
 export type AccountId = string;
 
+/** An exact decimal, without trailing zeros. */
+export type Amount = string;
+
 export type AndroidPushCredential = {
   readonly service_account_json: string;
 };
@@ -49,6 +52,8 @@ export type ApplePushCredential = {
   readonly environment?: "production" | "sandbox" | undefined;
 };
 
+export type Audience = { readonly all: true; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids: readonly string[]; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids: readonly string[]; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id: string; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter: object };
+
 export type AuditEntry = {
   readonly id: string;
   readonly at: Instant;
@@ -74,6 +79,42 @@ export type AuditPage = {
   readonly next_cursor: string | null;
 };
 
+export type BuiltinField = {
+  readonly field: string;
+  readonly type: "string" | "number" | "boolean" | "datetime";
+  readonly operators: readonly Operator[];
+};
+
+export type CataloguedEvent = {
+  readonly name: string;
+  readonly count: number;
+  readonly last_seen_at: Instant;
+  /** A key with values of several types has one entry for each. */
+  readonly properties: readonly ({
+    readonly key: string;
+    readonly type: "string" | "number" | "boolean" | "object" | "array" | "null";
+    readonly samples: readonly (string | number | boolean)[];
+  })[];
+};
+
+export type ChannelCounts = {
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+};
+
+export type ChannelDevices = {
+  /** For the first time. */
+  readonly registered: number;
+  /** At the end. */
+  readonly active: number;
+  /** How often a token was found dead. */
+  readonly invalid: number;
+  /** How often one opted out. */
+  readonly unsubscribed: number;
+};
+
 export type ChannelName = "webpush" | "apns" | "fcm";
 
 export type ChannelTest = {
@@ -91,6 +132,18 @@ export type ChannelTestResult = {
     readonly body: string | null;
     readonly latency_ms: number;
   })[];
+};
+
+export type ClassCount = {
+  readonly count: number;
+  readonly direct: number;
+  readonly influenced: number;
+  readonly unattributed: number;
+};
+
+export type ClassSum = {
+  readonly amount: Amount;
+  readonly purchases: number;
 };
 
 export type ClientEvents = {
@@ -131,6 +184,95 @@ export type ConsoleUnauthorizedError = {
   readonly request_id: RequestId;
 };
 
+export type Content = {
+  readonly title?: string | null | undefined;
+  readonly body?: string | null | undefined;
+  readonly url?: string | null | undefined;
+  readonly image?: string | null | undefined;
+  readonly icon?: string | null | undefined;
+  readonly data?: { readonly [key: string]: string | number | boolean } | null | undefined;
+  readonly ttl?: number | null | undefined;
+  readonly priority?: "high" | "normal" | "low" | null | undefined;
+  readonly collapse_key?: string | null | undefined;
+  readonly locales?: { readonly [key: string]: {
+    readonly title?: string | null | undefined;
+    readonly body?: string | null | undefined;
+    readonly subtitle?: string | null | undefined;
+    readonly url?: string | null | undefined;
+    readonly image?: string | null | undefined;
+  } | null } | null | undefined;
+  readonly webpush?: {
+    readonly title?: string | null | undefined;
+    readonly body?: string | null | undefined;
+    readonly url?: string | null | undefined;
+    readonly image?: string | null | undefined;
+    readonly icon?: string | null | undefined;
+    readonly data?: { readonly [key: string]: string | number | boolean } | null | undefined;
+    readonly ttl?: number | null | undefined;
+    readonly priority?: "high" | "normal" | "low" | null | undefined;
+    readonly collapse_key?: string | null | undefined;
+    readonly badge?: string | null | undefined;
+    readonly tag?: string | null | undefined;
+    readonly renotify?: boolean | null | undefined;
+    readonly require_interaction?: boolean | null | undefined;
+    readonly silent?: boolean | null | undefined;
+    readonly actions?: readonly ({
+      readonly action: string;
+      readonly title: string;
+      readonly url?: string | null | undefined;
+      readonly icon?: string | null | undefined;
+    })[] | null | undefined;
+    readonly dir?: "auto" | "ltr" | "rtl" | null | undefined;
+    readonly lang?: string | null | undefined;
+    readonly app_badge?: number | null | undefined;
+  } | null | undefined;
+  readonly apns?: {
+    readonly title?: string | null | undefined;
+    readonly body?: string | null | undefined;
+    readonly url?: string | null | undefined;
+    readonly image?: string | null | undefined;
+    readonly icon?: string | null | undefined;
+    readonly data?: { readonly [key: string]: string | number | boolean } | null | undefined;
+    readonly ttl?: number | null | undefined;
+    readonly priority?: "high" | "normal" | "low" | null | undefined;
+    readonly collapse_key?: string | null | undefined;
+    readonly subtitle?: string | null | undefined;
+    readonly sound?: string | {
+      readonly name: string;
+      readonly critical?: boolean | null | undefined;
+      readonly volume?: number | null | undefined;
+    } | null | undefined;
+    readonly badge?: number | null | undefined;
+    readonly category?: string | null | undefined;
+    readonly thread_id?: string | null | undefined;
+    readonly interruption_level?: "passive" | "active" | "time-sensitive" | "critical" | null | undefined;
+    readonly relevance_score?: number | null | undefined;
+    readonly mutable_content?: boolean | null | undefined;
+    readonly content_available?: boolean | null | undefined;
+    readonly target_content_id?: string | null | undefined;
+  } | null | undefined;
+  readonly fcm?: {
+    readonly title?: string | null | undefined;
+    readonly body?: string | null | undefined;
+    readonly url?: string | null | undefined;
+    readonly image?: string | null | undefined;
+    readonly icon?: string | null | undefined;
+    readonly data?: { readonly [key: string]: string | number | boolean } | null | undefined;
+    readonly ttl?: number | null | undefined;
+    readonly priority?: "high" | "normal" | "low" | null | undefined;
+    readonly collapse_key?: string | null | undefined;
+    readonly channel_id?: string | null | undefined;
+    readonly sound?: string | null | undefined;
+    readonly color?: string | null | undefined;
+    readonly tag?: string | null | undefined;
+    readonly visibility?: "private" | "public" | "secret" | null | undefined;
+    readonly notification_count?: number | null | undefined;
+    readonly click_action?: string | null | undefined;
+    readonly analytics_label?: string | null | undefined;
+    readonly direct_boot_ok?: boolean | null | undefined;
+  } | null | undefined;
+};
+
 export type Credential = {
   readonly channel: ChannelName;
   /** False: a former one, for devices that registered with it. */
@@ -156,6 +298,23 @@ export type Credentials = {
   readonly password: string;
 };
 
+export type CreditedRevenue = {
+  readonly currency: string;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+};
+
+export type DayFigures = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly displayed: number;
+  readonly clicked: number;
+};
+
 export type DeletedApp = {
   readonly deleted: true;
   readonly devices: number;
@@ -163,10 +322,158 @@ export type DeletedApp = {
   readonly messages: number;
 };
 
+export type Delivery = {
+  readonly device_id: DeviceId;
+  /** Whose the device was when it was sent. */
+  readonly external_id: string | null;
+  readonly platform: "web" | "ios" | "android";
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly status: "retrying" | "sent" | "failed" | "skipped";
+  readonly error_code: DeliveryCode | null;
+  /** Provider requests whose outcome is known. */
+  readonly attempts: number;
+  readonly queued_at: Instant;
+  readonly sent_at: Instant | null;
+  readonly failed_at: Instant | null;
+  readonly displayed_at: Instant | null;
+  readonly clicked_at: Instant | null;
+  readonly dismissed_at: Instant | null;
+  /** The button of the first click. */
+  readonly action: string | null;
+  readonly provider_message_id: string | null;
+  /** In time order. */
+  readonly timeline: readonly TimelineEntry[];
+};
+
+export type DeliveryCode = "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
+
+export type DeliveryPage = {
+  readonly message_id: MessageId;
+  readonly status: MessageStatus;
+  readonly report: Report;
+  readonly data: readonly Delivery[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type DeliveryReport = {
+  readonly days: readonly DayFigures[];
+};
+
+export type Device = {
+  readonly id: DeviceId;
+  readonly platform: "web" | "ios" | "android";
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly locale: string | null;
+  readonly timezone: string | null;
+  readonly app_version: string | null;
+  readonly sdk: string | null;
+  readonly os: string | null;
+  readonly os_version: string | null;
+  readonly model: string | null;
+  readonly environment: "production" | "sandbox" | null;
+  readonly created_at: Instant;
+  readonly last_seen_at: Instant;
+  /** The last characters of the token; null when it was erased. */
+  readonly token_hint: string | null;
+  readonly status: "active" | "invalid" | "unsubscribed";
+  readonly status_reason: InvalidReason | null;
+  readonly external_id: string | null;
+  /** The device's own. */
+  readonly properties: PropertyValues;
+};
+
 export type DeviceId = string;
+
+export type DevicePage = {
+  readonly data: readonly Device[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type DeviceReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`. */
+  readonly devices?: {
+    readonly webpush: ChannelDevices;
+    readonly apns: ChannelDevices;
+    readonly fcm: ChannelDevices;
+  } | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly devices: {
+      readonly webpush: ChannelDevices;
+      readonly apns: ChannelDevices;
+      readonly fcm: ChannelDevices;
+    };
+  }[] | undefined;
+};
+
+export type DeviceWithHistory = {
+  readonly id: DeviceId;
+  readonly platform: "web" | "ios" | "android";
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly locale: string | null;
+  readonly timezone: string | null;
+  readonly app_version: string | null;
+  readonly sdk: string | null;
+  readonly os: string | null;
+  readonly os_version: string | null;
+  readonly model: string | null;
+  readonly environment: "production" | "sandbox" | null;
+  readonly created_at: Instant;
+  readonly last_seen_at: Instant;
+  /** The last characters of the token; null when it was erased. */
+  readonly token_hint: string | null;
+  readonly status: "active" | "invalid" | "unsubscribed";
+  readonly status_reason: InvalidReason | null;
+  readonly external_id: string | null;
+  /** The device's own. */
+  readonly properties: PropertyValues;
+  /** Every change of its status, oldest first. */
+  readonly history: readonly ({
+    readonly at: Instant;
+    readonly status: "active" | "invalid" | "unsubscribed";
+    readonly reason: InvalidReason | null;
+  })[];
+};
 
 export type Done = {
   readonly done: true;
+};
+
+export type EngagementReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+    /** Credited to it, direct or influenced. */
+    readonly purchases: number;
+    readonly revenue: readonly CreditedRevenue[];
+  }[] | undefined;
+  /** Those that began in the range, newest first. */
+  readonly messages: readonly MessageEngagement[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type Entered = {
@@ -174,7 +481,202 @@ export type Entered = {
   readonly next: "signed_in" | "second_factor" | "sign_in";
 };
 
+export type ErasedUser = {
+  readonly external_id: string;
+  readonly deleted: true;
+  readonly devices_removed: number;
+};
+
+/** Why a delivery failed. Closed in v1. */
+export type ErrorCode = "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error";
+
+export type EventCount = {
+  readonly count: number;
+};
+
 export type EventKind = "message.sent" | "message.failed" | "message.clicked";
+
+export type EventNamePage = {
+  readonly data: readonly CataloguedEvent[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type EventReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`: by name. */
+  readonly events?: { readonly [key: string]: EventCount } | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly events: { readonly [key: string]: EventCount };
+  }[] | undefined;
+};
+
+export type ExplainStep = {
+  readonly step: "message";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly status: "scheduled" | "sending" | "sent" | "failed" | "canceled";
+    readonly status_reason: string | null;
+    readonly run_at: Instant | null;
+    readonly started_at: Instant | null;
+    readonly finished_at: Instant | null;
+  };
+} | {
+  readonly step: "user";
+  readonly ok: boolean;
+  readonly detail: {
+    /** Whose the device is now. */
+    readonly external_id?: string | null | undefined;
+    readonly created_at: Instant | null;
+  };
+} | {
+  readonly step: "devices";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly active?: number | undefined;
+    readonly invalid?: number | undefined;
+    readonly unsubscribed?: number | undefined;
+    readonly status?: "active" | "invalid" | "unsubscribed" | null | undefined;
+    readonly status_reason?: InvalidReason | null | undefined;
+    readonly device_id?: DeviceId | undefined;
+    readonly error_code?: DeliveryCode | undefined;
+  };
+} | {
+  readonly step: "audience";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly path?: readonly (string | number)[] | undefined;
+    readonly segment?: {
+      readonly id: SegmentId;
+      readonly name: string;
+    } | undefined;
+    readonly field?: string | undefined;
+    readonly event?: string | undefined;
+    readonly op?: string | undefined;
+    readonly value?: unknown | undefined;
+    /** The value now; null: none. For events their count. */
+    readonly actual?: unknown | undefined;
+    /** The latest of the counted events. */
+    readonly last_at?: string | undefined;
+    /** The leaf stands under a NOT, which turns it round. */
+    readonly under_not?: true | undefined;
+    readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
+    /** The delivery was made then: it decides. */
+    readonly queued_at?: Instant | undefined;
+    /** Asked of the present data, which may have changed since. */
+    readonly as_of?: "now" | undefined;
+  };
+} | {
+  readonly step: "excluded";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly path?: readonly (string | number)[] | undefined;
+    readonly segment?: {
+      readonly id: SegmentId;
+      readonly name: string;
+    } | undefined;
+    readonly field?: string | undefined;
+    readonly event?: string | undefined;
+    readonly op?: string | undefined;
+    readonly value?: unknown | undefined;
+    /** The value now; null: none. For events their count. */
+    readonly actual?: unknown | undefined;
+    /** The latest of the counted events. */
+    readonly last_at?: string | undefined;
+    /** The leaf stands under a NOT, which turns it round. */
+    readonly under_not?: true | undefined;
+    readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
+    /** The delivery was made then: it decides. */
+    readonly queued_at?: Instant | undefined;
+    /** Asked of the present data, which may have changed since. */
+    readonly as_of?: "now" | undefined;
+  };
+} | {
+  readonly step: "channel";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly channel: "webpush" | "apns" | "fcm";
+    readonly credential: "ok" | "suspect" | "failing" | "missing";
+  };
+} | {
+  readonly step: "turn";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly queued_at: Instant;
+    readonly reason?: "paused" | "not_due" | "under_way" | "provider" | "setback" | "rate" | "queued" | "local_time_past" | undefined;
+    readonly until?: Instant | undefined;
+    readonly per_second?: number | undefined;
+  };
+} | {
+  readonly step: "attempts";
+  readonly ok: boolean;
+  readonly detail: {
+    readonly status: "retrying" | "sent" | "failed" | "skipped";
+    readonly error_code: DeliveryCode | null;
+    readonly meaning: string | null;
+    /** What to do about it. */
+    readonly action: string | null;
+    readonly attempts: number;
+    readonly http_status: number | null;
+    readonly done_at: Instant;
+    readonly retry_at: Instant | null;
+  };
+} | {
+  readonly step: "receipt";
+  readonly ok: boolean;
+  readonly detail: {
+    /** `unknown`: the platform reports none by itself. */
+    readonly displayed: "yes" | "no" | "unknown";
+    readonly displayed_at: Instant | null;
+    readonly clicked_at: Instant | null;
+    readonly dismissed_at: Instant | null;
+    /** The button of the first click. */
+    readonly action: string | null;
+  };
+};
+
+export type ExplainedDevice = {
+  readonly device_id: DeviceId;
+  readonly platform: "web" | "ios" | "android";
+  /** Its status now. */
+  readonly status: "active" | "invalid" | "unsubscribed";
+  readonly verdict: Verdict;
+  readonly error_code: DeliveryCode | null;
+  readonly attempts: number;
+};
+
+export type ExplainedMessage = {
+  readonly message_id: MessageId;
+  readonly verdict: Verdict;
+  /** In words, for people. May change. */
+  readonly summary: string;
+  readonly steps: readonly ExplainStep[];
+  /** The person's devices, 100 at most, and those that got it. */
+  readonly devices: readonly ExplainedDevice[];
+};
+
+export type Explanation = {
+  readonly message_id: MessageId | null;
+  readonly external_id: string | null;
+  readonly device_id: DeviceId | null;
+  /** For a person the first, in the order of this list, that one of their devices has. */
+  readonly verdict: Verdict;
+  /** In words, for people. May change. */
+  readonly summary: string;
+  /** In order, up to the first that is not ok. With `message_id`. */
+  readonly steps?: readonly ExplainStep[] | undefined;
+  /** Without `message_id`: the newest 20 messages within 30 days. */
+  readonly messages?: readonly ExplainedMessage[] | undefined;
+  /** The person's devices, 100 at most, and those that got it. */
+  readonly devices: readonly ExplainedDevice[];
+};
 
 export type FirstCode = {
   readonly code: string;
@@ -202,6 +704,8 @@ export type InternalErrorError = {
   readonly message: string;
   readonly request_id: RequestId;
 };
+
+export type InvalidReason = "unregistered" | "invalid_token" | "credential_mismatch" | "replaced";
 
 export type Invite = {
   readonly id: InviteId;
@@ -287,6 +791,53 @@ export type ListedApp = {
   readonly suspended_at: Instant | null;
   readonly created_at: Instant;
   readonly updated_at: Instant;
+};
+
+export type ListedMessage = {
+  readonly id: MessageId;
+  readonly status: MessageStatus;
+  readonly status_reason: "quota_exceeded" | "segment_invalid" | "app_suspended" | "expired" | "internal_error" | null;
+  readonly name: string | null;
+  readonly metadata: { readonly [key: string]: string | number | boolean } | null;
+  readonly created_by: {
+    readonly type: "key" | "person";
+    readonly id: KeyId | null;
+    readonly name: string;
+  };
+  /** Ids of the audience that name no active device. */
+  readonly audience_unmatched: number;
+  readonly idempotency_key: string | null;
+  /** When a scheduled message runs or ran; null for one that was sent at once. */
+  readonly run_at: Instant | null;
+  readonly created_at: Instant;
+  readonly started_at: Instant | null;
+  readonly finished_at: Instant | null;
+  /** The end of the last send window; null before the run. */
+  readonly expires_at: Instant | null;
+  readonly report: Report;
+  readonly by_channel: {
+    readonly webpush: ChannelCounts;
+    readonly apns: ChannelCounts;
+    readonly fcm: ChannelCounts;
+  };
+  /** Final failed and skipped deliveries by code. */
+  readonly error_counts: { readonly [key: string]: number };
+  readonly engagement: {
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+  };
+  /** Not rendered. */
+  readonly title: string | null;
+};
+
+export type ListedUser = {
+  readonly id: UserId;
+  readonly external_id: string;
+  readonly first_name: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly created_at: Instant;
 };
 
 export type MadeApp = {
@@ -395,7 +946,77 @@ export type Member = {
   readonly last_used_at: Instant | null;
 };
 
+export type Message = {
+  readonly id: MessageId;
+  readonly status: MessageStatus;
+  readonly status_reason: "quota_exceeded" | "segment_invalid" | "app_suspended" | "expired" | "internal_error" | null;
+  readonly name: string | null;
+  readonly metadata: { readonly [key: string]: string | number | boolean } | null;
+  readonly created_by: {
+    readonly type: "key" | "person";
+    readonly id: KeyId | null;
+    readonly name: string;
+  };
+  readonly audience: Audience;
+  /** Ids of the audience that name no active device. */
+  readonly audience_unmatched: number;
+  readonly content: Content;
+  readonly idempotency_key: string | null;
+  /** When a scheduled message runs or ran; null for one that was sent at once. */
+  readonly run_at: Instant | null;
+  readonly created_at: Instant;
+  readonly started_at: Instant | null;
+  readonly finished_at: Instant | null;
+  /** The end of the last send window; null before the run. */
+  readonly expires_at: Instant | null;
+  readonly report: Report;
+  readonly by_channel: {
+    readonly webpush: ChannelCounts;
+    readonly apns: ChannelCounts;
+    readonly fcm: ChannelCounts;
+  };
+  /** Final failed and skipped deliveries by code. */
+  readonly error_counts: { readonly [key: string]: number };
+  readonly engagement: {
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+  };
+};
+
+export type MessageEngagement = {
+  readonly message_id: MessageId;
+  readonly name: string | null;
+  readonly started_at: Instant;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly displayed: number;
+  readonly clicked: number;
+  readonly dismissed: number;
+  /** Credited to it, direct or influenced. */
+  readonly purchases: number;
+  readonly revenue: readonly CreditedRevenue[];
+};
+
 export type MessageId = string;
+
+export type MessagePage = {
+  readonly data: readonly ListedMessage[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type MessageRevenue = {
+  readonly message_id: MessageId;
+  readonly currency: string;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+};
+
+export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "canceled";
 
 export type NewApp = {
   readonly name: string;
@@ -420,6 +1041,13 @@ export type NewToken = {
 export type NewWebhook = {
   readonly endpoint: string;
   readonly events?: readonly EventKind[] | undefined;
+};
+
+export type Operator = "eq" | "neq" | "in" | "not_in" | "contains" | "not_contains" | "starts_with" | "ends_with" | "exists" | "not_exists" | "gt" | "gte" | "lt" | "lte" | "before" | "after" | "within_last";
+
+export type OptedOutDevice = {
+  readonly id: DeviceId;
+  readonly status: "unsubscribed";
 };
 
 export type Organisation = {
@@ -451,6 +1079,21 @@ export type Pause = {
   readonly paused: boolean;
   readonly since: Instant | null;
   readonly reason: "operator" | "start" | "restore" | "other_server" | null;
+};
+
+export type PersonRecord = {
+  readonly exported_at: Instant;
+  readonly external_id: string;
+  readonly user_id: UserId;
+  /** Null: only events have named this person. */
+  readonly profile: { readonly [key: string]: unknown } | null;
+  /** Each with the history of its states. */
+  readonly devices: readonly { readonly [key: string]: unknown }[];
+  readonly events: readonly { readonly [key: string]: unknown }[];
+  /** Each with its timeline. */
+  readonly deliveries: readonly { readonly [key: string]: unknown }[];
+  readonly attributions: readonly { readonly [key: string]: unknown }[];
+  readonly [key: string]: unknown;
 };
 
 export type Plan = {
@@ -493,6 +1136,45 @@ export type PresentSession = {
   readonly must_set_up_two_factor: boolean;
 };
 
+export type Property = {
+  readonly key: string;
+  /** Its name in a filter. */
+  readonly field: string;
+  readonly type: "string" | "number" | "boolean";
+  readonly filterable: true;
+  readonly operators: readonly Operator[];
+  readonly indexed: boolean;
+  readonly users_count: number;
+  readonly samples: readonly PropertyValue[];
+  readonly conflicts_count: number;
+  readonly last_conflict_at: Instant | null;
+  readonly first_seen_at: Instant | null;
+  readonly last_seen_at: Instant | null;
+};
+
+export type PropertyPage = {
+  readonly data: readonly Property[];
+  readonly builtins: readonly BuiltinField[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type PropertyValue = string | number | boolean;
+
+export type PropertyValues = { readonly [key: string]: PropertyValue };
+
+export type ProviderAnswer = {
+  readonly name: "webpush" | "apns" | "fcm";
+  readonly http_status: number | null;
+  readonly headers: { readonly [key: string]: string };
+  /** As it came, up to 4,096 bytes. */
+  readonly body: string | null;
+  readonly truncated: boolean;
+  /** Why there is no answer; then http_status is null. */
+  readonly transport_error: "timeout" | "dns_error" | "connect_error" | "tls_error" | "reset" | "blocked_address" | null;
+};
+
 export type QuotaExceededError = {
   readonly error: "quota_exceeded";
   /** For people; may change. */
@@ -533,13 +1215,81 @@ export type Replayed = {
   readonly complete: boolean;
 };
 
+export type Report = {
+  /** Deliveries made. */
+  readonly accepted: number;
+  /** A push service took the push. */
+  readonly sent: number;
+  /** Ended without. */
+  readonly failed: number;
+  /** Deliberately not tried. */
+  readonly skipped: number;
+  /** Only while some delivery is not final. */
+  readonly pending?: number | undefined;
+};
+
+export type RequestEntry = {
+  readonly request_id: string;
+  readonly at: Instant;
+  readonly method: string;
+  /** Without a query. A value that is no id of Carillon is replaced by its name. */
+  readonly path: string;
+  readonly status: number;
+  readonly error: string | null;
+  /** Path and code of the first issue. */
+  readonly issue: string | null;
+  readonly key_id: KeyId;
+  readonly key_name: string;
+  readonly ms: number;
+};
+
 /** Also in the header x-request-id, and in the log. */
 export type RequestId = string;
+
+export type RequestList = {
+  readonly data: readonly RequestEntry[];
+  readonly note: string;
+};
 
 export type Reset = {
   /** What stands behind `#` in the link. */
   readonly secret: string;
   readonly password: string;
+};
+
+export type RevenueReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly window_hours: number;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`: by currency. */
+  readonly revenue?: readonly RevenueRow[] | undefined;
+  /** Without `group`. Left out for a segment over a range whose deliveries are not kept any more. */
+  readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  readonly groups?: readonly ({
+    readonly from: Instant;
+    readonly to: Instant;
+    /** By currency. */
+    readonly revenue: readonly RevenueRow[];
+    /** Left out for a segment over a range whose deliveries are not kept any more. */
+    readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  })[] | undefined;
+  /** Of the whole range, highest direct amount first. */
+  readonly messages: readonly MessageRevenue[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type RevenueRow = {
+  readonly currency: string;
+  readonly total: Amount;
+  readonly purchases: number;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+  readonly unattributed: ClassSum;
 };
 
 export type Role = "viewer" | "member" | "admin" | "owner";
@@ -603,6 +1353,8 @@ export type SecondFactorCode = {
   readonly is_recovery?: boolean | undefined;
 };
 
+export type SegmentId = string;
+
 export type SessionId = string;
 
 export type SessionKey = {
@@ -632,10 +1384,49 @@ export type Setup = {
   readonly password: string;
 };
 
+/** Why a delivery was not tried. */
+export type SkipReason = "not_configured" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
+
 export type Team = {
   readonly organisation: Organisation;
   readonly members: readonly Member[];
   readonly invites: readonly Invite[];
+};
+
+export type TimelineEntry = {
+  readonly at: Instant;
+  readonly type: "queued";
+} | {
+  readonly at: Instant;
+  readonly type: "attempt";
+  readonly attempt: number;
+  readonly outcome: "sent" | "retry" | "failed";
+  readonly error_code: ErrorCode | null;
+  readonly latency_ms: number;
+  readonly retry_at: Instant | null;
+  /** Null when nothing was sent: a check of ours refused the push. */
+  readonly provider: ProviderAnswer | null;
+} | {
+  readonly at: Instant;
+  readonly type: "skipped";
+  readonly reason: SkipReason;
+} | {
+  readonly at: Instant;
+  readonly type: "expired";
+} | {
+  readonly at: Instant;
+  readonly type: "device_invalidated";
+  readonly reason: InvalidReason;
+} | {
+  readonly at: Instant;
+  readonly type: "displayed";
+} | {
+  readonly at: Instant;
+  readonly type: "clicked";
+  readonly action: string | null;
+} | {
+  readonly at: Instant;
+  readonly type: "dismissed";
 };
 
 export type Token = {
@@ -681,6 +1472,31 @@ export type Usage = {
     readonly used: number;
   }[];
 };
+
+export type User = {
+  readonly id: UserId;
+  readonly external_id: string;
+  readonly first_name: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  readonly properties: PropertyValues;
+  /** The newest active ones. */
+  readonly devices: readonly DeviceId[];
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+};
+
+export type UserId = string;
+
+export type UserPage = {
+  readonly data: readonly ListedUser[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type Verdict = "clicked" | "displayed" | "sent" | "retrying" | "failed" | "skipped" | "waiting" | "scheduled" | "canceled" | "excluded" | "not_in_audience" | "no_active_device" | "unknown_user";
 
 export type WebPushCredential = {
   readonly subject?: string | undefined;
