@@ -90,7 +90,7 @@ function present({ columns, fixed }: Model, row: Fields): Record<string, unknown
 
 /** The records that fit all conditions, newest first where `isNewestFirst`. */
 export async function findRecords(
-  sql: Sql,
+  sql: Sql | Tx,
   name: string,
   where: readonly Condition[],
   { limit, isNewestFirst = false }: { readonly limit: number; readonly isNewestFirst?: boolean },
@@ -137,9 +137,30 @@ export async function updateSecondFactor(
   const [row] = await tx<Fields[]>`
     UPDATE second_factors SET secret = coalesce(${secret as string | null}, secret),
       backup_codes = coalesce(${backupCodes as string | null}, backup_codes),
-      is_verified = coalesce(${verified as boolean | null}, is_verified)
+      is_verified = coalesce(${verified as boolean | null}, is_verified),
+      last_step = CASE WHEN ${secret as string | null}::text IS NULL THEN last_step ELSE 0 END
     WHERE ${whereOf(tx, model, where)} RETURNING *`;
   return row && present(model, row);
+}
+
+/** Finds the encrypted seed of an account's second factor; undefined: it has none. */
+export async function findSecondFactorSeed(tx: Tx, accountId: Uuid): Promise<string | undefined> {
+  const [row] = await tx<{ secret: string }[]>`SELECT secret FROM second_factors WHERE account_id = ${accountId}`;
+  return row?.secret;
+}
+
+/** Accepts a time step of an authenticator, once. False: it or a later one was accepted before. */
+export async function spendTotpStep(tx: Tx, accountId: Uuid, step: number): Promise<boolean> {
+  const result = await tx`
+    UPDATE second_factors SET last_step = ${step} WHERE account_id = ${accountId} AND last_step < ${step}`;
+  return result.count === 1;
+}
+
+/** Finds the account of a step between password and second factor; undefined: there is no such step. */
+export async function findStepAccountId(sql: Sql, identifier: string): Promise<Uuid | undefined> {
+  const [row] = await sql<{ id: Uuid }[]>`
+    SELECT a.id FROM login_steps s JOIN accounts a ON a.id::text = s.value WHERE s.identifier = ${identifier}`;
+  return row?.id;
 }
 
 /** Says whether an account has a second factor; undefined: the account is gone. */
@@ -156,7 +177,7 @@ export async function updateTwoFactorEnabled(
 }
 
 /** A session as better-auth reads it: by the hash of its token. */
-export async function findSessionRecord(sql: Sql, tokenHash: Buffer, token: string): Promise<Fields | undefined> {
+export async function findSessionRecord(sql: Sql | Tx, tokenHash: Buffer, token: string): Promise<Fields | undefined> {
   const [row] = await sql<{ id: string; accountId: string; createdAt: Date; lastUsedAt: Date; expiresAt: Date }[]>`
     SELECT id, account_id, created_at, last_used_at, created_at + interval '7 days' AS expires_at
     FROM account_sessions WHERE token_hash = ${tokenHash}`;

@@ -35,14 +35,17 @@ export async function insertLink(
     role: Role | null;
     accountId: Uuid | null;
     createdBy: string;
+    /** The account of the member who made it. */
+    creatorId: Uuid | null;
     hours: number | null;
   },
 ): Promise<void> {
-  const { id, tokenHash, kind, organisationId, email, role, accountId, createdBy, hours } = link;
+  const { id, tokenHash, kind, organisationId, email, role, accountId, createdBy, creatorId, hours } = link;
   await tx`
-    INSERT INTO account_links (id, token_hash, kind, org_id, email, role, account_id, created_by, created_at, expires_at)
-    VALUES (${id}, ${tokenHash}, ${kind}, ${organisationId}, ${email}, ${role}, ${accountId}, ${createdBy}, ${clock.now},
-      ${clock.now} + ${hours}::float8 * interval '1 hour')`;
+    INSERT INTO account_links
+      (id, token_hash, kind, org_id, email, role, account_id, created_by, creator_id, created_at, expires_at)
+    VALUES (${id}, ${tokenHash}, ${kind}, ${organisationId}, ${email}, ${role}, ${accountId}, ${createdBy}, ${creatorId},
+      ${clock.now}, ${clock.now} + ${hours}::float8 * interval '1 hour')`;
 }
 
 /** Finds a link that still works. */
@@ -87,6 +90,19 @@ export async function withdrawInvite(
     UPDATE account_links SET used_at = ${clock.now}
     WHERE kind = 'invite' AND org_id = ${organisationId} AND id = ${id} AND used_at IS NULL RETURNING email`;
   return row?.email;
+}
+
+/** Ends the invitations that a member made and nobody has accepted, and returns them. */
+export async function endInvitesOf(
+  tx: Tx,
+  clock: Clock,
+  { organisationId, accountId }: { readonly organisationId: Uuid; readonly accountId: Uuid },
+): Promise<{ readonly id: Uuid; readonly email: string | null }[]> {
+  return tx<{ id: Uuid; email: string | null }[]>`
+    UPDATE account_links SET used_at = ${clock.now}
+    WHERE kind = 'invite' AND org_id = ${organisationId} AND creator_id = ${accountId} AND used_at IS NULL
+      AND expires_at > ${clock.now}
+    RETURNING id, email`;
 }
 
 export interface Organisation {
@@ -156,4 +172,10 @@ export async function updateMemberRole(
 
 export async function deleteMember(tx: Tx, organisationId: Uuid, accountId: Uuid): Promise<void> {
   await tx`DELETE FROM members WHERE org_id = ${organisationId} AND account_id = ${accountId}`;
+}
+
+/** Deletes an account that is a member of no organisation, so that its address is free again. */
+export async function deleteAccountWithoutMembership(tx: Tx, accountId: Uuid): Promise<void> {
+  await tx`
+    DELETE FROM accounts WHERE id = ${accountId} AND NOT EXISTS (SELECT FROM members WHERE account_id = ${accountId})`;
 }

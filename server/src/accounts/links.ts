@@ -1,11 +1,12 @@
 // Links that let people in, each once: the first owner, an invited person, a person who lost the
 // password. Carillon sends no e-mail; a link is shown to be copied. The database has the hash of its
 // secret.
+import { z } from 'zod';
 import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { type ApiError, invalid, notFound } from '../http/api-error.ts';
 import { findAccount, findAccountByEmail, insertAccount, insertMember, savePassword } from './account-queries.ts';
 import {
@@ -70,7 +71,8 @@ export async function createResetLink(deps: LinkDeps, email: string): Promise<Ma
     const account = await findAccountByEmail(tx, emailOf(email));
     if (!account) throw notFound(`Nobody has the address ${email.slice(0, 80)} here.`);
     await endLinks(tx, deps.clock, 'reset', account.id);
-    return makeLink({ ...deps, tx }, { kind: 'reset', organisationId: null, accountId: account.id, hours: resetHours });
+    const { id: accountId, organisationId } = account;
+    return makeLink({ ...deps, tx }, { kind: 'reset', organisationId, accountId, hours: resetHours });
   });
 }
 
@@ -106,8 +108,9 @@ async function makeLink(
   const { kind, organisationId, email = null, role = null, accountId = null, hours } = link;
   const [id, secret] = [mintUuid(clock.nowMs()), mintSecret()];
   const createdBy = describeActor(by);
+  const creatorId = (by.kind === 'person' && by.id !== null && decodeId('acc', by.id)) || null;
   await insertLink(tx, clock, {
-    ...{ id, tokenHash: hashSecret(secret), kind, organisationId, email, role, accountId, createdBy, hours },
+    ...{ id, tokenHash: hashSecret(secret), kind, organisationId, email, role, accountId, createdBy, creatorId, hours },
   });
   const target = accountId ? encodeId('acc', accountId) : encodeId('inv', id);
   const action = kind === 'invite' ? 'invite.create' : 'link.create';
@@ -165,7 +168,7 @@ export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance:
     await deleteSessionsOf(tx, account.id);
     await forgetFailures(tx, account.email);
     const target = encodeId('acc', account.id);
-    const orgId = link.organisationId;
+    const orgId = account.organisationId;
     if (kind === 'reset')
       await recordAudit({ tx, clock, by }, { appId: null, orgId, action: 'password.reset', target });
     else
@@ -193,6 +196,7 @@ export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance:
 
 interface Entered {
   readonly id: Uuid;
+  readonly organisationId: Uuid | null;
   readonly email: string;
   readonly twoFactorEnabled: boolean;
 }
@@ -212,7 +216,7 @@ async function joinOf(
   if (!organisationId || !role) throw deadLink();
   if (link.kind === 'setup' && (await hasOwner(tx))) throw deadLink();
   const email = link.email ?? emailOf(given ?? '');
-  if (!/^[^@\s]{1,64}@[^@\s]{1,189}$/.test(email)) {
+  if (!z.email().max(254).safeParse(email).success) {
     throw invalid([{ path: ['email'], code: 'invalid_format', message: 'Give an e-mail address.' }]);
   }
   const id = mintUuid(clock.nowMs());
@@ -221,7 +225,7 @@ async function joinOf(
     throw invalid([{ path: ['email'], code: 'name_taken', message: 'There is an account of this address: sign in.' }]);
   }
   await insertMember(tx, clock, { organisationId, accountId: id, role });
-  return { id, email, twoFactorEnabled: false };
+  return { id, organisationId, email, twoFactorEnabled: false };
 }
 
 async function nameOrganisation(

@@ -1,63 +1,144 @@
-// Failed sign-ins (R-52): after ten of an account within fifteen minutes each further one makes the
-// account wait, a second at first and twice as long each time, up to fifteen minutes. A client network
-// waits after a hundred. The counts stand in the database, so all processes share them. An address
-// counts whether there is an account or not, so that nobody learns which there are.
+// Limits guesses of passwords and codes (R-52). After ten failures of an account within fifteen
+// minutes each further failure makes the account wait, a second at first and twice as long each time,
+// up to fifteen minutes. A client network waits after a hundred within fifteen minutes. The counts
+// stand in the database, so all processes share them. An address counts whether there is an account
+// or not, so that nobody learns which addresses have accounts.
+//
+// An attempt is counted as a failure before anything is verified, and subtracted when it was none.
+// Otherwise guesses that run side by side would all pass before the first of them counts.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../database/clock.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 import { networkOf } from '../http/client-address.ts';
-import { addFailure, deleteFailures, findFailures } from './login-queries.ts';
+import { deleteFailures, type Failures, lockFailures, subtractFailure, updateFailures } from './login-queries.ts';
 
+const windowMs = 15 * 60_000;
 const delayMsMax = 15 * 60_000;
-const limits = { account: 10, network: 100 } as const;
+/** An account's failures are forgotten after this time without one. */
+const quietMs = 30 * 60_000;
+
+interface Rule {
+  /** Failures within the window before anybody waits. */
+  readonly limit: number;
+  /** True: the count begins again with each window, so that many people of one network do not add up. */
+  readonly endsWithWindow: boolean;
+}
+
+const rules = {
+  account: { limit: 10, endsWithWindow: false },
+  session: { limit: 10, endsWithWindow: false },
+  network: { limit: 100, endsWithWindow: true },
+} as const satisfies Record<string, Rule>;
 
 interface LimitDeps {
-  readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
 }
 
-interface Attempt {
-  readonly email: string;
-  readonly address: string;
+/** Whose failures an attempt counts to. */
+export type Subjects = readonly (readonly [kind: keyof typeof rules, text: string])[];
+
+/** The subjects of a sign-in. A null address of e-mail: no account is named. */
+export function signInSubjects(email: string | null, address: string): Subjects {
+  const network = ['network', networkOf(address)] as const;
+  return email === null ? [network] : [['account', email], network];
 }
 
-/** Milliseconds to wait after the last of so many failures. Pure. */
-export function delayMsAfter(failures: number, limit: number): number {
-  return failures < limit ? 0 : Math.min(delayMsMax, 1000 * 2 ** (failures - limit));
+/**
+ * The subject of a question within a session. Failures of strangers count to the account and keep
+ * nobody who is signed in from changing the own password.
+ */
+export function sessionSubjects(sessionId: Uuid): Subjects {
+  return [['session', encodeId('ses', sessionId)]];
 }
 
-/** Throws the 429 while the account or the network has to wait. The password is not looked at. */
-export async function checkDelay({ sql, clock }: LimitDeps, attempt: Attempt): Promise<void> {
-  for (const [subject, limit] of subjectsOf(attempt)) {
-    const found = await findFailures(sql, clock, subject);
-    if (!found) continue;
-    const waitMs = found.lastAt.getTime() + delayMsAfter(found.failures, limit) - clock.nowMs();
-    if (waitMs > 0) {
-      const message = 'Too many failed sign-ins: wait, or let an operator make a link that resets the password.';
-      throw new ApiError('rate_limited', { message, retryAfterMs: Math.ceil(waitMs) });
-    }
+/** Milliseconds to wait after these failures. Pure. */
+export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): number {
+  if (failures < rule.limit) return 0;
+  const delayMs = Math.min(delayMsMax, 1000 * 2 ** (failures - rule.limit));
+  const untilMs = lastAt.getTime() + delayMs;
+  const endMs = rule.endsWithWindow ? Math.min(untilMs, since.getTime() + windowMs) : untilMs;
+  return Math.max(0, endMs - nowMs);
+}
+
+/**
+ * Verifies a password or a code as an attempt. A `wrong_credentials` of `verify` counts; another error
+ * and a success do not. After a success with `isWhole` the failures of the account or the session are
+ * forgotten. Throws the 429 while a subject has to wait; then nothing is verified.
+ */
+export async function attempt<Result>(
+  deps: LimitDeps,
+  subjects: Subjects,
+  verify: () => Promise<Result>,
+  isWhole: (result: Result) => boolean = () => true,
+): Promise<Result> {
+  const counted = await countAttempt(deps, subjects);
+  let result: Result;
+  try {
+    result = await verify();
+  } catch (error) {
+    const isWrong = error instanceof ApiError && error.code === 'wrong_credentials';
+    // The error of the check says more than an error of the subtraction.
+    if (!isWrong) await subtract(deps, counted).catch(() => undefined);
+    throw error;
   }
+  if (!isWhole(result)) await subtract(deps, counted);
+  else {
+    await subtract(
+      deps,
+      counted.filter(({ kind }) => kind === 'network'),
+    );
+    for (const { kind, hash } of counted) if (kind !== 'network') await deleteFailures(deps.txSql, hash);
+  }
+  return result;
 }
 
-/** Counts a failure of the account and of the network. */
-export async function noteFailure({ txSql, clock }: LimitDeps, attempt: Attempt): Promise<void> {
-  for (const [subject] of subjectsOf(attempt)) await addFailure(txSql, clock, subject);
-}
-
-/** Forgets the failures of an account, after a sign-in or a reset. */
+/** Forgets the failures of an account, after a reset. */
 export async function forgetFailures(sql: Sql | Tx, email: string): Promise<void> {
-  await deleteFailures(sql, subjectOf('account', email));
+  await deleteFailures(sql, hashOf('account', email));
 }
 
-function subjectsOf({ email, address }: Attempt): readonly (readonly [Buffer, number])[] {
-  return [
-    [subjectOf('account', email), limits.account],
-    [subjectOf('network', networkOf(address)), limits.network],
-  ];
+interface Counted {
+  readonly kind: keyof typeof rules;
+  readonly hash: Buffer;
+  readonly former: Failures | null;
 }
 
-function subjectOf(kind: keyof typeof limits, text: string): Buffer {
+/** The rows are locked in the order of the subjects: an account's before its network's. */
+async function countAttempt({ txSql, clock }: LimitDeps, subjects: Subjects): Promise<readonly Counted[]> {
+  return transaction(txSql, async (tx) => {
+    const counted: Counted[] = [];
+    for (const [kind, text] of subjects) {
+      const [rule, hash, nowMs] = [rules[kind], hashOf(kind, text), clock.nowMs()];
+      const former = await lockFailures(tx, clock, hash);
+      if (former) {
+        const waitMs = waitMsAfter(former, rule, nowMs);
+        if (waitMs > 0) {
+          const message = 'Too many failed sign-ins: wait, or let an operator make a link that resets the password.';
+          throw new ApiError('rate_limited', { message, retryAfterMs: Math.ceil(waitMs) });
+        }
+        const isOver = isForgotten(former, rule, nowMs);
+        await updateFailures(tx, clock, hash, isOver ? null : former);
+        counted.push({ kind, hash, former: isOver ? null : former });
+      } else counted.push({ kind, hash, former: null });
+    }
+    return counted;
+  });
+}
+
+function isForgotten({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): boolean {
+  const isWindowOver = since.getTime() <= nowMs - windowMs;
+  return (
+    lastAt.getTime() < nowMs - quietMs || (isWindowOver && (rule.endsWithWindow || failures < rule.limit))
+  );
+}
+
+async function subtract({ txSql }: LimitDeps, counted: readonly Counted[]): Promise<void> {
+  for (const { hash, former } of counted) await subtractFailure(txSql, hash, former);
+}
+
+function hashOf(kind: keyof typeof rules, text: string): Buffer {
   return createHash('sha256').update(`${kind}:${text}`).digest();
 }

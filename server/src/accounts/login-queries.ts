@@ -4,30 +4,40 @@ import type { Sql, Tx } from '../database/db.ts';
 
 export interface Failures {
   readonly failures: number;
+  /** When the first of them was. */
+  readonly since: Date;
   readonly lastAt: Date;
 }
 
-/** Finds the failures that still count: those of a window that is not over, or that still delay. */
-export async function findFailures(sql: Sql, clock: Clock, subject: Buffer): Promise<Failures | undefined> {
-  const [row] = await sql<Failures[]>`
-    SELECT failures, last_at FROM login_failures
-    WHERE subject = ${subject} AND last_at > ${clock.now} - interval '30 minutes'`;
-  return row;
+/**
+ * Locks the failures of a subject until the transaction ends. Undefined: there were none, and the
+ * first one is stored now.
+ */
+export async function lockFailures(tx: Tx, clock: Clock, subject: Buffer): Promise<Failures | undefined> {
+  // `xmax` is 0 in a row that this statement inserted.
+  const [row] = await tx<(Failures & { isFirst: boolean })[]>`
+    INSERT INTO login_failures AS f (subject, failures, since, last_at) VALUES (${subject}, 1, ${clock.now}, ${clock.now})
+    ON CONFLICT (subject) DO UPDATE SET subject = f.subject
+    RETURNING f.failures, f.since, f.last_at, f.xmax = 0 AS is_first`;
+  return row?.isFirst ? undefined : row;
 }
 
-/**
- * Counts a failure. Ten within fifteen minutes count together; after half an hour without one the
- * count begins again.
- */
-export async function addFailure(sql: Sql, clock: Clock, subject: Buffer): Promise<void> {
+/** Counts one more failure to those of before; null: the count begins again. */
+export async function updateFailures(tx: Tx, clock: Clock, subject: Buffer, former: Failures | null): Promise<void> {
+  await tx`
+    UPDATE login_failures SET last_at = ${clock.now},
+      failures = ${former === null ? tx`1` : tx`failures + 1`}, since = ${former === null ? clock.now : tx`since`}
+    WHERE subject = ${subject}`;
+}
+
+/** Subtracts a failure that was none. The wait of before it is back, unless others counted since. */
+export async function subtractFailure(sql: Sql, subject: Buffer, former: Failures | null): Promise<void> {
+  const [lastAt, counted] = [former?.lastAt ?? null, (former?.failures ?? 0) + 1];
   await sql`
-    INSERT INTO login_failures AS f (subject, failures, since, last_at) VALUES (${subject}, 1, ${clock.now}, ${clock.now})
-    ON CONFLICT (subject) DO UPDATE SET
-      failures = CASE WHEN f.last_at < ${clock.now} - interval '30 minutes'
-        OR (f.failures < 10 AND f.since < ${clock.now} - interval '15 minutes') THEN 1 ELSE f.failures + 1 END,
-      since = CASE WHEN f.last_at < ${clock.now} - interval '30 minutes'
-        OR (f.failures < 10 AND f.since < ${clock.now} - interval '15 minutes') THEN ${clock.now} ELSE f.since END,
-      last_at = ${clock.now}`;
+    WITH ended AS (DELETE FROM login_failures WHERE subject = ${subject} AND failures = 1)
+    UPDATE login_failures SET failures = failures - 1,
+      last_at = CASE WHEN failures = ${counted} THEN coalesce(${lastAt}::timestamptz, last_at) ELSE last_at END
+    WHERE subject = ${subject} AND failures > 1`;
 }
 
 export async function deleteFailures(sql: Sql | Tx, subject: Buffer): Promise<void> {

@@ -13,14 +13,24 @@ const secure: CookieForm = {
 };
 const onLoopback: CookieForm = { name: 'carillon_session', attributes: 'Path=/; HttpOnly; SameSite=Strict' };
 
+/** The way on which a request came. */
+export interface Way {
+  /** The Host header. */
+  readonly host: string | undefined;
+  /** A header says that a proxy passed the request on: its client may be another machine. */
+  readonly isForwarded: boolean;
+}
+
 /**
  * Returns the form of the cookie. Null: no session is given, because the console is reached over
- * plain http from another machine. `host` is the Host header of the request.
+ * plain http from another machine. The peer's address says nothing about that: in a container this
+ * very machine has the address of the bridge, and a proxy on this machine has a loopback address.
  */
-export function cookieFormOf(publicUrl: string | null, host: string | undefined): CookieForm | null {
+export function cookieFormOf(publicUrl: string | null, { host, isForwarded }: Way): CookieForm | null {
   const url = publicUrl === null ? undefined : new URL(publicUrl);
   if (url?.protocol === 'https:') return secure;
-  const isOnLoopback = isLoopback(hostNameOf(host)) && (url === undefined || isLoopback(url.hostname));
+  const isOnLoopback =
+    !isForwarded && isLoopback(hostNameOf(host)) && (url === undefined || isLoopback(url.hostname));
   return isOnLoopback ? onLoopback : null;
 }
 

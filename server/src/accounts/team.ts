@@ -6,7 +6,9 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changedMeanwhile, invalid, notFound } from '../http/api-error.ts';
 import {
+  deleteAccountWithoutMembership,
   deleteMember,
+  endInvitesOf,
   listMembers,
   lockOrganisation,
   type Member,
@@ -31,6 +33,7 @@ interface Place {
 
 /**
  * Changes a member's role, and ends the member's sessions: a new role begins with a new token (R-50).
+ * A lower role also withdraws the invitations that the member made and nobody has accepted.
  * Throws the 404 for a stranger, and the 400 for the last owner.
  */
 export async function changeRole(
@@ -46,6 +49,7 @@ export async function changeRole(
     const { organisationId, accountId } = place;
     await updateMemberRole(tx, deps.clock, { organisationId, accountId, role });
     await deleteSessionsOf(tx, accountId);
+    if (!isAtLeast(role, member.role)) await withdrawInvitesOf({ ...deps, tx }, place);
     await recordAudit(
       { ...deps, tx },
       {
@@ -56,13 +60,19 @@ export async function changeRole(
   });
 }
 
-/** Removes a member and ends the sessions. Throws the 404 for a stranger, the 400 for the last owner. */
+/**
+ * Removes a member, ends the sessions and withdraws the member's open invitations. Without another
+ * organisation the account is deleted too, so that a later invitation can make it again. Throws the 404
+ * for a stranger, the 400 for the last owner.
+ */
 export async function removeMember(deps: TeamDeps, place: Place): Promise<void> {
   await withMember(deps, place, async (tx, member, owners) => {
     if (member.role === 'owner' && owners === 1) throw lastOwner();
     const { organisationId, accountId } = place;
     await deleteMember(tx, organisationId, accountId);
     await deleteSessionsOf(tx, accountId);
+    await withdrawInvitesOf({ ...deps, tx }, place);
+    await deleteAccountWithoutMembership(tx, accountId);
     await recordAudit(
       { ...deps, tx },
       {
@@ -103,6 +113,17 @@ export function checkRank(callerRole: Role, role: Role): void {
   if (isAtLeast(callerRole, role)) return;
   const message = `You are ${callerRole}: you cannot give or take the role ${role}.`;
   throw invalid([{ path: ['role'], code: 'invalid_value', message }]);
+}
+
+/** A link that a person kept would bring back the rights that the person has lost. */
+async function withdrawInvitesOf(
+  deps: Audited & { readonly tx: Tx; readonly clock: Clock },
+  place: Pick<Place, 'organisationId' | 'accountId'>,
+): Promise<void> {
+  for (const { id, email } of await endInvitesOf(deps.tx, deps.clock, place)) {
+    const change = { appId: null, orgId: place.organisationId, action: 'invite.withdraw' } as const;
+    await recordAudit(deps, { ...change, target: encodeId('inv', id), before: { email } });
+  }
 }
 
 async function withMember(

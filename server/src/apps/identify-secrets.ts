@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuditAction, AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
-import { type Sql, transaction } from '../database/db.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
 import type { Seal, SealPlace } from '../ground/seal.ts';
@@ -14,6 +14,7 @@ import {
   getIdentifyRecord,
   type IdentifyRecord,
   lockIdentifyRecord,
+  type SeenIdentifyRecord,
   updateIdentifyRecord,
 } from './identify-queries.ts';
 import { listSealedIdentify, replaceIdentifySecrets, type SealedIdentify } from './seal-queries.ts';
@@ -55,21 +56,66 @@ export async function rotateIdentifySecret(
   deps: IdentifyDeps & { readonly seal: Seal },
   appId: Uuid,
 ): Promise<MadeIdentifySecret> {
-  const { sql, seal } = deps;
+  return transaction(deps.sql, async (tx) => addSecret({ ...deps, tx }, appId, await lockIdentifyRecord(tx, appId)));
+}
+
+interface AddDeps extends Audited {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  readonly seal: Seal;
+}
+
+/** The caller has locked the record. */
+async function addSecret(deps: AddDeps, appId: Uuid, former: IdentifyRecord): Promise<MadeIdentifySecret> {
+  const { tx, clock, seal } = deps;
   const secret = `idsec_${randomBytes(32).toString('base64url')}`;
   const sealed = seal.seal(secret, placeOf(appId));
-  return transaction(sql, async (tx) => {
+  const isRotation = former.secret !== null;
+  await updateIdentifyRecord(tx, clock, appId, {
+    ...former,
+    ...(isRotation ? { nextSecret: sealed } : { secret: sealed }),
+  });
+  const after = { is_pending: isRotation };
+  await recordAudit(deps, { ...aboutSecretOf(appId), action: 'identify_secret.rotate', after });
+  return { secret, isRotation, hasReplacedNext: former.nextSecret !== null };
+}
+
+/** The settings as a person wants them. */
+export interface IdentifyWish {
+  readonly isEnabled: boolean;
+  readonly isBoundRequired: boolean;
+  /** Throws when the settings have changed since the person saw them. */
+  check(former: SeenIdentifyRecord): void;
+}
+
+/**
+ * Makes the settings as wished, in one transaction. Returns the first secret where one was made;
+ * without `isEnabled` the secrets are deleted.
+ */
+export async function setIdentify(
+  deps: IdentifyDeps & { readonly seal: Seal },
+  appId: Uuid,
+  { isEnabled, isBoundRequired, check }: IdentifyWish,
+): Promise<string | null> {
+  return transaction(deps.sql, async (tx) => {
     const former = await lockIdentifyRecord(tx, appId);
-    const isRotation = former.secret !== null;
-    await updateIdentifyRecord(tx, appId, {
-      ...former,
-      ...(isRotation ? { nextSecret: sealed } : { secret: sealed }),
-    });
-    const after = { is_pending: isRotation };
-    await recordAudit({ ...deps, tx }, { ...aboutSecretOf(appId), action: 'identify_secret.rotate', after });
-    return { secret, isRotation, hasReplacedNext: former.nextSecret !== null };
+    check(former);
+    const inTx = { ...deps, tx };
+    if (!isEnabled) {
+      await changeLocked(inTx, appId, 'identify_secret.clear', former, without);
+      return null;
+    }
+    const made = former.secret === null ? await addSecret(inTx, appId, former) : undefined;
+    const now = made ? await lockIdentifyRecord(tx, appId) : former;
+    const bound = (record: IdentifyRecord): IdentifyRecord => ({ ...record, isBoundRequired });
+    const action = 'identify_secret.require_bound';
+    await changeLocked(inTx, appId, action, now, bound, { is_required: isBoundRequired });
+    return made?.secret ?? null;
   });
 }
+
+const without = ({ secret }: IdentifyRecord): IdentifyRecord | undefined =>
+  secret === null ? undefined : { secret: null, nextSecret: null, isBoundRequired: false };
 
 /**
  * Finishes a rotation: only the next secret is valid, and the former one is deleted. Returns false
@@ -85,9 +131,7 @@ export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): P
  * Deletes the secrets, after which no proof is demanded. Returns false when there was no secret.
  */
 export async function clearIdentifySecrets(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
-  return change(deps, appId, 'identify_secret.clear', ({ secret }) =>
-    secret === null ? undefined : { secret: null, nextSecret: null, isBoundRequired: false },
-  );
+  return change(deps, appId, 'identify_secret.clear', without);
 }
 
 /** Sets whether only bound proofs are accepted. Returns false when the app has no secret. */
@@ -130,15 +174,26 @@ async function change(
   changed: (former: IdentifyRecord) => IdentifyRecord | undefined,
   after?: AuditFields,
 ): Promise<boolean> {
-  return transaction(deps.sql, async (tx) => {
-    const former = await lockIdentifyRecord(tx, appId);
-    const record = changed(former);
-    if (!record) return false;
-    if (isDeepStrictEqual(record, former)) return true;
-    await updateIdentifyRecord(tx, appId, record);
-    await recordAudit({ ...deps, tx }, { ...aboutSecretOf(appId), action, ...(after && { after }) });
-    return true;
-  });
+  return transaction(deps.sql, async (tx) =>
+    changeLocked({ ...deps, tx }, appId, action, await lockIdentifyRecord(tx, appId), changed, after),
+  );
+}
+
+/** Changes a locked record. False: there is nothing to change. */
+async function changeLocked(
+  deps: Audited & { readonly tx: Tx; readonly clock: Clock },
+  appId: Uuid,
+  action: AuditAction,
+  former: IdentifyRecord,
+  changed: (former: IdentifyRecord) => IdentifyRecord | undefined,
+  after?: AuditFields,
+): Promise<boolean> {
+  const record = changed(former);
+  if (!record) return false;
+  if (isDeepStrictEqual(record, former)) return true;
+  await updateIdentifyRecord(deps.tx, deps.clock, appId, record);
+  await recordAudit(deps, { ...aboutSecretOf(appId), action, ...(after && { after }) });
+  return true;
 }
 
 const aboutSecretOf = (appId: Uuid) => ({ appId, target: encodeId('app', appId) });

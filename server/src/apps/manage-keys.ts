@@ -54,7 +54,8 @@ const sessionKeyHours = 1;
 
 /**
  * Creates a client key for the own browser of a person with a session. It ends with the session, after
- * an hour at the latest, and is not among the active keys of its scope.
+ * an hour at the latest, and is not among the active keys of its scope. A session has one such key of
+ * an app: the former one ends.
  */
 export async function createSessionKey(
   deps: KeyDeps,
@@ -63,6 +64,8 @@ export async function createSessionKey(
   const { sql, clock, by } = deps;
   const [id, minted] = [mintUuid(clock.nowMs()), mintKey('client')];
   return transaction(sql, async (tx) => {
+    // Under the lock, so that of racing requests of one session one key stays.
+    await lockApp(tx, appId);
     const key = { appId, id, minted, createdBy: describeActor(by), sessionId, hours: sessionKeyHours };
     const expiresAt = await insertSessionKey(tx, clock, key);
     const after = { start: minted.start, last4: minted.last4, expires_at: expiresAt };

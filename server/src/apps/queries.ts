@@ -160,14 +160,19 @@ export async function insertKey(
     VALUES (${appId}, ${id}, ${scope}, ${name}, ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy})`;
 }
 
-/** Stores a client key that ends with a session of the console. Deletes those that have ended. */
+/**
+ * Stores a client key that ends with a session of the console. Deletes the session's former key of the
+ * app, and keys of sessions that have expired.
+ */
 export async function insertSessionKey(
   tx: Tx,
   clock: Clock,
   key: { appId: Uuid; id: Uuid; createdBy: string; minted: MintedToken; sessionId: Uuid; hours: number },
 ): Promise<Date> {
   const { appId, id, createdBy, minted, sessionId, hours } = key;
-  await tx`DELETE FROM keys WHERE app_id = ${appId} AND session_id IS NOT NULL AND expires_at < ${clock.now}`;
+  await tx`
+    DELETE FROM keys
+    WHERE app_id = ${appId} AND session_id IS NOT NULL AND (session_id = ${sessionId} OR expires_at < ${clock.now})`;
   const [row] = await tx<{ expiresAt: Date }[]>`
     INSERT INTO keys (app_id, id, scope, name, hash, start, last4, created_by, session_id, expires_at)
     VALUES (${appId}, ${id}, 'client', 'Own browser', ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy},

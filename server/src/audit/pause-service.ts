@@ -2,11 +2,14 @@
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { type Pause, type PauseReason, pause, resume } from '../database/restore-guard.ts';
+import type { Uuid } from '../ground/ids.ts';
 import { type Audited, recordAudit } from './record-audit.ts';
 
 interface PauseDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
+  /** The organisation of the person who asks; absent: the machine itself does. */
+  readonly orgId?: Uuid;
 }
 
 /**
@@ -15,7 +18,7 @@ interface PauseDeps extends Audited {
  */
 export async function pauseService(deps: PauseDeps, reason: PauseReason): Promise<Pause | null> {
   return pause(deps.sql, reason, (tx) =>
-    recordAudit({ ...deps, tx }, { appId: null, action: 'service.pause', target: null, after: { reason } }),
+    recordAudit({ ...deps, tx }, { appId: null, orgId: deps.orgId ?? null, action: 'service.pause', target: null, after: { reason } }),
   );
 }
 
@@ -23,6 +26,6 @@ export async function pauseService(deps: PauseDeps, reason: PauseReason): Promis
 export async function resumeService(deps: PauseDeps): Promise<Pause | null> {
   return resume(deps.sql, (tx, { at, reason }) => {
     const before = { reason, paused_at: at };
-    return recordAudit({ ...deps, tx }, { appId: null, action: 'service.resume', target: null, before });
+    return recordAudit({ ...deps, tx }, { appId: null, orgId: deps.orgId ?? null, action: 'service.resume', target: null, before });
   });
 }

@@ -3,6 +3,7 @@
 // says that this database may send.
 
 import type { Command } from 'commander';
+import { firstOrganisationId } from '../apps/queries.ts';
 import { pauseService, resumeService } from '../audit/pause-service.ts';
 import { describePause, type Pause } from '../database/restore-guard.ts';
 import { programName } from '../ground/program-name.ts';
@@ -21,13 +22,17 @@ export function addPauseCommands(program: Command): void {
 }
 
 async function pauseAll(): Promise<Answer> {
-  const paused = await withDatabase(loadCommandConfig(), (context) => pauseService(context, 'operator'));
+  const paused = await withDatabase(loadCommandConfig(), (context) =>
+    pauseService({ ...context, orgId: firstOrganisationId }, 'operator'),
+  );
   if (!paused) throw new CommandError('No service has run on this database yet: start it with START_PAUSED=1');
   return { document: present(paused), text: `${describePause(paused)}. They go on with: ${programName} resume` };
 }
 
 async function resumeAll(): Promise<Answer> {
-  const ended = await withDatabase(loadCommandConfig(), resumeService);
+  const ended = await withDatabase(loadCommandConfig(), (context) =>
+    resumeService({ ...context, orgId: firstOrganisationId }),
+  );
   return {
     document: present(null),
     text: ended ? `Sends and webhooks go on; they were paused since ${ended.at.toISOString()}.` : 'Nothing was paused.',

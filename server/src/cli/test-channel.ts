@@ -32,7 +32,7 @@ export async function testChannel(appName: string, channel: ChannelId, deviceTex
     if (paused) throw new CommandError(`${describePause(paused)}. Nothing is sent until: ${programName} resume`);
     if (app.suspendedAt) throw new CommandError(`${printable(app.name)} is suspended: ${programName} app resume APP`);
     const deviceId = await getDeviceOf(context, app, channel, deviceText);
-    const { messageId, delivery } = await send(context, app, deviceId);
+    const { messageId, delivery } = await send(context, { app, channel, deviceId });
     return present(messageId, delivery);
   });
 }
@@ -54,7 +54,10 @@ async function getDeviceOf({ sql, config }: CommandContext, app: App, channel: C
   return device.deviceId;
 }
 
-async function send(context: CommandContext, app: App, deviceId: Uuid): Promise<TestedDelivery> {
+async function send(
+  context: CommandContext,
+  { app, channel, deviceId }: { readonly app: App; readonly channel: ChannelId; readonly deviceId: Uuid },
+): Promise<TestedDelivery> {
   const { config, sql, clock, by } = context;
   const plan = loadPlans(config.plansFile, [app.plan]).get(app.plan);
   if (!plan) throw new Error(`no plan for ${app.plan}`);
@@ -71,7 +74,7 @@ async function send(context: CommandContext, app: App, deviceId: Uuid): Promise<
       track: () => undefined,
       isStopping: () => false,
     };
-    return await sendTest({ accept, wait, timeline: run }, { app, plan, deviceId, by });
+    return await sendTest({ accept, wait, timeline: run, audit: { txSql: sql, clock } }, { app, plan, channel, deviceId, by });
   } finally {
     await service.close();
   }

@@ -41,7 +41,7 @@ const clientEvents = component(
   }),
 );
 export const appSchema = component('App', z.strictObject({ ...appFields, client_events: clientEvents }));
-const newApp = component('NewApp', z.strictObject({ name: oneLine, plan: z.string().optional() }));
+const newApp = component('NewApp', z.strictObject({ name: oneLine }));
 const madeApp = component(
   'MadeApp',
   z.strictObject({
@@ -114,8 +114,7 @@ export const appListRoutes = [
         example: { ...appExample, server_key: 'sk_live_…', client_key: 'ck_live_…' },
       },
     },
-  }).handle(async ({ sql, txSql, clock, plans, defaultPlan }, { caller, body }) => {
-    const plan = checkPlan(plans, body.plan ?? defaultPlan);
+  }).handle(async ({ sql, txSql, clock, defaultPlan: plan }, { caller, body }) => {
     const { by, organisationId } = caller;
     const made = await createApp({ sql: txSql, clock, by }, { name: body.name, plan, organisationId });
     return { ...(await present(sql, made.id)), server_key: made.serverKey, client_key: made.clientKey };

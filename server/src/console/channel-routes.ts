@@ -251,12 +251,14 @@ export const channelAreaRoutes = [
     const id = decodeId('dev', body.device_id);
     const [device] = id === undefined ? [] : await listTargets(sql, app.id, [id], []);
     if (!device) throw noSuch('device', body.device_id);
-    if (channelOfPlatform[device.platform] !== params.channel) {
-      const message = `The device is reached by ${channelOfPlatform[device.platform]}.`;
+    const channel = channelOfPlatform[device.platform];
+    if (channel !== params.channel) {
+      const message = `The device is reached by ${channel}.`;
       throw invalid([{ path: ['device_id'], code: 'invalid_value', message }]);
     }
     const plan = planNamed(plans, app.plan);
-    const test = await request.aside(() => sendTest(sending, { app, plan, deviceId: device.deviceId, by }));
+    const test = await request.aside(() => sendTest(sending, { app, plan, channel, deviceId: device.deviceId, by }));
+
     const attempts = (test.delivery?.timeline ?? []).filter((entry): entry is Attempt => entry.type === 'attempt');
     return {
       message_id: encodeId('msg', test.messageId),

@@ -1,6 +1,7 @@
 // Finds who calls a route of the console and whether they may, before a byte of the body is read.
 // The order of checks: origin, session or token, kind of caller, second factor, role, then the app of
-// the path. A refused role stands in the audit log (R-53).
+// the path. A refused role stands in the audit log (R-53), once a minute for each caller and route, so
+// that nobody fills the log with refusals.
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
 import { findSession, findTokenByHash, touchSession, touchToken } from '../accounts/queries.ts';
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
@@ -17,9 +18,11 @@ import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { ApiError, notFound } from '../http/api-error.ts';
 import type { Access, Admission, RequestHead } from '../http/server.ts';
 import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
+import type { ConsoleLimits } from './limits.ts';
 import { checkOrigin } from './origin.ts';
 
 const usedNotedEveryMs = 60_000;
+const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
 
 export interface GuardDeps {
   readonly sql: Sql;
@@ -28,6 +31,7 @@ export interface GuardDeps {
   readonly publicUrl: string | null;
   /** Counts a request of an operator token (contract 19: 60 a second each). */
   admitToken(organisationId: Uuid, tokenId: Uuid): Promise<Admission> | null;
+  readonly limits: ConsoleLimits;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
 }
@@ -54,8 +58,13 @@ export interface ConsoleGuard {
 }
 
 export function createGuard(deps: GuardDeps): ConsoleGuard {
-  const { sql, txSql, clock, publicUrl } = deps;
-  const visitorOf = (head: RequestHead): Visitor => ({ cookieForm: cookieFormOf(publicUrl, head.header('host')[0]) });
+  const { sql, txSql, clock, publicUrl, limits } = deps;
+  const visitorOf = ({ header }: RequestHead): Visitor => ({
+    cookieForm: cookieFormOf(publicUrl, {
+      host: header('host')[0],
+      isForwarded: forwardingHeaders.some((name) => header(name).length > 0),
+    }),
+  });
 
   const callerOfSession = async (head: RequestHead): Promise<ConsoleCaller> => {
     checkOrigin(head, publicUrl);
@@ -63,6 +72,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     const token = visitor.cookieForm && readCookie(head.header('cookie'), visitor.cookieForm.name);
     const session = token ? await findSession(sql, clock, hashSecret(tokenOf(token))) : undefined;
     if (!session) throw new ApiError('not_signed_in');
+    limits.admitSession(session.id);
     if (clock.nowMs() - session.lastUsedAt.getTime() > usedNotedEveryMs) {
       // No request waits for this write; the next request makes up for a lost one.
       touchSession(txSql, clock, session.id).catch((error: unknown) =>
@@ -107,13 +117,15 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
   };
 
   const refuseRole = async (caller: ConsoleCaller, route: GuardedRoute, least: Role): Promise<never> => {
-    const after = { operation: route.id, role: caller.role, least };
-    await transaction(txSql, (tx) =>
-      recordAudit(
-        { tx, clock, by: caller.by },
-        { appId: null, orgId: caller.organisationId, action: 'access.refuse', target: route.id, after },
-      ),
-    );
+    if (limits.mayRecordRefusal(caller.by.id ?? '', route.id)) {
+      const after = { operation: route.id, role: caller.role, least };
+      await transaction(txSql, (tx) =>
+        recordAudit(
+          { tx, clock, by: caller.by },
+          { appId: null, orgId: caller.organisationId, action: 'access.refuse', target: route.id, after },
+        ),
+      );
+    }
     throw new ApiError('role_too_low', { message: `This needs the role ${least}; yours is ${caller.role}.` });
   };
 
@@ -136,6 +148,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
   return {
     visitor(head) {
       checkOrigin(head, publicUrl);
+      limits.admitVisitor(head.address);
       return { caller: visitorOf(head), headers: {} };
     },
     caller: callerOf,

@@ -1,21 +1,16 @@
 // The area Identify: the secret with which an app's own server proves whose a device is.
 import { z } from 'zod';
-import { getIdentifyRecord } from '../apps/identify-queries.ts';
-import {
-  clearIdentifySecrets,
-  finishIdentifyRotation,
-  requireBoundIdentify,
-  rotateIdentifySecret,
-} from '../apps/identify-secrets.ts';
+import { getIdentifyRecord, type SeenIdentifyRecord } from '../apps/identify-queries.ts';
+import { finishIdentifyRotation, rotateIdentifySecret, setIdentify } from '../apps/identify-secrets.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { invalid } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component } from '../http/schemas.ts';
+import { component, instant } from '../http/schemas.ts';
 import type { AppCaller } from './caller.ts';
-import { appParam } from './schemas.ts';
+import { appParam, checkSeen, seenAt } from './schemas.ts';
 
 export interface IdentifyAreaDeps {
   readonly sql: Sql;
@@ -28,13 +23,14 @@ const fields = {
   enabled: z.boolean().describe('False: anybody may say whose a device is. Show a warning.'),
   require_bound: z.boolean(),
   secrets: z.int().min(0).max(2).describe('Two while a rotation is not finished.'),
+  updated_at: instant.describe('The last edit of the app, of which these settings are a part.'),
 };
 const identify = component('Identify', z.strictObject(fields));
 const made = component(
   'MadeIdentify',
   z.strictObject({ ...fields, secret: z.string().nullable().describe('A new secret, shown this once.') }),
 );
-const example = { enabled: true, require_bound: false, secrets: 1 };
+const example = { enabled: true, require_bound: false, secrets: 1, updated_at: '2026-11-21T10:15:30.123Z' };
 
 const route = routesWith<IdentifyAreaDeps, AppCaller>('Identify');
 
@@ -62,14 +58,14 @@ export const identifyRoutes = [
     body: {
       schema: component(
         'IdentifyEdit',
-        z.strictObject({ enabled: z.boolean(), require_bound: z.boolean().default(false) }),
+        z.strictObject({ enabled: z.boolean(), require_bound: z.boolean().default(false), updated_at: seenAt }),
       ),
-      example: { enabled: true, require_bound: false },
+      example: { enabled: true, require_bound: false, updated_at: '2026-11-21T10:15:30.123Z' },
     },
     answers: {
       200: { description: 'The settings.', schema: made, example: { ...example, secret: 'idsec_…' } },
     },
-    refusals: ['not_found'],
+    refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
     const deps = { sql: txSql, clock, seal, by: caller.by };
     const { id } = caller.app;
@@ -77,11 +73,12 @@ export const identifyRoutes = [
       const message = 'A proof is demanded only where it is enabled.';
       throw invalid([{ path: ['require_bound'], code: 'invalid_value', message }]);
     }
-    const { secret: present } = await getIdentifyRecord(sql, id);
-    if (!body.enabled) await clearIdentifySecrets(deps, id);
-    const first = body.enabled && present === null ? await rotateIdentifySecret(deps, id) : undefined;
-    if (body.enabled) await requireBoundIdentify(deps, id, body.require_bound);
-    return { ...(await read(sql, id)), secret: first?.secret ?? null };
+    const secret = await setIdentify(deps, id, {
+      isEnabled: body.enabled,
+      isBoundRequired: body.require_bound,
+      check: (former) => checkSeen(body.updated_at, former.updatedAt, () => present(former)),
+    });
+    return { ...(await read(sql, id)), secret };
   }),
   route({
     id: 'rotateIdentify',
@@ -122,10 +119,14 @@ export const identifyRoutes = [
 ];
 
 async function read(sql: Sql, appId: Uuid) {
-  const { secret, nextSecret, isBoundRequired } = await getIdentifyRecord(sql, appId);
+  return present(await getIdentifyRecord(sql, appId));
+}
+
+function present({ secret, nextSecret, isBoundRequired, updatedAt }: SeenIdentifyRecord) {
   return {
     enabled: secret !== null,
     require_bound: isBoundRequired,
     secrets: [secret, nextSecret].filter((each) => each !== null).length,
+    updated_at: updatedAt,
   };
 }

@@ -17,6 +17,9 @@ export const oneLine = z
   .max(128)
   .refine((text) => text.trim() !== '' && text.isWellFormed() && !/\p{Cc}/u.test(text), 'A name is one line of text.');
 
+/** An address of e-mail, by the rule of sign-ins: nobody gets an account that cannot sign in. */
+export const emailAddress = z.email('Give an e-mail address.').max(254);
+
 /** The field by which a writer says which state of the object they saw. */
 export const seenAt = instantText.describe('`updated_at` as it was read; another one is 400 `changed_meanwhile`.');
 

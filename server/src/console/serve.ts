@@ -1,6 +1,7 @@
 // Binds the routes of the console to their guard, so that they can be served. A route is one of
 // three kinds: of a visitor, of an organisation, or of an app.
 
+import { networkOf } from '../http/client-address.ts';
 import type { Route } from '../http/route.ts';
 import type { BoundRoute, Guarded, RequestHead } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
@@ -21,6 +22,9 @@ const commonHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
+/** The longest password of a sign-in, the longest names and an address fit. */
+const visitorBodyBytesMax = 4096;
+
 /** All routes, as the description lists them. */
 export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>) {
   return [...ofVisitor, ...ofOrganisation, ...ofApp];
@@ -37,7 +41,7 @@ export function bindConsole<Deps, Caller>(
   const guarded = <Own>(
     route: Route<Deps, Own>,
     find: (head: RequestHead) => Promise<Found<Own>>,
-    shareOf: (caller: Own) => string,
+    shareOf: (caller: Own, head: RequestHead) => string,
     around: (caller: Own, work: () => Promise<object>) => Promise<object> = (_caller, work) => work(),
   ): BoundRoute<Caller> => {
     const { answer, ...fields } = route;
@@ -46,7 +50,7 @@ export function bindConsole<Deps, Caller>(
       async guard(head): Promise<Guarded> {
         const { caller, headers } = await find(head);
         return {
-          share: shareOf(caller),
+          share: shareOf(caller, head),
           headers: { ...commonHeaders, ...headers },
           handle: (request) => around(caller, () => answer(deps, { ...request, caller })),
         };
@@ -55,11 +59,12 @@ export function bindConsole<Deps, Caller>(
     };
   };
   return [
+    // Strangers of one network divide the room for bodies, and no stranger sends a large one.
     ...ofVisitor.map((route) =>
       guarded(
-        route,
+        { ...route, bodyBytesMax: visitorBodyBytesMax },
         async (head) => guard.visitor(head),
-        () => 'console',
+        (_caller, { address }) => `visitor ${networkOf(address)}`,
       ),
     ),
     ...ofOrganisation.map((route) => guarded(route, (head) => guard.caller(head, route), ofOwn)),

@@ -3,20 +3,20 @@
 import { z } from 'zod';
 import type { Auth, AuthRequest, SignedIn } from '../accounts/auth.ts';
 import { changePassword } from '../accounts/change-password.ts';
-import { hasOwner } from '../accounts/link-queries.ts';
 import { emailOf, enterByLink, getLink } from '../accounts/links.ts';
-import { checkDelay, forgetFailures, noteFailure } from '../accounts/login-limit.ts';
+import { attempt, sessionSubjects, signInSubjects } from '../accounts/login-limit.ts';
 import { type Passwords, passwordLength } from '../accounts/password.ts';
 import { type CookieForm, clearCookie, readCookie, stepFormOf, writeCookie } from '../accounts/session-cookie.ts';
 import { signToken } from '../accounts/signed-token.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { ApiError } from '../http/api-error.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { ApiError, invalid } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant } from '../http/schemas.ts';
 import { Answer, type ApiRequest } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
-import { done, oneLine, role } from './schemas.ts';
+import { done, emailAddress as email, oneLine, role } from './schemas.ts';
 
 export interface SignInDeps {
   readonly sql: Sql;
@@ -28,15 +28,12 @@ export interface SignInDeps {
   readonly authSecret: string;
   readonly oidc: { readonly isOnly: boolean; readonly name: string } | null;
   readonly hasDemo: () => Promise<boolean>;
+  readonly hasOwner: () => Promise<boolean>;
   /** Deletes the file of the first start's keys, once somebody has signed in. */
   onSignIn(): void;
 }
 
 const password = z.string().min(passwordLength.min).max(passwordLength.max);
-const email = z
-  .string()
-  .max(254)
-  .regex(/^[^@\s]{1,64}@[^@\s]{1,189}$/, 'Give an e-mail address.');
 const secret = z.string().min(1).max(64).describe('What stands behind `#` in the link.');
 const code = z.string().min(4).max(32);
 
@@ -91,9 +88,9 @@ export const signInRoutes = [
         example: { can_sign_in: true, needs_setup: false, password: true, oidc: null, demo: true },
       },
     },
-  }).handle(async ({ sql, oidc, hasDemo }, { caller }) => ({
+  }).handle(async ({ hasOwner, oidc, hasDemo }, { caller }) => ({
     can_sign_in: caller.cookieForm !== null,
-    needs_setup: !(await hasOwner(sql)),
+    needs_setup: !(await hasOwner()),
     password: oidc === null || !oidc.isOnly,
     oidc: oidc?.name ?? null,
     demo: await hasDemo(),
@@ -188,10 +185,13 @@ export const signInRoutes = [
     const form = formOf(caller);
     if (deps.oidc?.isOnly)
       throw new ApiError('wrong_credentials', { message: 'People sign in by OpenID Connect here.' });
-    const attempt = { email: emailOf(body.email), address };
-    await checkDelay(deps, attempt);
-    const result = await counted(deps, attempt, () =>
-      deps.auth.signIn(authRequestOf(request, form), { email: attempt.email, password: body.password }),
+    const credentials = { email: emailOf(body.email), password: body.password };
+    const result = await attempt(
+      deps,
+      signInSubjects(credentials.email, address),
+      () => deps.auth.signIn(authRequestOf(request, form), credentials),
+      // With a second factor the password alone is no success: its codes are counted too.
+      (signedIn) => 'session' in signedIn,
     );
     if ('session' in result) deps.onSignIn();
     return answerSignedIn(form, result);
@@ -203,20 +203,20 @@ export const signInRoutes = [
     access: 'public',
     summary: 'Finish signing in by a code of the authenticator, or by a recovery code',
     body: {
-      schema: component('SecondFactorCode', z.strictObject({ email, code, is_recovery: z.boolean().default(false) })),
-      example: { email: 'anna@shop.example', code: '123456' },
+      schema: component('SecondFactorCode', z.strictObject({ code, is_recovery: z.boolean().default(false) })),
+      example: { code: '123456' },
     },
     answers: { 200: { description: 'Signed in.', schema: entered, example: signedInExample, headers: withCookie } },
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
     const { caller, body, address } = request;
     const form = formOf(caller);
-    const attempt = { email: emailOf(body.email), address };
-    await checkDelay(deps, attempt);
-    const result = await counted(deps, attempt, () =>
-      deps.auth.verifyStep(authRequestOf(request, form), body.code.trim(), body.is_recovery ? 'recovery' : 'totp'),
+    const given = authRequestOf(request, form);
+    // The step names the account. A caller who could name one would guess under another's name.
+    const account = await deps.auth.accountOfStep(given.step);
+    const result = await attempt(deps, signInSubjects(account?.email ?? null, address), () =>
+      deps.auth.verifyStep(given, body.code.trim(), body.is_recovery ? 'recovery' : 'totp'),
     );
-    await forgetFailures(deps.txSql, attempt.email);
     deps.onSignIn();
     return answerSignedIn(form, result);
   }),
@@ -240,10 +240,10 @@ export const secondFactorRoutes = [
     const { caller, body, address } = request;
     const form = formOf(caller);
     const session = sessionOf(caller);
-    const attempt = { email: session.email, address };
-    await checkDelay(deps, attempt);
     const change = { ...body, address, userAgent: userAgentOf(request) };
-    const token = await counted(deps, attempt, () => changePassword({ ...deps, by: caller.by }, session, change));
+    const token = await attempt(deps, sessionSubjects(session.id), () =>
+      changePassword({ ...deps, by: caller.by }, session, change),
+    );
     return withSession(form, { session: signToken(deps.authSecret, token) }, { done: true as const });
   }),
   own({
@@ -263,7 +263,7 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const made = await confirmed(deps, request, (given) => deps.auth.beginSecondFactor(given, request.body.password));
+    const made = await confirmed(deps, request, (given, id) => deps.auth.beginSecondFactor(given, id, request.body.password));
     return { uri: made.uri, recovery_codes: [...made.recoveryCodes] };
   }),
   own({
@@ -284,8 +284,11 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const result = await confirmed(deps, request, (given) =>
-      deps.auth.confirmSecondFactor(given, request.body.code.trim()),
+    if (sessionOf(request.caller).hasSecondFactor) {
+      throw invalid([{ path: [], code: 'in_use', message: 'Your second factor counts already.' }]);
+    }
+    const result = await confirmed(deps, request, (given, id) =>
+      deps.auth.confirmSecondFactor(given, id, request.body.code.trim()),
     );
     return withSession(formOf(request.caller), result, { done: true as const });
   }),
@@ -300,8 +303,8 @@ export const secondFactorRoutes = [
     answers: { 200: { description: 'Removed.', schema: done, example: { done: true }, headers: withCookie } },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const result = await confirmed(deps, request, (given) =>
-      deps.auth.removeSecondFactor(given, request.body.password),
+    const result = await confirmed(deps, request, (given, id) =>
+      deps.auth.removeSecondFactor(given, id, request.body.password),
     );
     return withSession(formOf(request.caller), result, { done: true as const });
   }),
@@ -322,7 +325,9 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const codes = await confirmed(deps, request, (given) => deps.auth.renewRecoveryCodes(given, request.body.password));
+    const codes = await confirmed(deps, request, (given, id) =>
+      deps.auth.renewRecoveryCodes(given, id, request.body.password),
+    );
     return { recovery_codes: [...codes] };
   }),
 ];
@@ -349,30 +354,15 @@ function authRequestOf(request: Asked<Visitor>, form: CookieForm): AuthRequest {
   };
 }
 
-/** Counts a wrong password or code against the account and the network. */
-async function counted<Result>(
-  deps: SignInDeps,
-  attempt: { readonly email: string; readonly address: string },
-  work: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'wrong_credentials') await noteFailure(deps, attempt);
-    throw error;
-  }
-}
-
-/** Asks for the person's password or code within a session, under the limit of sign-ins. */
+/** Asks for the person's password or code within a session; wrong ones count to the session. */
 async function confirmed<Result>(
   deps: SignInDeps,
   request: Asked<ConsoleCaller>,
-  work: (given: AuthRequest) => Promise<Result>,
+  work: (given: AuthRequest, accountId: Uuid) => Promise<Result>,
 ): Promise<Result> {
-  const { caller, address } = request;
-  const attempt = { email: sessionOf(caller).email, address };
-  await checkDelay(deps, attempt);
-  return counted(deps, attempt, () => work(authRequestOf(request, formOf(caller))));
+  const { caller } = request;
+  const { id, accountId } = sessionOf(caller);
+  return attempt(deps, sessionSubjects(id), () => work(authRequestOf(request, formOf(caller)), accountId));
 }
 
 function withSession<Body extends object>(form: CookieForm, result: SignedIn, body: Body) {

@@ -47,7 +47,7 @@ export const systemRoutes = [
     summary: 'Stop sends and webhooks; the API goes on accepting',
     answers: { 200: { description: 'The pause in force.', schema: pauseSchema, example } },
   }).handle(async ({ txSql, clock }, { caller }) => {
-    const begun = await pauseService({ sql: txSql, clock, by: caller.by }, 'operator');
+    const begun = await pauseService({ sql: txSql, clock, by: caller.by, orgId: caller.organisationId }, 'operator');
     if (!begun) throw new ApiError('internal_error');
     return present(begun);
   }),
@@ -62,7 +62,7 @@ export const systemRoutes = [
       200: { description: 'No pause.', schema: pauseSchema, example: { paused: false, since: null, reason: null } },
     },
   }).handle(async ({ sql, txSql, clock }, { caller }) => {
-    await resumeService({ sql: txSql, clock, by: caller.by });
+    await resumeService({ sql: txSql, clock, by: caller.by, orgId: caller.organisationId });
     return present(await findPause(sql));
   }),
 ];

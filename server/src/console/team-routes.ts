@@ -19,7 +19,7 @@ import { notFound } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, idSchema, instant } from '../http/schemas.ts';
 import type { ConsoleCaller } from './caller.ts';
-import { accountId, checkSeen, done, oneLine, organisationId, role, seenAt } from './schemas.ts';
+import { accountId, checkSeen, done, emailAddress, oneLine, organisationId, role, seenAt } from './schemas.ts';
 
 export interface TeamRouteDeps {
   readonly sql: Sql;
@@ -114,12 +114,7 @@ export const teamRoutes = [
       schema: component(
         'NewInvite',
         z.strictObject({
-          email: z
-            .string()
-            .max(254)
-            .regex(/^[^@\s]{1,64}@[^@\s]{1,189}$/, 'Give an e-mail address.')
-            .nullable()
-            .optional(),
+          email: emailAddress.nullable().optional(),
           role,
         }),
       ),

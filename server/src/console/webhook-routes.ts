@@ -62,7 +62,7 @@ const webhookFields = {
   events: z.array(eventKind).describe('Empty: all.'),
   state: z.enum(['enabled', 'disabled']),
   consecutive_failures: count,
-  held_events: count.describe('Events that wait to be told.'),
+  held_events: count.describe('Events that wait to be told; counted up to 10,000.'),
   rotation: z
     .strictObject({ created_at: instant, finish_at: instant.nullable(), dual: z.boolean() })
     .nullable()
@@ -178,8 +178,9 @@ export const webhookRoutes = [
   }).handle(async (deps, { caller, params, body }) => {
     const found = await getOwn(deps.sql, caller, params.webhook);
     const { updated_at: seen, ...edit } = body;
+    const heldEvents = await countHeldEvents(deps.sql, found.appId, found.id);
     await editWebhook(changing(deps, caller), deps.posts.rules, found, edit, (stored) =>
-      checkSeen(seen, stored.updatedAt, () => present(stored, 0)),
+      checkSeen(seen, stored.updatedAt, () => present(stored, heldEvents)),
     );
     return read(deps.sql, found.id);
   }),
@@ -230,7 +231,7 @@ export const webhookRoutes = [
   }).handle(async (deps, request) => {
     const { sql, clock, seal, posts } = deps;
     const found = await getOwn(sql, request.caller, request.params.webhook);
-    return request.aside(() => testWebhook({ sql: deps.txSql, clock, seal, ...posts }, found));
+    return request.aside(() => testWebhook({ sql: deps.txSql, clock, seal, by: request.caller.by, ...posts }, found));
   }),
   own({
     id: 'rotateWebhookSecret',

@@ -3,6 +3,10 @@
 import { clientEventsDefault } from '../apps/caller.ts';
 import type { App } from '../apps/queries.ts';
 import { type Actor, describeActor } from '../audit/actor.ts';
+import { recordAudit } from '../audit/record-audit.ts';
+import type { ChannelId } from '../channels/channel.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, transaction } from '../database/db.ts';
 import {
   allDeliveries,
   listMessageDeliveries,
@@ -20,6 +24,17 @@ export interface SendTestDeps {
   readonly accept: AcceptMessage;
   readonly wait: AwaitDeps;
   readonly timeline: TimelineDeps;
+  /** For the audit log's entry of the test. */
+  readonly audit: { readonly txSql: Sql; readonly clock: Clock };
+}
+
+export interface TestToSend {
+  readonly app: App;
+  readonly plan: Plan;
+  /** The channel that reaches the device. */
+  readonly channel: ChannelId;
+  readonly deviceId: Uuid;
+  readonly by: Actor;
 }
 
 export interface TestedDelivery {
@@ -30,8 +45,8 @@ export interface TestedDelivery {
 
 /** Resolves with the delivery when its outcome is known, or when the wait for a send is over. */
 export async function sendTest(
-  { accept, wait, timeline }: SendTestDeps,
-  { app, plan, deviceId, by }: { readonly app: App; readonly plan: Plan; readonly deviceId: Uuid; readonly by: Actor },
+  { accept, wait, timeline, audit }: SendTestDeps,
+  { app, plan, channel, deviceId, by }: TestToSend,
 ): Promise<TestedDelivery> {
   const request = validate(messageRequestSchema, {
     audience: { device_ids: [encodeId('dev', deviceId)] },
@@ -50,6 +65,9 @@ export async function sendTest(
     clientEvents: clientEventsDefault,
   } as const;
   const accepted = await accept(caller, plan, request, null);
+  const after = { message_id: encodeId('msg', accepted.id), device_id: encodeId('dev', deviceId) };
+  const change = { appId: app.id, action: 'channel.test', target: channel, after } as const;
+  await transaction(audit.txSql, (tx) => recordAudit({ tx, clock: audit.clock, by }, change));
   await awaitOutcomes(wait, app.id, accepted.id, accepted.claim);
   const { placed } = await listMessageDeliveries(timeline, accepted.id, allDeliveries, null, 1);
   const [delivery] = await presentDeliveries(timeline, app.id, placed);

@@ -1,13 +1,16 @@
 // The console within a process: its routes with what they work with, and the guard in front of them.
 import { rm } from 'node:fs/promises';
 import { createAuth } from '../accounts/auth.ts';
+import { hasOwner } from '../accounts/link-queries.ts';
 import { createPasswords } from '../accounts/password.ts';
 import { authSecretOf, authSecretsOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import { findAppsByName } from '../apps/queries.ts';
 import { createGuard } from '../console/guard.ts';
+import { createConsoleLimits } from '../console/limits.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { bindConsole } from '../console/serve.ts';
+import { askRarely } from '../ground/ask-rarely.ts';
 import type { BoundRoute } from '../http/server.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
 import { demoAppName } from '../pages/demo-app.ts';
@@ -22,6 +25,7 @@ import type { Sending } from './sending.ts';
 
 /** Requests a second of one operator token (contract 19). */
 const operatorPlan: Plan = { name: 'operator', skPerSecond: 60, ckPerSecond: null, quota: null };
+const demoAskedEveryMs = 5000;
 const operatorPlans: Plans = new Map([[operatorPlan.name, operatorPlan]]);
 
 export interface ConsoleParts {
@@ -49,11 +53,12 @@ export function wireConsole({
     ...{ sql, txSql, clock, publicUrl },
     admitToken: (organisationId, tokenId) =>
       admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),
+    limits: createConsoleLimits(clock),
     delayUnauthorized: addressLimits.delayUnauthorized,
   });
   const passwords = createPasswords();
   const authSecret = authSecretOf(masterKeys.key);
-  let isFirstRunKept = true;
+  let [isFirstRunKept, isOwned] = [true, false];
   const deps = {
     ...parts,
     forms: sending.run.forms,
@@ -65,8 +70,21 @@ export function wireConsole({
     auth: createAuth({ sql, txSql, clock, passwords, secrets: authSecretsOf(masterKeys) }),
     oidc: null,
     posts: { http: sending.webhooks.http, rules: sending.endpointRules },
-    sending: { accept: parts.metrics.countAccepted(createAcceptMessage(parts)), wait: parts, timeline: sending.run },
-    hasDemo: async () => (await findAppsByName(sql, demoAppName)).length > 0,
+    sending: {
+      accept: parts.metrics.countAccepted(createAcceptMessage(parts)),
+      wait: parts,
+      timeline: sending.run,
+      audit: { txSql, clock },
+    },
+    hasDemo: askRarely(async () => (await findAppsByName(sql, demoAppName)).length > 0, {
+      everyMs: demoAskedEveryMs,
+      steadyMs: clock.steadyMs,
+    }),
+    // The last owner stays, so the answer true is true for ever.
+    async hasOwner() {
+      isOwned ||= await hasOwner(sql);
+      return isOwned;
+    },
     // The first keys were kept for somebody who could not sign in yet.
     onSignIn() {
       if (!isFirstRunKept) return;

@@ -245,7 +245,7 @@ export interface WebhookTest {
  * `last_test`, and counts in neither log nor health.
  */
 export async function testWebhook(
-  deps: Omit<ManageDeps, 'by'> & PostDeps,
+  deps: ManageDeps & PostDeps,
   webhook: StoredWebhook,
 ): Promise<WebhookTest> {
   if (webhook.state === 'disabled') {
@@ -263,6 +263,10 @@ export async function testWebhook(
     headers: { 'service-id': 'whe_0000000000000000000000', 'service-attempt': '1' },
   });
   const test = { at, status_code: result.statusCode, error: result.error, duration_ms: result.durationMs };
-  await updateLastTest(deps.sql, webhook.appId, webhook.id, test);
+  await transaction(deps.sql, async (tx) => {
+    await updateLastTest(tx, webhook.appId, webhook.id, test);
+    const after = { status_code: test.status_code, error: test.error };
+    await recordAudit({ ...deps, tx }, { ...about(webhook, 'webhook.test'), after });
+  });
   return test;
 }

@@ -52,11 +52,15 @@ export async function insertWebhook(
   return result.count === 1;
 }
 
-/** The webhooks of an app, oldest first, and the number of events in each outbox. */
+/** Held events are counted up to this number: an outbox of millions takes seconds to count. */
+export const heldEventsMax = 10_000;
+
+/** The webhooks of an app, oldest first, and the number of events in each outbox, up to `heldEventsMax`. */
 export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhook & { heldEvents: number })[]> {
   return sql<(StoredWebhook & { heldEvents: number })[]>`
     SELECT ${webhookColumns(sql)},
-      (SELECT count(*) FROM webhook_events e WHERE e.app_id = w.app_id AND e.webhook_id = w.id) AS held_events
+      (SELECT count(*) FROM (SELECT FROM webhook_events e WHERE e.app_id = w.app_id AND e.webhook_id = w.id
+        LIMIT ${heldEventsMax}) held) AS held_events
     FROM webhooks w WHERE w.app_id = ${appId} ORDER BY w.id`;
 }
 
@@ -66,10 +70,11 @@ export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | u
   return row;
 }
 
-/** Counts the events in the outbox of a webhook. */
+/** Counts the events in the outbox of a webhook, up to `heldEventsMax`. */
 export async function countHeldEvents(sql: Sql, appId: Uuid, id: Uuid): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
-    SELECT count(*) AS count FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id}`;
+    SELECT count(*) AS count
+    FROM (SELECT FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id} LIMIT ${heldEventsMax}) held`;
   return row?.count ?? 0;
 }
 
@@ -162,8 +167,8 @@ export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void
 }
 
 /** Stores the result of the newest test. */
-export async function updateLastTest(sql: Sql, appId: Uuid, id: Uuid, test: object): Promise<void> {
-  await sql`UPDATE webhooks SET last_test = ${sql.json(test as never)} WHERE app_id = ${appId} AND id = ${id}`;
+export async function updateLastTest(sql: Sql | Tx, appId: Uuid, id: Uuid, test: object): Promise<void> {
+  await sql`UPDATE webhooks SET last_test = ${JSON.stringify(test)}::text::json WHERE app_id = ${appId} AND id = ${id}`;
 }
 
 /** Begins a rotation, or replaces the pending secret of the present one. */

@@ -28,8 +28,8 @@ describe('apps', () => {
 
   it('makes an app whose keys work and are shown once, by a person and by a script', async () => {
     for (const send of [admin.send, await scriptOf(t, 'admin')]) {
-      const { status, body } = await send('POST', '/apps', { name: 'New shop', plan: 'pro' });
-      expect({ status, plan: body.plan }).toEqual({ status: 200, plan: 'pro' });
+      const { status, body } = await send('POST', '/apps', { name: 'New shop' });
+      expect({ status, plan: body.plan }).toEqual({ status: 200, plan: t.config.defaultPlan });
       expect((await t.request('GET', '/v1/config', { key: body.client_key })).status).toBe(200);
       expect((await t.request('GET', '/v1/devices', { key: body.server_key })).status).toBe(200);
       const read = await send('GET', `/apps/${body.id}`);

@@ -52,7 +52,7 @@ describe('keys', () => {
 
 describe('plan, usage and suspension', () => {
   it('change what a key may do, and are read again', async () => {
-    const { body: made } = await send('POST', '/apps', { name: 'Planned', plan: 'free' });
+    const { body: made } = await send('POST', '/apps', { name: 'Planned' });
     const changed = await send('PUT', `/apps/${made.id}/plan`, { plan: 'pro', updated_at: made.updated_at });
     expect(changed.body.plan).toBe('pro');
     const late = await send('PUT', `/apps/${made.id}/plan`, { plan: 'free', updated_at: '2026-01-01T00:00:00.000Z' });
