@@ -13,6 +13,7 @@ CREATE TABLE account_links (
   created_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone,
   used_at timestamp with time zone,
+  creator_id uuid,
   CONSTRAINT account_links_pkey PRIMARY KEY (id),
   CONSTRAINT account_links_token_hash_key UNIQUE (token_hash),
   CONSTRAINT account_links_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
@@ -915,6 +916,7 @@ CREATE TABLE second_factors (
   secret text COLLATE "C" NOT NULL,
   backup_codes text COLLATE "C" NOT NULL,
   is_verified boolean NOT NULL DEFAULT false,
+  last_step bigint NOT NULL DEFAULT 0,
   CONSTRAINT second_factors_pkey PRIMARY KEY (id),
   CONSTRAINT second_factors_account_id_key UNIQUE (account_id),
   CONSTRAINT second_factors_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE

@@ -688,11 +688,15 @@ export type Identify = {
   readonly require_bound: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
+  /** The last edit of the app, of which these settings are a part. */
+  readonly updated_at: Instant;
 };
 
 export type IdentifyEdit = {
   readonly enabled: boolean;
   readonly require_bound?: boolean | undefined;
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
 };
 
 /** ISO-8601 in UTC, to the millisecond. */
@@ -863,6 +867,8 @@ export type MadeIdentify = {
   readonly require_bound: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
+  /** The last edit of the app, of which these settings are a part. */
+  readonly updated_at: Instant;
   /** A new secret, shown this once. */
   readonly secret: string | null;
 };
@@ -919,7 +925,7 @@ export type MadeWebhook = {
   readonly events: readonly EventKind[];
   readonly state: "enabled" | "disabled";
   readonly consecutive_failures: number;
-  /** Events that wait to be told. */
+  /** Events that wait to be told; counted up to 10,000. */
   readonly held_events: number;
   /** A new secret is pending; the present one signs. */
   readonly rotation: {
@@ -1020,7 +1026,6 @@ export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "cance
 
 export type NewApp = {
   readonly name: string;
-  readonly plan?: string | undefined;
 };
 
 export type NewInvite = {
@@ -1327,7 +1332,7 @@ export type RotatedWebhook = {
   readonly events: readonly EventKind[];
   readonly state: "enabled" | "disabled";
   readonly consecutive_failures: number;
-  /** Events that wait to be told. */
+  /** Events that wait to be told; counted up to 10,000. */
   readonly held_events: number;
   /** A new secret is pending; the present one signs. */
   readonly rotation: {
@@ -1348,7 +1353,6 @@ export type SecondFactor = {
 };
 
 export type SecondFactorCode = {
-  readonly email: string;
   readonly code: string;
   readonly is_recovery?: boolean | undefined;
 };
@@ -1512,7 +1516,7 @@ export type Webhook = {
   readonly events: readonly EventKind[];
   readonly state: "enabled" | "disabled";
   readonly consecutive_failures: number;
-  /** Events that wait to be told. */
+  /** Events that wait to be told; counted up to 10,000. */
   readonly held_events: number;
   /** A new secret is pending; the present one signs. */
   readonly rotation: {

@@ -246,9 +246,7 @@ export function createAuth(deps: AuthDeps): Auth {
     },
     async confirmSecondFactor(request, accountId, code) {
       const verify = (given: Given) => auth.api.verifyTOTP({ ...given, body: { code } });
-      return sessionIn(
-        await callWhole({ act: 'settings' }, request, verify, (tx) => spendCode(tx, accountId, code)),
-      );
+      return sessionIn(await callWhole({ act: 'settings' }, request, verify, (tx) => spendCode(tx, accountId, code)));
     },
     async removeSecondFactor(request, accountId, password) {
       const verified = await verifyPassword(accountId, password);
@@ -353,8 +351,7 @@ function createStore({ sql, txSql, clock }: AuthDeps, occasion: () => Occasion |
     if (token !== undefined) await inTransaction((tx) => deleteSessionByHash(tx, hashSecret(token)));
     else if (one?.field === 'userId' && where.length === 1) {
       await inTransaction((tx) => deleteSessionsOf(tx, String(one.value)));
-    }
-    else throw new Error('better-auth deletes sessions in an unknown way');
+    } else throw new Error('better-auth deletes sessions in an unknown way');
     return [];
   };
   const update = async (model: string, where: readonly Condition[], fields: Fields): Promise<Fields | null> => {
@@ -379,67 +376,70 @@ function createStore({ sql, txSql, clock }: AuthDeps, occasion: () => Occasion |
     throw new Error(`better-auth changes ${model} in an unknown way: ${Object.keys(fields).join(', ')}`);
   };
 
-  return keepErrors({
-    // better-auth's types let each call choose the record's type; ours are what the tables hold.
-    async create({ model, data }: { model: string; data: Fields }) {
-      if (model === 'session') return createSession(data) as never;
-      if (model === 'verification') return inTransaction((tx) => insertStep(tx, data)) as never;
-      if (model === 'twoFactor') {
-        const accountId = String(data['userId']);
-        return audited(accountId, 'two_factor.begin', undefined, (tx) => insertSecondFactor(tx, data)) as never;
-      }
-      throw new Error(`better-auth makes an unknown ${model}`);
+  return keepErrors(
+    {
+      // better-auth's types let each call choose the record's type; ours are what the tables hold.
+      async create({ model, data }: { model: string; data: Fields }) {
+        if (model === 'session') return createSession(data) as never;
+        if (model === 'verification') return inTransaction((tx) => insertStep(tx, data)) as never;
+        if (model === 'twoFactor') {
+          const accountId = String(data['userId']);
+          return audited(accountId, 'two_factor.begin', undefined, (tx) => insertSecondFactor(tx, data)) as never;
+        }
+        throw new Error(`better-auth makes an unknown ${model}`);
+      },
+      async findOne({ model, where }: { model: string; where: Condition[] }) {
+        return ((await find(model, where, { limit: 1 }))[0] ?? null) as never;
+      },
+      async findMany({
+        model,
+        where = [],
+        limit,
+        sortBy,
+      }: {
+        model: string;
+        where?: Condition[] | undefined;
+        limit: number;
+        sortBy?: { field: string } | undefined;
+      }) {
+        return (await find(model, where, { limit, isNewestFirst: sortBy?.field === 'createdAt' })) as never;
+      },
+      async update({ model, where, update: fields }: { model: string; where: Condition[]; update: unknown }) {
+        return update(model, where, fields as Fields) as never;
+      },
+      // A recovery code is used up by comparing and setting in one statement.
+      async incrementOne({
+        model,
+        where,
+        increment,
+        set = {},
+      }: {
+        model: string;
+        where: Condition[];
+        increment: Record<string, number>;
+        set?: Record<string, unknown> | undefined;
+      }) {
+        if (Object.keys(increment).length > 0) throw new Error(`better-auth counts in ${model}`);
+        return update(model, where, set) as never;
+      },
+      async updateMany({ model }: { model: string }): Promise<number> {
+        throw new Error(`better-auth changes many of ${model}`);
+      },
+      async delete({ model, where }: { model: string; where: Condition[] }): Promise<void> {
+        await remove(model, where);
+      },
+      async deleteMany({ model, where }: { model: string; where: Condition[] }): Promise<number> {
+        return (await remove(model, where)).length;
+      },
+      async consumeOne({ model, where }: { model: string; where: Condition[] }) {
+        return ((await remove(model, where))[0] ?? null) as never;
+      },
+      async count({ model, where = [] }: { model: string; where?: Condition[] | undefined }): Promise<number> {
+        return (await find(model, where, { limit: 1000 })).length;
+      },
     },
-    async findOne({ model, where }: { model: string; where: Condition[] }) {
-      return ((await find(model, where, { limit: 1 }))[0] ?? null) as never;
-    },
-    async findMany({
-      model,
-      where = [],
-      limit,
-      sortBy,
-    }: {
-      model: string;
-      where?: Condition[] | undefined;
-      limit: number;
-      sortBy?: { field: string } | undefined;
-    }) {
-      return (await find(model, where, { limit, isNewestFirst: sortBy?.field === 'createdAt' })) as never;
-    },
-    async update({ model, where, update: fields }: { model: string; where: Condition[]; update: unknown }) {
-      return update(model, where, fields as Fields) as never;
-    },
-    // A recovery code is used up by comparing and setting in one statement.
-    async incrementOne({
-      model,
-      where,
-      increment,
-      set = {},
-    }: {
-      model: string;
-      where: Condition[];
-      increment: Record<string, number>;
-      set?: Record<string, unknown> | undefined;
-    }) {
-      if (Object.keys(increment).length > 0) throw new Error(`better-auth counts in ${model}`);
-      return update(model, where, set) as never;
-    },
-    async updateMany({ model }: { model: string }): Promise<number> {
-      throw new Error(`better-auth changes many of ${model}`);
-    },
-    async delete({ model, where }: { model: string; where: Condition[] }): Promise<void> {
-      await remove(model, where);
-    },
-    async deleteMany({ model, where }: { model: string; where: Condition[] }): Promise<number> {
-      return (await remove(model, where)).length;
-    },
-    async consumeOne({ model, where }: { model: string; where: Condition[] }) {
-      return ((await remove(model, where))[0] ?? null) as never;
-    },
-    async count({ model, where = [] }: { model: string; where?: Condition[] | undefined }): Promise<number> {
-      return (await find(model, where, { limit: 1000 })).length;
-    },
-  }, (error) => occasion()?.fail(error));
+    (error) => occasion()?.fail(error),
+  );
 }
 
 /** Tells of each error of the store, which better-auth may take for a missing record. */

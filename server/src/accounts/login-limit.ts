@@ -130,9 +130,7 @@ async function countAttempt({ txSql, clock }: LimitDeps, subjects: Subjects): Pr
 
 function isForgotten({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): boolean {
   const isWindowOver = since.getTime() <= nowMs - windowMs;
-  return (
-    lastAt.getTime() < nowMs - quietMs || (isWindowOver && (rule.endsWithWindow || failures < rule.limit))
-  );
+  return lastAt.getTime() < nowMs - quietMs || (isWindowOver && (rule.endsWithWindow || failures < rule.limit));
 }
 
 async function subtract({ txSql }: LimitDeps, counted: readonly Counted[]): Promise<void> {

@@ -29,8 +29,7 @@ export interface Way {
 export function cookieFormOf(publicUrl: string | null, { host, isForwarded }: Way): CookieForm | null {
   const url = publicUrl === null ? undefined : new URL(publicUrl);
   if (url?.protocol === 'https:') return secure;
-  const isOnLoopback =
-    !isForwarded && isLoopback(hostNameOf(host)) && (url === undefined || isLoopback(url.hostname));
+  const isOnLoopback = !isForwarded && isLoopback(hostNameOf(host)) && (url === undefined || isLoopback(url.hostname));
   return isOnLoopback ? onLoopback : null;
 }
 

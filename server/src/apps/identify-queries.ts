@@ -34,12 +34,7 @@ export async function lockIdentifyRecord(tx: Tx, appId: Uuid): Promise<SeenIdent
   return found(record);
 }
 
-export async function updateIdentifyRecord(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
-  record: IdentifyRecord,
-): Promise<void> {
+export async function updateIdentifyRecord(tx: Tx, clock: Clock, appId: Uuid, record: IdentifyRecord): Promise<void> {
   const { secret, nextSecret, isBoundRequired } = record;
   await tx`
     UPDATE apps SET identify_secret = ${secret}, identify_secret_next = ${nextSecret},

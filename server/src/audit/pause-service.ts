@@ -18,7 +18,10 @@ interface PauseDeps extends Audited {
  */
 export async function pauseService(deps: PauseDeps, reason: PauseReason): Promise<Pause | null> {
   return pause(deps.sql, reason, (tx) =>
-    recordAudit({ ...deps, tx }, { appId: null, orgId: deps.orgId ?? null, action: 'service.pause', target: null, after: { reason } }),
+    recordAudit(
+      { ...deps, tx },
+      { appId: null, orgId: deps.orgId ?? null, action: 'service.pause', target: null, after: { reason } },
+    ),
   );
 }
 
@@ -26,6 +29,9 @@ export async function pauseService(deps: PauseDeps, reason: PauseReason): Promis
 export async function resumeService(deps: PauseDeps): Promise<Pause | null> {
   return resume(deps.sql, (tx, { at, reason }) => {
     const before = { reason, paused_at: at };
-    return recordAudit({ ...deps, tx }, { appId: null, orgId: deps.orgId ?? null, action: 'service.resume', target: null, before });
+    return recordAudit(
+      { ...deps, tx },
+      { appId: null, orgId: deps.orgId ?? null, action: 'service.resume', target: null, before },
+    );
   });
 }

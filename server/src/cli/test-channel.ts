@@ -74,7 +74,10 @@ async function send(
       track: () => undefined,
       isStopping: () => false,
     };
-    return await sendTest({ accept, wait, timeline: run, audit: { txSql: sql, clock } }, { app, plan, channel, deviceId, by });
+    return await sendTest(
+      { accept, wait, timeline: run, audit: { txSql: sql, clock } },
+      { app, plan, channel, deviceId, by },
+    );
   } finally {
     await service.close();
   }

@@ -31,8 +31,8 @@ export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRo
 }
 
 /**
- * Binds the routes. Reads of an app wait for a turn among those of its API, so that no console page
- * delays other apps (R-62).
+ * Binds the routes. Reads of an app wait for a turn among those of its API, and reads of an
+ * organisation for a turn of its own, so that no console page delays other apps (R-62).
  */
 export function bindConsole<Deps, Caller>(
   { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
@@ -67,7 +67,14 @@ export function bindConsole<Deps, Caller>(
         (_caller, { address }) => `visitor ${networkOf(address)}`,
       ),
     ),
-    ...ofOrganisation.map((route) => guarded(route, (head) => guard.caller(head, route), ofOwn)),
+    ...ofOrganisation.map((route) =>
+      guarded(
+        route,
+        (head) => guard.caller(head, route),
+        ofOwn,
+        route.method === 'GET' ? ({ organisationId }, work) => readTurns.run(organisationId, work) : undefined,
+      ),
+    ),
     ...ofApp.map((route) =>
       guarded(
         route,

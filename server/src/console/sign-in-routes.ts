@@ -263,7 +263,9 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const made = await confirmed(deps, request, (given, id) => deps.auth.beginSecondFactor(given, id, request.body.password));
+    const made = await confirmed(deps, request, (given, id) =>
+      deps.auth.beginSecondFactor(given, id, request.body.password),
+    );
     return { uri: made.uri, recovery_codes: [...made.recoveryCodes] };
   }),
   own({

@@ -244,10 +244,7 @@ export interface WebhookTest {
  * Sends one signed request by the guarded way, whatever the subscription. The result is kept as
  * `last_test`, and counts in neither log nor health.
  */
-export async function testWebhook(
-  deps: ManageDeps & PostDeps,
-  webhook: StoredWebhook,
-): Promise<WebhookTest> {
+export async function testWebhook(deps: ManageDeps & PostDeps, webhook: StoredWebhook): Promise<WebhookTest> {
   if (webhook.state === 'disabled') {
     const message = 'A disabled webhook is not called: enable it first.';
     throw invalid([{ path: ['id'], code: 'invalid_value', message }]);

@@ -139,7 +139,7 @@ describe('webhooks', () => {
     expect((await admin.send('DELETE', `/webhooks/${id}`)).status).toBe(200);
     expect((await admin.send('GET', `/webhooks/${id}`)).status).toBe(404);
     expect(await actionsOf(admin)).toEqual([
-      ...['webhook.create', 'webhook.edit', 'webhook.rotate', 'webhook.finish', 'webhook.disable', 'webhook.enable'],
+      ...['webhook.create', 'webhook.edit', 'webhook.test', 'webhook.rotate', 'webhook.finish', 'webhook.disable', 'webhook.enable'],
       ...['webhook.replay', 'webhook.delete'],
     ]);
     secrets.push(made.body.secret, rotated.body.secret);
@@ -149,17 +149,26 @@ describe('webhooks', () => {
 describe('identify', () => {
   it('is turned on with a secret shown once, rotated, and turned off', async () => {
     const path = `/apps/${app}/identify`;
-    const on = await send('PUT', path, { enabled: true, require_bound: true });
+    const seen = async (): Promise<string> => (await send('GET', path)).body.updated_at;
+    const before = await seen();
+    const on = await send('PUT', path, { enabled: true, require_bound: true, updated_at: before });
     expect(on.body).toMatchObject({ enabled: true, require_bound: true, secret: expect.stringMatching(/^idsec_/) });
-    expect((await send('PUT', path, { enabled: true })).body).toMatchObject({ require_bound: false, secret: null });
+    const late = await send('PUT', path, { enabled: false, updated_at: before });
+    expect({ error: late.body.error, enabled: late.body.present?.enabled }).toEqual({
+      error: 'changed_meanwhile',
+      enabled: true,
+    });
+    const eased = await send('PUT', path, { enabled: true, updated_at: await seen() });
+    expect(eased.body).toMatchObject({ require_bound: false, secret: null });
     const rotated = await send('POST', `${path}/rotate`);
     expect(rotated.body).toMatchObject({ secrets: 2, secret: expect.stringMatching(/^idsec_/) });
-    expect((await send('POST', `${path}/rotate/finish`)).body).toEqual({
+    expect((await send('POST', `${path}/rotate/finish`)).body).toMatchObject({
       enabled: true,
       require_bound: false,
       secrets: 1,
     });
-    expect((await send('PUT', path, { enabled: false })).body).toMatchObject({ enabled: false, secrets: 0 });
+    const off = await send('PUT', path, { enabled: false, updated_at: await seen() });
+    expect(off.body).toMatchObject({ enabled: false, secrets: 0 });
     secrets.push(on.body.secret, rotated.body.secret);
   });
 });
