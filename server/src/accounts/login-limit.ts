@@ -12,7 +12,14 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 import { networkOf } from '../http/client-address.ts';
-import { deleteFailures, type Failures, lockFailures, subtractFailure, updateFailures } from './login-queries.ts';
+import {
+  deleteFailures,
+  type Failures,
+  lockFailures,
+  subtractFailure,
+  touchFailures,
+  updateFailures,
+} from './login-queries.ts';
 
 const windowMs = 15 * 60_000;
 const delayMsMax = 15 * 60_000;
@@ -82,6 +89,8 @@ export async function attempt<Result>(
     const isWrong = error instanceof ApiError && error.code === 'wrong_credentials';
     // The error of the check says more than an error of the subtraction.
     if (!isWrong) await subtract(deps, counted).catch(() => undefined);
+    // The wait begins now, and not while the password was hashed.
+    else for (const { hash } of counted) await touchFailures(deps.txSql, deps.clock, hash);
     throw error;
   }
   if (!isWhole(result)) await subtract(deps, counted);

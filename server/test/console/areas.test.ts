@@ -139,7 +139,15 @@ describe('webhooks', () => {
     expect((await admin.send('DELETE', `/webhooks/${id}`)).status).toBe(200);
     expect((await admin.send('GET', `/webhooks/${id}`)).status).toBe(404);
     expect(await actionsOf(admin)).toEqual([
-      ...['webhook.create', 'webhook.edit', 'webhook.test', 'webhook.rotate', 'webhook.finish', 'webhook.disable', 'webhook.enable'],
+      ...[
+        'webhook.create',
+        'webhook.edit',
+        'webhook.test',
+        'webhook.rotate',
+        'webhook.finish',
+        'webhook.disable',
+        'webhook.enable',
+      ],
       ...['webhook.replay', 'webhook.delete'],
     ]);
     secrets.push(made.body.secret, rotated.body.secret);
