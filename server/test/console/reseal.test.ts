@@ -31,7 +31,7 @@ it('R-45 a recovery code made under the former master key works during and after
   const before = authOf({ key: former });
   const signedIn = await before.signIn(nobody, person);
   const session = 'session' in signedIn ? signedIn.session : '';
-  const { recoveryCodes } = await before.beginSecondFactor({ ...nobody, session }, person.password);
+  const { recoveryCodes } = await before.beginSecondFactor({ ...nobody, session }, accountId, person.password);
   await t.sql`UPDATE second_factors SET is_verified = true`;
   await t.sql`UPDATE accounts SET two_factor_enabled = true`;
 
