@@ -266,7 +266,7 @@ describe('one person', () => {
   });
 
   it('who is not signed in sends no large body', async () => {
-    const headers = { origin, 'sec-fetch-site': 'same-origin' };
+    const headers = { origin, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
     const raw = JSON.stringify({ email: 'a@b.de', password }) + ' '.repeat(5000);
     const answer = await t.request('POST', '/console/api/login', { headers, raw });
     expect(answer.body.error).toBe('body_too_large');
