@@ -209,7 +209,8 @@ describe('R-81 an outage of the database', () => {
   const keyed = t.service.routes.filter(({ access }) => access !== 'public');
   const addressOf = (path: string): string =>
     path.replace(':id', unknownId(path.startsWith('/v1/segments') ? 'seg' : 'msg')).replace(':external_id', 'ada') +
-    (path.startsWith('/v1/reports/') ? '?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z' : '');
+    (path.startsWith('/v1/reports/') ? '?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z' : '') +
+    (path === '/v1/explain' ? '?external_id=ada' : '');
   const bodies: Record<string, unknown> = {
     '/v1/messages': { audience: { all: true }, content: { title: 'Sale' } },
     '/v1/users': { external_id: 'ada' },

@@ -398,7 +398,8 @@ describe('query parameters', () => {
   it.each(strict)('$method $path refuses one that it does not know', async ({ method, path }) => {
     const body = method === 'POST' ? { body: {} } : {};
     const range = path.startsWith('/v1/reports/') ? 'from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z&' : '';
-    const answer = await t.request(method, `${addressOf(path)}?${range}unknown=1&also`, {
+    const person = path === '/v1/explain' ? 'external_id=ada&' : '';
+    const answer = await t.request(method, `${addressOf(path)}?${range}${person}unknown=1&also`, {
       key: t.app.serverKey,
       ...body,
     });

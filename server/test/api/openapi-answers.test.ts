@@ -60,6 +60,7 @@ beforeAll(async () => {
     sendMessage: { body: { audience: { all: true }, content, dry_run: true } },
     listMessages: {},
     getMessage: { in: { id: body.id } },
+    explain: { query: '?external_id=u-42' },
     cancelMessage: { in: { id: toCancel.body.id } },
     listDeliveries: { in: { id: body.id } },
     upsertUser: { body: { external_id: 'u-42' } },
@@ -85,6 +86,7 @@ beforeAll(async () => {
     getConfig: {},
     listChannels: {},
     getDescription: {},
+    getConsoleDescription: {},
     getHealth: {},
     getReadiness: {},
   } satisfies Record<string, Call>);
@@ -220,7 +222,8 @@ describe('real answers are as described', () => {
 
   it('400: an unknown query parameter, or headers that are too large', async () => {
     for (const { operationId: id, path } of operations) {
-      const takesAnyQuery = !path.startsWith('/v1/') ? id !== 'getDescription' : id === 'openLink';
+      const isDescription = id === 'getDescription' || id === 'getConsoleDescription';
+      const takesAnyQuery = !path.startsWith('/v1/') ? !isDescription : id === 'openLink';
       const wrong = takesAnyQuery ? { headers: { 'x-long': 'x'.repeat(17_000) } } : { query: '?nonsense=1' };
       expect({ id, status: (await ask(id, { ...valid[id], ...wrong })).status }).toEqual({ id, status: 400 });
     }
@@ -253,6 +256,7 @@ describe('real answers are as described', () => {
     const token = 'A'.repeat(47);
     const unknown: Record<string, Call> = {
       getMessage: { in: { id: unknownId('msg') } },
+      explain: { query: `?external_id=u-42&message_id=${unknownId('msg')}` },
       cancelMessage: { in: { id: unknownId('msg') } },
       listDeliveries: { in: { id: 'msg_x' } },
       upsertUser: { body: { external_id: 'u-3', device_id: unknownId('dev') } },
