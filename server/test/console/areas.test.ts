@@ -15,7 +15,7 @@ const { send } = owner;
 
 /** The actions that this person did, oldest first. */
 const actionsOf = async ({ email }: Person): Promise<string[]> =>
-  (await t.sql<{ action: string }[]>`SELECT action FROM audit_entries WHERE actor_name = ${email} ORDER BY id`).map(
+  (await t.sql<{ action: string }[]>`SELECT action FROM audit_entries WHERE actor_name = ${email} ORDER BY at`).map(
     ({ action }) => action,
   );
 const secrets: string[] = [];
@@ -285,6 +285,16 @@ describe('audit', () => {
     const everything = JSON.stringify([csv.body, (await script('GET', '/audit?limit=200')).body]);
     expect(secrets).toHaveLength(12);
     for (const secret of secrets) expect(everything).not.toContain(secret);
+  });
+
+  it('has what the tests above changed', async () => {
+    const done = await t.sql<{ action: string }[]>`SELECT DISTINCT action FROM audit_entries`;
+    expect(done.map(({ action }) => action)).toEqual(
+      expect.arrayContaining([
+        ...['member.role', 'member.remove', 'invite.create', 'invite.withdraw', 'key.session'],
+        ...['channel.delete', 'channel.test', 'webhook.test'],
+      ]),
+    );
   });
 
   it('R-80 no table has a secret of the console in the clear', async () => {
