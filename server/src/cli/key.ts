@@ -13,6 +13,7 @@ import {
   revokeKey,
   rotateKey,
 } from '../apps/manage-keys.ts';
+import { presentKey } from '../apps/present-key.ts';
 import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -116,22 +117,6 @@ function presentNew(record: KeyRecord, made: NewKey): Answer {
   return {
     document: { ...presentKey(record), key: made.text },
     text: `${printable(name)}  ${encodeId('key', id)}  ${scope}\n\n  ${made.text}\n\nThe key is shown this once.`,
-  };
-}
-
-function presentKey(key: KeyRecord): Record<string, unknown> {
-  return {
-    id: encodeId('key', key.id),
-    app_id: encodeId('app', key.appId),
-    scope: key.scope,
-    name: key.name,
-    start: key.start,
-    last4: key.last4,
-    created_at: key.createdAt,
-    created_by: key.createdBy,
-    last_used_at: key.lastUsedAt,
-    expires_at: key.expiresAt,
-    revoked_at: key.revokedAt,
   };
 }
 

@@ -18,7 +18,8 @@ import {
   rotateSecret,
   testWebhook,
 } from '../webhooks/manage-webhooks.ts';
-import { type AttemptRow, findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
+import { presentAttempt } from '../webhooks/present-attempt.ts';
+import { findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
 import { eventKinds, kindOfNumber } from '../webhooks/webhook.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -213,20 +214,6 @@ function present(webhook: StoredWebhook, heldEvents: number | null): Record<stri
     rotation: pendingSince && { created_at: pendingSince, finish_at: finishAt, dual: isDual },
     last_test: webhook.lastTest ?? null,
     created_at: webhook.createdAt,
-  };
-}
-
-function presentAttempt(row: AttemptRow): object {
-  return {
-    at: row.at,
-    event: kindOfNumber(row.kind),
-    event_id: encodeId('whe', row.eventId),
-    message_id: encodeId('msg', row.messageId),
-    device_id: encodeId('dev', row.deviceId),
-    attempt: row.attempt,
-    status_code: row.statusCode,
-    error: row.error,
-    duration_ms: row.durationMs,
   };
 }
 

@@ -9,10 +9,11 @@ import {
   revokeKey,
   rotateKey,
 } from '../apps/manage-keys.ts';
+import { presentKey } from '../apps/present-key.ts';
 import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { decodeId, encodeId } from '../ground/ids.ts';
+import { decodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant, keyId } from '../http/schemas.ts';
@@ -81,7 +82,7 @@ export const appKeyRoutes = [
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql }, { caller }) => ({ data: (await listKeys(sql, caller.app.id)).map(present) })),
+  }).handle(async ({ sql }, { caller }) => ({ data: (await listKeys(sql, caller.app.id)).map(presentKey) })),
   ofApp({
     id: 'createKey',
     method: 'POST',
@@ -98,7 +99,7 @@ export const appKeyRoutes = [
   }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
     const { scope, name = scope === 'server' ? 'Server key' : 'Client key' } = body;
     const made = await createKey({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, scope, name });
-    return { ...present(await getKey(sql, made.id)), key: made.text };
+    return { ...presentKey(await getKey(sql, made.id)), key: made.text };
   }),
   ofApp({
     id: 'createSessionKey',
@@ -151,7 +152,7 @@ export const keyRoutes = [
     const { id } = await getOwnKey(sql, caller, params.key);
     const deps = { sql: txSql, clock, by: caller.by };
     const { key, former } = await rotateKey(deps, { id, overlapHours: body.overlap_hours });
-    return { ...present(await getKey(sql, key.id)), key: key.text, replaces: present(former) };
+    return { ...presentKey(await getKey(sql, key.id)), key: key.text, replaces: presentKey(former) };
   }),
   own({
     id: 'revokeKey',
@@ -165,7 +166,7 @@ export const keyRoutes = [
     refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock }, { caller, params }) => {
     const { id } = await getOwnKey(sql, caller, params.key);
-    return present(await revokeKey({ sql: txSql, clock, by: caller.by }, id));
+    return presentKey(await revokeKey({ sql: txSql, clock, by: caller.by }, id));
   }),
 ];
 
@@ -181,20 +182,4 @@ async function getKey(sql: Sql, id: string): Promise<KeyRecord> {
   const key = await findKey(sql, id);
   if (!key) throw notFound();
   return key;
-}
-
-function present(key: KeyRecord) {
-  return {
-    id: encodeId('key', key.id),
-    app_id: encodeId('app', key.appId),
-    scope: key.scope,
-    name: key.name,
-    start: key.start,
-    last4: key.last4,
-    created_at: key.createdAt,
-    created_by: key.createdBy,
-    last_used_at: key.lastUsedAt,
-    expires_at: key.expiresAt,
-    revoked_at: key.revokedAt,
-  };
 }

@@ -21,15 +21,9 @@ import {
   testWebhook,
 } from '../webhooks/manage-webhooks.ts';
 import type { PostDeps } from '../webhooks/post-event.ts';
-import {
-  type AttemptRow,
-  countHeldEvents,
-  findWebhook,
-  listAttempts,
-  listWebhooks,
-  type StoredWebhook,
-} from '../webhooks/queries.ts';
-import { eventKinds, kindOfNumber, subscribedKinds } from '../webhooks/webhook.ts';
+import { presentAttempt } from '../webhooks/present-attempt.ts';
+import { countHeldEvents, findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
+import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
 import { isOwnApp } from './own-app.ts';
 import { appId, appParam, checkSeen, done, seenAt } from './schemas.ts';
@@ -380,18 +374,4 @@ function present(one: StoredWebhook, heldEvents: number) {
 /** The kinds as they were chosen: none stands for all. */
 function subscribedNames(events: readonly string[]) {
   return eventKinds.filter((kind) => events.includes(kind));
-}
-
-function presentAttempt(row: AttemptRow) {
-  return {
-    at: row.at,
-    event: kindOfNumber(row.kind),
-    event_id: encodeId('whe', row.eventId),
-    message_id: encodeId('msg', row.messageId),
-    device_id: encodeId('dev', row.deviceId),
-    attempt: row.attempt,
-    status_code: row.statusCode,
-    error: row.error,
-    duration_ms: row.durationMs,
-  };
 }

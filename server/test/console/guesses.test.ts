@@ -1,10 +1,11 @@
 // The limits of guesses, codes and links of the console, from outside: whose failures count, what a
 // success forgets, and what ends with a member..
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createInvite, createResetLink } from '../../src/accounts/links.ts';
 import { encodeId } from '../../src/ground/ids.ts';
 import { type Response, setup } from '../setup.ts';
+import { codeOf } from './authenticator.ts';
 import { cookieName, firstOrganisationId, origin, type Send, senderOf, signIn } from './console.ts';
 
 const t = await setup({ workers: false });
@@ -41,19 +42,6 @@ async function join(email: string, role: 'viewer' | 'admin' = 'viewer'): Promise
   const entered = await visitor('POST', '/join', { secret, name: 'Person', password });
   expect(entered.status).toBe(200);
   return withCookie(cookieOf(entered));
-}
-
-/** Codes of an authenticator (RFC 6238), of the present step or of one ahead. */
-function codeOf(uri: string, stepsAhead = 0): string {
-  const secret = new URL(uri).searchParams.get('secret') ?? '';
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = [...secret].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + stepsAhead));
-  const mac = createHmac('sha1', key).update(counter).digest();
-  const at = (mac.at(-1) ?? 0) & 15;
-  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
 /** Turns the second factor on; answers the seed's URI and the person's new session. */

@@ -1,9 +1,9 @@
 // How people get into the console: the set-up link, password and second factor, invitations, resets,
 // and what happens to those who guess..
-import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createInvite, createResetLink, createSetupLink } from '../../src/accounts/links.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';
+import { codeOf } from './authenticator.ts';
 import { cookieName, firstOrganisationId, origin, type Send, senderOf, signIn } from './console.ts';
 
 const t = await setup({ workers: false });
@@ -14,19 +14,6 @@ const cookieOf = ({ headers }: Response, name = cookieName): string => {
   return line.split(';')[0] ?? '';
 };
 const withCookie = (cookie: string, of: Bundle = t): Send => senderOf(of, { cookie });
-
-/** The code that an authenticator shows (RFC 6238: SHA-1, 30 s, six digits). */
-function codeOf(uri: string, stepsAhead = 0): string {
-  const secret = new URL(uri).searchParams.get('secret') ?? '';
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = [...secret].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + stepsAhead));
-  const mac = createHmac('sha1', key).update(counter).digest();
-  const at = (mac.at(-1) ?? 0) & 15;
-  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
-}
 
 const owner = { email: 'Anna@shop.example', password: 'a long password' };
 
