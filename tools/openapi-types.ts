@@ -73,9 +73,9 @@ export function writeTypes({ paths, components }: OpenapiDocument): string {
   return [
     '// Written by tools/api-types.ts from the description of the API. Never edited by hand.\n',
     ...types,
-    '/** What each endpoint takes and answers, by its `operationId`. */',
+    '/** The request and the answers of each endpoint, by its `operationId`. */',
     `export interface Operations {\n${signatures.join('')}}\n`,
-    '/** Where each endpoint is. */',
+    '/** The method and the path of each endpoint. */',
     `export const operations = {\n${addresses.join('')}} as const;\n`,
   ].join('\n');
 }

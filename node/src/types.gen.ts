@@ -522,7 +522,7 @@ export type ExplainStep = {
     readonly status: "retrying" | "sent" | "failed" | "skipped";
     readonly error_code: DeliveryCode | null;
     readonly meaning: string | null;
-    /** What to do about it. */
+    /** The next step for the operator, in words. */
     readonly action: string | null;
     readonly attempts: number;
     readonly http_status: number | null;
@@ -951,7 +951,7 @@ export type RevenueReport = {
     /** Left out for a segment over a range whose deliveries are not kept any more. */
     readonly events?: { readonly [key: string]: ClassCount } | undefined;
   })[] | undefined;
-  /** Of the whole range, highest direct amount first. */
+  /** The messages of the whole range. The highest direct amount comes first. */
   readonly messages: readonly MessageRevenue[];
   readonly has_more: boolean;
   /** Null exactly when there is no more. A page may be empty and still have a next one. */
@@ -1133,7 +1133,7 @@ export type UserRequest = {
 
 export type Verdict = "clicked" | "displayed" | "sent" | "retrying" | "failed" | "skipped" | "waiting" | "scheduled" | "canceled" | "excluded" | "not_in_audience" | "no_active_device" | "unknown_user";
 
-/** What each endpoint takes and answers, by its `operationId`. */
+/** The request and the answers of each endpoint, by its `operationId`. */
 export interface Operations {
   /** Send a message now, or schedule it */
   sendMessage: { given: { body: MessageRequest }; answer: MessageAnswer };
@@ -1193,7 +1193,7 @@ export interface Operations {
   listChannels: { given: object; answer: ChannelList };
 }
 
-/** Where each endpoint is. */
+/** The method and the path of each endpoint. */
 export const operations = {
   sendMessage: { method: 'POST', path: '/v1/messages' },
   listMessages: { method: 'GET', path: '/v1/messages' },

@@ -62,7 +62,7 @@ export type AuditEntry = {
     readonly id: string | null;
     readonly name: string;
   };
-  /** Where the request came from. */
+  /** The network address that sent the request. */
   readonly address: string | null;
   /** As `noun.verb`. */
   readonly action: string;
@@ -621,7 +621,7 @@ export type ExplainStep = {
     readonly status: "retrying" | "sent" | "failed" | "skipped";
     readonly error_code: DeliveryCode | null;
     readonly meaning: string | null;
-    /** What to do about it. */
+    /** The next step for the operator, in words. */
     readonly action: string | null;
     readonly attempts: number;
     readonly http_status: number | null;
@@ -713,7 +713,7 @@ export type InvalidReason = "unregistered" | "invalid_token" | "credential_misma
 
 export type Invite = {
   readonly id: InviteId;
-  /** Null: whoever has the link names an address. */
+  /** Null: the person who opens the link gives an address. */
   readonly email: string | null;
   readonly role: Role;
   readonly created_by: string;
@@ -738,7 +738,7 @@ export type Issue = {
 export type IssueCode = "required" | "invalid_type" | "invalid_value" | "invalid_format" | "too_small" | "too_big" | "too_soon" | "unrecognized_keys" | "exactly_one_required" | "unknown_property" | "operator_not_allowed" | "value_type_mismatch" | "empty_group" | "too_many_nodes" | "too_deep" | "too_many_properties" | "segment_invalid" | "name_taken" | "in_use" | "not_cancelable" | "template_syntax" | "empty_content" | "reserved_key" | "unknown_timezone" | "host_not_allowed" | "idempotency_key_reused" | "invalid_json" | "body_too_large";
 
 export type Join = {
-  /** What stands behind `#` in the link. */
+  /** The part of the link after `#`. */
   readonly secret: string;
   readonly name: string;
   readonly email?: string | undefined;
@@ -781,7 +781,7 @@ export type Link = {
 };
 
 export type LinkSecret = {
-  /** What stands behind `#` in the link. */
+  /** The part of the link after `#`. */
   readonly secret: string;
 };
 
@@ -875,7 +875,7 @@ export type MadeIdentify = {
 
 export type MadeInvite = {
   readonly id: InviteId;
-  /** Null: whoever has the link names an address. */
+  /** Null: the person who opens the link gives an address. */
   readonly email: string | null;
   readonly role: Role;
   readonly created_by: string;
@@ -1257,7 +1257,7 @@ export type RequestList = {
 };
 
 export type Reset = {
-  /** What stands behind `#` in the link. */
+  /** The part of the link after `#`. */
   readonly secret: string;
   readonly password: string;
 };
@@ -1281,7 +1281,7 @@ export type RevenueReport = {
     /** Left out for a segment over a range whose deliveries are not kept any more. */
     readonly events?: { readonly [key: string]: ClassCount } | undefined;
   })[] | undefined;
-  /** Of the whole range, highest direct amount first. */
+  /** The messages of the whole range. The highest direct amount comes first. */
   readonly messages: readonly MessageRevenue[];
   readonly has_more: boolean;
   /** Null exactly when there is no more. A page may be empty and still have a next one. */
@@ -1380,7 +1380,7 @@ export type SessionList = {
 };
 
 export type Setup = {
-  /** What stands behind `#` in the link. */
+  /** The part of the link after `#`. */
   readonly secret: string;
   readonly organisation: string;
   readonly name: string;
@@ -1585,10 +1585,10 @@ export type Welcome = {
   readonly demo: boolean;
 };
 
-/** What each endpoint takes and answers, by its `operationId`. */
+/** The request and the answers of each endpoint, by its `operationId`. */
 export interface Operations {
 }
 
-/** Where each endpoint is. */
+/** The method and the path of each endpoint. */
 export const operations = {
 } as const;

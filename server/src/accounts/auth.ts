@@ -34,7 +34,7 @@ import { hashSecret } from './session.ts';
 import { type AuthSecret, tokenOf } from './signed-token.ts';
 import { findTotpStep } from './totp-step.ts';
 
-/** What a request shows of itself. */
+/** The parts of a request that sign somebody in: its cookies, its address and its browser. */
 export interface AuthRequest {
   /** The value of the session cookie; null: there is none. */
   readonly session: string | null;

@@ -7,8 +7,8 @@ import { encodeId, type Uuid } from '../ground/ids.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import { countRowsOf, findApp, lockApp, markAppDeleted } from './queries.ts';
 
+/** The numbers of rows that the task will clear, as the caller is told. */
 export interface DeletedApp {
-  /** What the task has to clear, as far as people know it. */
   readonly devices: number;
   readonly users: number;
   readonly messages: number;

@@ -73,7 +73,7 @@ export interface AppEdit {
    * Settled purchases do not change.
    */
   readonly attributionWindowHours?: number | undefined;
-  /** What client keys may track; every process follows within two seconds. */
+  /** The events that client keys may track. Every process follows a change within two seconds. */
   readonly newNames?: boolean | undefined;
   readonly purchases?: boolean | undefined;
 }

@@ -1,4 +1,4 @@
-// What an operator gives of a channel → the part of a credential that may be shown and the part that is
+// Splits an operator's credential into the part that may be shown and the part that is
 // sealed, judged as the channel will judge it. Pure. Says nothing of a private key.
 import type { Issue } from '../ground/issue.ts';
 import { parseApnsCredential } from './apns/credential.ts';

@@ -27,7 +27,7 @@ const entry = component(
       id: z.string().nullable(),
       name: z.string(),
     }),
-    address: z.string().nullable().describe('Where the request came from.'),
+    address: z.string().nullable().describe('The network address that sent the request.'),
     action: z.string().describe('As `noun.verb`.'),
     app_id: appId.nullable(),
     target: z.string().nullable(),

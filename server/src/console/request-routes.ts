@@ -43,7 +43,7 @@ export const requestAreaRoutes = [
     path: '/console/api/apps/:app/requests',
     access: 'session-or-token',
     least: 'member',
-    summary: 'What callers asked lately, newest first',
+    summary: 'Recent requests of callers, newest first',
     params: appParam,
     query: z.strictObject({
       status: z

@@ -34,7 +34,7 @@ export interface SignInDeps {
 }
 
 const password = z.string().min(passwordLength.min).max(passwordLength.max);
-const secret = z.string().min(1).max(64).describe('What stands behind `#` in the link.');
+const secret = z.string().min(1).max(64).describe('The part of the link after `#`.');
 const code = z.string().min(4).max(32);
 
 const welcome = component(

@@ -43,7 +43,7 @@ const member = component(
 );
 const inviteFields = {
   id: component('InviteId', idSchema('inv')),
-  email: z.string().nullable().describe('Null: whoever has the link names an address.'),
+  email: z.string().nullable().describe('Null: the person who opens the link gives an address.'),
   role,
   created_by: z.string(),
   created_at: instant,

@@ -44,7 +44,7 @@ export interface UnreachedCount {
 }
 
 /**
- * Counts, for each app that has any, the devices that were registered by client key and never
+ * Counts, for each app with such devices, the devices that were registered by client key and never
  * reached.
  */
 export async function countUnreached(sql: Sql, beforeId: Uuid): Promise<UnreachedCount[]> {

@@ -97,7 +97,7 @@ export const step = component(
         status: z.enum(deliveryStatuses),
         error_code: deliveryCode.nullable(),
         meaning: z.string().nullable(),
-        action: z.string().nullable().describe('What to do about it.'),
+        action: z.string().nullable().describe('The next step for the operator, in words.'),
         attempts: count,
         http_status: z.int().nullable(),
         done_at: instant,

@@ -28,7 +28,7 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle' | 'guard' | 'body
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** The least role of a caller, in an API with roles; `person`: any role, by a session. */
+  /** The least role of a caller, in an API with roles. `person` admits every role that has a session. */
   readonly least?: string;
   /** Headers beside the usual ones; a handler reads them with `header`. */
   readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];

@@ -44,7 +44,7 @@ export interface Answering {
   readonly server: FastifyInstance;
   /** The routes of the server beside the console's, and who may call them. */
   readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
-  /** What callers asked lately. */
+  /** The log of recent requests. */
   readonly requestLog: RequestLog;
 }
 

@@ -63,7 +63,7 @@ export interface HttpDeps
   readonly audienceSlots: FairSlots;
   /** Turns at the pool for reads, shared fairly between apps. */
   readonly readTurns: Turns;
-  /** True: nothing is sent for now. */
+  /** Whether the service is paused, so that no message is sent. */
   readonly isPaused: () => boolean;
 }
 

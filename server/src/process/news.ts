@@ -20,7 +20,7 @@ export interface NewsDeps {
   readonly run: Sending['run'];
   /** Callers that wait for the end of their message. */
   readonly finishes: Finishes;
-  /** The loops of this process, if it has any by then. */
+  /** The loops of this process; undefined while the process has started none. */
   readonly workers: () => Pick<Workers, 'wake' | 'wakeWebhooks'> | undefined;
 }
 

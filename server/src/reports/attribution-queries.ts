@@ -197,7 +197,7 @@ export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): P
   return row;
 }
 
-/** Locks all of an app's events and returns their progress, for each name that has any. */
+/** Locks all of an app's events and returns their progress by name. Names without progress are left out. */
 export async function lockProgressOfApp(tx: Tx, appId: Uuid): Promise<Map<AttributedName, Progress>> {
   const rows = await tx<(Progress & { name: AttributedName })[]>`
     SELECT name, settled_at, settled_id, received_to FROM attribution_progress

@@ -68,7 +68,9 @@ const revenueReport = component(
         z.strictObject({ ...range, revenue: revenue.describe('By currency.'), events: events.describe(unknownCounts) }),
       )
       .optional(),
-    messages: z.array(messageRevenue).describe('Of the whole range, highest direct amount first.'),
+    messages: z
+      .array(messageRevenue)
+      .describe('The messages of the whole range. The highest direct amount comes first.'),
     ...pageEnd,
   }),
 );
