@@ -13,8 +13,9 @@ export const advisoryLocks = {
   eventPartitions: 4_271_960_140,
   eventTotals: 4_271_960_141,
   settling: 4_271_960_142,
+  deviceTotals: 4_271_960_143,
 } as const;
 export type AdvisoryLock = keyof typeof advisoryLocks;
 
 /** Locks of one app each: the first of two numbers. The second is the app's. */
-export const advisoryLocksOfApp = { eventNames: 4_271_961, segments: 4_271_971 } as const;
+export const advisoryLocksOfApp = { eventNames: 4_271_961, segments: 4_271_971, drafts: 4_271_972 } as const;

@@ -1,10 +1,7 @@
 // Inserts many new rows by COPY, which costs the database a third of an INSERT of the same rows.
 // Measured: 11 µs a row of `audience`, and 30 to 45 µs as JSON. COPY cannot handle conflicts: a
 // conflict is an error.
-import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type { Fragment } from './db.ts';
-import { openCopy } from './driver-repairs.ts';
 
 export type CopyValue = string | number | boolean | Date | Buffer | null | object;
 
@@ -21,34 +18,27 @@ const rowsAtOnce = 500;
  * Sends rows to a statement `COPY … FROM STDIN`, with the values of each row in the order of the
  * statement's columns. Rejects with the database's error when it refuses a row, with the
  * connection's error when it is lost, and with our own for a value that has no text. No row is
- * stored then. Nothing else may use the connection until the promise is settled.
+ * stored then.
  */
 export async function copyRows(statement: Fragment, rows: readonly (readonly CopyValue[])[]): Promise<void> {
-  const stream = await openCopy(statement);
-  try {
-    for (let at = 0; at < rows.length; at += rowsAtOnce) {
-      let text = '';
-      for (const row of rows.slice(at, at + rowsAtOnce)) text += lineOf(row);
-      writeInParts(stream, Buffer.from(text));
-    }
-    stream.end();
-  } catch (error) {
-    // Makes the server drop the rows so far. The connection stays usable, as after any refusal.
-    stream.destroy(error as Error);
-  }
-  await finished(stream);
+  await statement.copy(textsOf(rows));
 }
 
 /** Does the same with rows that are encoded already, in the format of the statement. */
 export async function copyBytes(statement: Fragment, bytes: Buffer): Promise<void> {
-  const stream = await openCopy(statement);
-  writeInParts(stream, bytes);
-  stream.end();
-  await finished(stream);
+  await statement.copy(inParts(bytes));
 }
 
-function writeInParts(stream: Writable, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; at += messageBytesMax) stream.write(bytes.subarray(at, at + messageBytesMax));
+function* textsOf(rows: readonly (readonly CopyValue[])[]): Iterable<Buffer> {
+  for (let at = 0; at < rows.length; at += rowsAtOnce) {
+    let text = '';
+    for (const row of rows.slice(at, at + rowsAtOnce)) text += lineOf(row);
+    yield* inParts(Buffer.from(text));
+  }
+}
+
+function* inParts(bytes: Buffer): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; at += messageBytesMax) yield bytes.subarray(at, at + messageBytesMax);
 }
 
 function lineOf(row: readonly CopyValue[]): string {

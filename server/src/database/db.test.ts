@@ -26,7 +26,7 @@ function watchProcess(): unknown[] {
   return seen;
 }
 
-/** Runs everything that the driver has put off; its writes wait for the next turn. */
+/** Runs everything that was put off to a later turn. */
 const nextTurns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -204,6 +204,30 @@ describe('a transaction', () => {
     await nextTurns();
     expect(seen).toEqual([]);
     expect(await sql`SELECT 1 AS one`).toHaveLength(1);
+  });
+});
+
+describe('statements that are asked at once', () => {
+  it('each get their own rows, also when all are the same one and new to the connection', async () => {
+    const { sql } = await setUp(1);
+    const asked = await transaction(sql, (tx) =>
+      Promise.all([1, 2, 3].map((n) => tx<{ asked: number }[]>`SELECT ${n}::int AS asked`)),
+    );
+    expect(asked).toEqual([[{ asked: 1 }], [{ asked: 2 }], [{ asked: 3 }]]);
+  });
+
+  it('fail each for itself, and a refused one is prepared again', async () => {
+    const { sql } = await setUp(1);
+    const divide = (by: number) => sql`SELECT 6 / ${by}::int AS part`;
+    for (let round = 0; round < 2; round++) {
+      const answers = await Promise.allSettled([divide(0), divide(2), divide(0), divide(3)]);
+      expect(answers).toMatchObject([
+        { reason: { code: '22012' } },
+        { value: [{ part: 3 }] },
+        { reason: { code: '22012' } },
+        { value: [{ part: 2 }] },
+      ]);
+    }
   });
 });
 

@@ -1,30 +1,48 @@
 // All access to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the
-// database and camelCase in code; this file converts them. SQL is never built from text: every
-// value is a parameter.
-import postgres from 'postgres';
-import {
-  askForTypesOnce,
-  beginHeld,
-  endWithoutWaiting,
-  type Holder,
-  savepointHeld,
-  startAtOnce,
-  tellOfLosses,
-} from './driver-repairs.ts';
-import { handTogether } from './hand-together.ts';
-import { standInLine } from './pool-line.ts';
-import { ConnectionLostError, createDatabaseSockets } from './socket.ts';
-import { splitSocket } from './split-socket.ts';
-import { findTlsFault, type TlsMode } from './tls.ts';
+// database and camelCase in code; the tag converts them. SQL is never built from text: every value
+// is a parameter.
+import { DatabaseError } from 'pg';
+import { readAddress } from './address.ts';
+import { openSession } from './open-session.ts';
+import { Pool } from './pool.ts';
+import { ConnectionLostError, type Session, type SessionOptions } from './session.ts';
+import { createTag, type Row, type Rows, type Statement, type Tag, type Value } from './statement.ts';
+import { json, Parameter } from './values.ts';
 
-export type Sql = postgres.Sql<{ bigint: number }>;
+export type { Row, Value };
+
 /** A pool or a transaction on it; query functions take either. */
-export type Tx = postgres.TransactionSql<{ bigint: number }> | Sql;
+export type Tx = Tag;
 /** A part of a statement, to nest in another. */
-export type Fragment = postgres.PendingQuery<postgres.Row[]>;
-export type Row = postgres.Row;
+export type Fragment = Statement<Row[]>;
 /** Takes the last statements of a transaction, in order. */
 export type AtEnd = (statements: readonly Fragment[]) => void;
+
+/** A pool. Each statement runs on a connection that nothing else uses meanwhile. */
+export interface Sql extends Tag {
+  /** Runs `work` in a transaction; see `transaction`. */
+  begin<Result>(work: (tx: Tx, atEnd: AtEnd) => Promise<Result>): Promise<Result>;
+  /** A connection for the caller alone. */
+  reserve(): Promise<Reserved>;
+  /**
+   * Refuses new statements, and resolves when all connections are closed; those in use at the
+   * latest after `timeout` seconds.
+   */
+  end(options?: { readonly timeout?: number }): Promise<void>;
+}
+
+/** A connection for the caller alone. When it is lost, its statements reject. */
+export interface Reserved extends Tag {
+  /**
+   * Calls `onPayload` for each notification of a channel, until the connection ends. It must not
+   * throw.
+   */
+  listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  /** Resolves when the connection is closed, whichever side ended it. */
+  readonly whenLost: Promise<Error>;
+  /** Gives the connection back to its pool; one without a pool ends. */
+  release(): void;
+}
 
 export interface PoolOptions {
   /** `postgres://…`; a unix socket is given as `?host=/directory`. */
@@ -53,20 +71,22 @@ export interface PoolOptions {
    */
   readonly hasSteadyPlans?: boolean;
   /**
-   * True: a statement waits for the first free connection. Otherwise it may be sent behind others
-   * on a busy connection, which saves a round trip and then waits for the slowest of them.
-   */
-  readonly isInTurn?: boolean;
-  /**
    * Milliseconds that a statement waits for a connection before it is refused. Default: no limit.
    */
   readonly waitMs?: number;
-  /** Milliseconds to wait for a server that has no connection left (53300). */
+  /**
+   * Milliseconds that a statement without `waitMs` waits for a server that has no connection left
+   * (53300).
+   */
   readonly fullMs?: number;
   /** Milliseconds that a statement waits for an open connection before another one is opened. */
   readonly growAfterMs?: number;
+  /** Milliseconds to reach one host and sign in. Default: five seconds. */
+  readonly connectMs?: number;
   /** Milliseconds without use after which a connection is closed. Undefined: it stays open. */
   readonly idleMs?: number | undefined;
+  /** Milliseconds after which a connection that is free is closed. Default: 45 minutes. */
+  readonly lifeMs?: number;
   /** Shorter limits for dead connections, for tests. */
   readonly answers?: { readonly graceMs: number; readonly promptMs: number; readonly silentMs: number };
 }
@@ -78,6 +98,11 @@ export interface PoolOptions {
 const fullMs = 5000;
 /** Milliseconds; most statements take less. */
 const growAfterMs = 10;
+/**
+ * Milliseconds. From time to time the server's memory for a connection's plans and tables is
+ * released (a guess).
+ */
+const lifeMs = 45 * 60_000;
 
 /** Milliseconds by which an answer may exceed the limit of its statement, for the round trip. */
 const graceMs = 2000;
@@ -96,92 +121,166 @@ const silentMs = 2000;
  * The server also finds out within a minute when this process is gone, and releases the session's
  * locks.
  */
-const serverKeepAlive = '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3';
+const serverKeepAlive = { tcp_keepalives_idle: '30', tcp_keepalives_interval: '10', tcp_keepalives_count: '3' };
 
-// The driver omits a parameter of 0, and the server's own limit would apply.
-const noDeadline = '-c statement_timeout=0';
-
-interface TlsOptions {
-  readonly ssl: TlsMode;
-  readonly sslnegotiation: string | null;
-}
-
-/**
- * Describes an unsafe connection to the database in a sentence for the operator; undefined when it
- * is safe. Reads the URL as the driver does, and repeats no part of it except the host.
- */
-export function describeUnsafeWay(url: string): string | undefined {
-  const { address, host: socket } = splitSocket(url);
-  const { host, ssl } = postgres(address, { max: 0 }).options as unknown as TlsOptions & { host: string | string[] };
-  const fault = findTlsFault(socket ?? host, ssl);
-  if (fault === undefined) return undefined;
-  const names = [host].flat().join(', ');
-  const what =
-    fault === 'plain'
-      ? `The connection to ${names} may be without TLS: its password and all data can be read on the way`
-      : `The connection to ${names} is encrypted, and the server is not verified: somebody on the way can read and change all data`;
-  return `${what}. Add sslmode=verify-full to DATABASE_URL.`;
-}
+/** Milliseconds. */
+const connectMs = 5000;
 
 /**
  * Opens a pool. Connections open at their first use and again after a loss; nothing here ends the
  * process. Every statement is answered in time or rejects with a code that `isDatabaseDown` knows.
  */
 export function openPool(options: PoolOptions): Sql {
-  const { url, connectionsMax, name, statementTimeoutMs, isOverAudience, hasSteadyPlans, waitMs } = options;
-  const { silenceMsMax = statementTimeoutMs } = options;
+  const pool = new Pool(sessionOptionsOf(options), {
+    connectionsMax: options.connectionsMax,
+    waitMs: options.waitMs,
+    fullMs: options.fullMs ?? fullMs,
+    growAfterMs: options.growAfterMs ?? growAfterMs,
+    idleMs: options.idleMs,
+    lifeMs: options.lifeMs ?? lifeMs,
+  });
+  const onOne = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
+    const session = await pool.take();
+    try {
+      return await work(session);
+    } finally {
+      pool.give(session);
+    }
+  };
+  return Object.assign(
+    createTag((statement) => onOne((session) => session.run(statement))),
+    {
+      begin: <Result>(work: (tx: Tx, atEnd: AtEnd) => Promise<Result>) => onOne((session) => begin(session, work)),
+      async reserve() {
+        const session = await pool.take();
+        return reservedOf(session, () => pool.give(session));
+      },
+      end: ({ timeout = Number.POSITIVE_INFINITY } = {}) => pool.end(timeout * 1000),
+    },
+  );
+}
+
+/** Opens one connection outside of every pool. Rejects when there is no server. */
+export async function connect(options: Omit<PoolOptions, 'connectionsMax'>): Promise<Reserved> {
+  const session = await openSession(sessionOptionsOf(options));
+  return reservedOf(session, () => session.end());
+}
+
+function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): SessionOptions {
+  const { url, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, isOverAudience, hasSteadyPlans } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
-  const { address, ...socket } = splitSocket(url);
-  // `max: 0` opens no connection and shows how the driver reads the URL.
-  const { ssl, sslnegotiation } = postgres(address, { max: 0 }).options as unknown as TlsOptions;
-  const sockets = createDatabaseSockets({
-    tls: { mode: ssl, negotiation: sslnegotiation },
+  const address = readAddress(url);
+  return {
+    address,
+    name,
+    connectMs: options.connectMs ?? address.connectMs ?? connectMs,
+    settings: {
+      ...serverKeepAlive,
+      TimeZone: 'UTC',
+      DateStyle: 'ISO',
+      client_encoding: 'UTF8',
+      statement_timeout: String(statementTimeoutMs),
+      idle_in_transaction_session_timeout: String(silenceMsMax),
+      ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: '1.1' }),
+      ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
+      ...address.settings,
+    },
     answerMsMax: statementTimeoutMs && statementTimeoutMs + answers.graceMs,
     promptMsMax: answers.promptMs,
     silentMsMax: answers.silentMs,
+    isPreparing: !isOverAudience,
+  };
+}
+
+/** Who uses a connection: a transaction, or a caller that reserved it. */
+interface Holder {
+  readonly session: Session;
+  isOver: boolean;
+  /** The first error of a statement, because of which the server undoes the transaction. */
+  failure: unknown;
+  parts: number;
+}
+
+const holderOf = (session: Session): Holder => ({ session, isOver: false, failure: undefined, parts: 0 });
+
+function tagOf(holder: Holder): Tag {
+  return createTag(async (statement) => {
+    if (holder.isOver) throw new Error('the connection was given back');
+    try {
+      return await holder.session.run(statement);
+    } catch (error) {
+      holder.failure ??= error;
+      throw error;
+    }
   });
-  const sql = postgres(address, {
-    ...socket,
-    // The driver has these options, but its types lack them. The socket handles TLS.
-    ...({ socket: sockets.open, sslnegotiation: null } as object),
-    ssl: false,
-    max: connectionsMax,
-    connect_timeout: 5,
-    ...(options.idleMs !== undefined && { idle_timeout: options.idleMs / 1000 }),
-    // The first tries follow quickly, because a restarted database is back in well under a second.
-    backoff: (attempt: number) => Math.min(2, 0.05 * 2 ** attempt),
-    connection: {
-      application_name: name,
-      statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: silenceMsMax,
-      TimeZone: 'UTC',
-      ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: 1.1 }),
-      ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
+}
+
+function reservedOf(session: Session, giveBack: () => void): Reserved {
+  const holder = holderOf(session);
+  return Object.assign(tagOf(holder), {
+    whenLost: session.whenLost,
+    listen: (channel: string, onPayload: (payload: string) => void) => session.listen(channel, onPayload),
+    release() {
+      if (!holder.isOver) giveBack();
+      holder.isOver = true;
     },
-    ...(isOverAudience && { prepare: false }),
-    onnotice: () => undefined,
-    transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
-    // Counts in int8 stay far below 2^53; as numbers they need no conversion at every use.
-    types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
-  }) as Sql;
-  askForTypesOnce(sql);
-  startAtOnce(sql, statementTimeoutMs === 0 ? `${serverKeepAlive} ${noDeadline}` : serverKeepAlive);
-  tellOfLosses(sql);
-  endWithoutWaiting(sql, sockets);
-  standInLine(sql, {
-    ...{ connectionsMax, sockets, waitMs, isInTurn: options.isInTurn ?? false },
-    ...{ fullMs: options.fullMs ?? fullMs, growAfterMs: options.growAfterMs ?? growAfterMs },
   });
-  return sql;
+}
+
+const transactions = new WeakMap<Tag, Holder>();
+
+async function begin<Result>(session: Session, work: (tx: Tx, atEnd: AtEnd) => Promise<Result>): Promise<Result> {
+  const holder = holderOf(session);
+  const tx = tagOf(holder);
+  transactions.set(tx, holder);
+  const last: Fragment[] = [];
+  await session.command('BEGIN');
+  try {
+    const result = await work(tx, (statements) => void last.push(...statements));
+    // From here on a statement that nobody awaited would run outside of the transaction.
+    holder.isOver = true;
+    throwIfBroken(holder);
+    await commit(holder, last);
+    return result;
+  } catch (error) {
+    holder.isOver = true;
+    throwIfLost(holder);
+    await session.command('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Throws the loss, or the error of the statement that could not be sent and so was its reason. */
+function throwIfLost({ session: { loss }, failure }: Holder): void {
+  if (loss) throw failure && loss.cause === failure ? failure : loss;
+}
+
+/** Throws when the server has undone the transaction, whether or not the work heard of it. */
+function throwIfBroken(holder: Holder): void {
+  throwIfLost(holder);
+  if (holder.session.transactionStatus === 'E') throw holder.failure ?? new Error('the transaction was undone');
+}
+
+async function commit(holder: Holder, last: readonly Fragment[]): Promise<void> {
+  const committed = holder.session.commit(last).catch((error: unknown) => {
+    // A statement that nobody awaited has made the server undo the transaction.
+    throw holder.failure ?? error;
+  });
+  for (const [index, statement] of last.entries()) {
+    const answer = committed.then((answers) => answers[index] as Rows<Row[]>);
+    // The caller that awaits the transaction gets the refusal.
+    answer.catch(() => undefined);
+    statement.answerBy(answer);
+  }
+  await committed;
 }
 
 /**
  * Sends a statement without preparing it. For a statement whose text depends on what a caller asked
  * for: a connection keeps every prepared statement as long as it lives.
  */
-export function unprepared<Statement extends object>(statement: Statement): Statement {
-  // The driver reads this option of each statement; its types lack it.
-  (statement as unknown as { options: { prepare?: boolean } }).options.prepare = false;
+export function unprepared<List extends readonly unknown[]>(statement: Statement<List>): Statement<List> {
+  statement.isKept = false;
   return statement;
 }
 
@@ -194,9 +293,8 @@ export function unprepared<Statement extends object>(statement: Statement): Stat
  * on an answer to them. The first refused one undoes everything and rejects. When this promise
  * resolves, they have resolved too.
  *
- * When the connection is lost inside a transaction, its handle refuses every further statement. No
- * rollback is sent, because the server has rolled back anyway. `begin` itself rejects when the
- * connection closes.
+ * When the connection is lost inside a transaction, every further statement of it rejects, and so
+ * does the transaction, whatever `work` returns. The server has rolled back by itself.
  */
 export async function transaction<Result>(
   sql: Sql,
@@ -209,27 +307,11 @@ export async function transaction<Result>(
       this.result = result;
     }
   }
-  const connection: Holder = { isLost: false };
-  const last: Fragment[] = [];
-  const begun = beginHeld(sql, connection, async (tx) => {
-    const rollback = (result: Result): never => {
-      throw new Rollback(result);
-    };
-    try {
-      const result = await work(tx, rollback, (statements) => void last.push(...statements));
-      if (!connection.isLost && last.length > 0) await handTogether(tx, connection, last);
-      return connection.isLost ? await forever : result;
-    } catch (error) {
-      if (connection.isLost || isConnectionLost(error)) return await forever;
-      throw error;
-    }
-  });
+  const rollback = (result: Result): never => {
+    throw new Rollback(result);
+  };
   try {
-    // The driver's type unwraps arrays of promises, which no caller here returns.
-    const result = (await begun) as Result;
-    // When one of them was refused, the server still answered the COMMIT behind it, with ROLLBACK.
-    await Promise.all(last);
-    return result;
+    return await sql.begin((tx, atEnd) => work(tx, rollback, atEnd));
   } catch (error) {
     if (error instanceof Rollback) return error.result;
     throw error;
@@ -241,38 +323,24 @@ export async function transaction<Result>(
  * and the transaction continues.
  */
 export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  if (!('savepoint' in tx)) throw new Error('a savepoint needs a transaction');
-  // The same rule as for a transaction: otherwise the driver would send the rollback to a dead
-  // connection.
-  return savepointHeld(tx, async (inner, connection) => {
-    try {
-      const result = await work(inner);
-      return connection.isLost ? await forever : result;
-    } catch (error) {
-      if (connection.isLost || isConnectionLost(error)) return await forever;
-      throw error;
-    }
-  });
-}
-
-/** Limits each further statement of a transaction to `limitMs`. */
-export async function limitStatements(tx: Tx, limitMs: number): Promise<void> {
-  await tx`SELECT set_config('statement_timeout', ${String(limitMs)}, true)`;
-}
-
-const forever = new Promise<never>(() => undefined);
-
-/**
- * Returns whether the error says that the connection is lost, in our own words or in the driver's.
- */
-function isConnectionLost(error: unknown): boolean {
-  if (error instanceof ConnectionLostError) return true;
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^(57P0|25P03|CONNECTION_|ECONN|EPIPE|ETIMEDOUT)/.test(code);
+  const holder = transactions.get(tx);
+  if (!holder) throw new Error('a savepoint needs a transaction');
+  const name = `part_${++holder.parts}`;
+  await tx.unsafe(`SAVEPOINT ${name}`);
+  try {
+    const result = await work(tx);
+    throwIfBroken(holder);
+    return result;
+  } catch (error) {
+    throwIfLost(holder);
+    await tx.unsafe(`ROLLBACK TO SAVEPOINT ${name}`);
+    holder.failure = undefined;
+    throw error;
+  }
 }
 
 /**
- * Returns whether SQLSTATE or the driver's code means "the database is not available", in contrast
+ * Returns whether SQLSTATE or our own code means "the database is not available", in contrast
  * to "the statement is wrong". A database that accepts no session (wrong password, renamed, closed
  * to connections) is as unavailable as one that is down. A name that does not resolve counts too,
  * because containers show an outage like that.
@@ -300,6 +368,15 @@ export function isDatabaseState(error: unknown): boolean {
  */
 export function isDatabaseAway(error: unknown): boolean {
   return isDatabaseDown(error) && !/^(28|40|5[358])/.test(codeOf(error));
+}
+
+/**
+ * Returns whether the server itself sent the error, with a connection or instead of one. `pg` gives
+ * no code to a message that it does not know.
+ */
+export function isOfServer(error: unknown): error is Error & { readonly code: string } {
+  if (error instanceof ConnectionLostError) return isOfServer(error.cause);
+  return error instanceof DatabaseError && error.code !== undefined;
 }
 
 /** Returns whether our own side closed the pool, so that nothing will ever succeed on it. */
@@ -330,14 +407,12 @@ export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';
 }
 
-const jsonOid = 114;
-
 /**
  * A document for a column of type `json`, which keeps the order of keys. `tx.json` sends jsonb,
  * which loses it.
  */
-export function asJson(tx: Tx, document: unknown) {
-  return tx.typed(document as never, jsonOid);
+export function asJson(document: unknown): Parameter {
+  return new Parameter(document, json.json);
 }
 
 /**
@@ -348,7 +423,7 @@ export async function readOneSnapshot(tx: Tx): Promise<void> {
   await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
 }
 
-/** Sets a shorter limit than the pool's for each statement of this transaction. */
+/** Sets another limit than the pool's for each further statement of a transaction. */
 export async function setStatementTimeout(tx: Tx, timeoutMs: number): Promise<void> {
   await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
 }

@@ -12,6 +12,7 @@ it.each([
   ['3D000', /has no database 'bells': make it with: createdb -h db\.internal -p 5433 -O rings bells/],
   ['42501', /^The user 'rings' may not do this .*ALTER DATABASE bells OWNER TO rings/],
   ['53300', /no connection left .*max_connections/],
+  ['08P01', /^The database 'bells' at db\.internal:5433 cannot be reached \(08P01: permission denied\)/],
   ['57P03', /^The database 'bells' at db\.internal:5433 cannot be reached \(57P03\)/],
 ])('names server, database and what to do, and no password: %s', (code, line) => {
   const told = describeDatabaseError(Object.assign(new Error('permission denied'), { code }), place);

@@ -4,12 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mintUuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
-import type { Sql } from './db.ts';
-import { isServerFull } from './pool-line.ts';
+import type { Reserved, Sql } from './db.ts';
+import { isServerFull } from './pool.ts';
 
 export interface ListenerOptions {
   /** Opens the connection that listens; called again after a loss. */
-  readonly open: () => Sql;
+  readonly open: () => Promise<Reserved>;
   /** Another pool, which sends the heartbeats. */
   readonly sql: Sql;
   /** NOTIFY channel → function that takes its payload. */
@@ -34,36 +34,46 @@ const fullTriesMax = 20;
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   const { open, sql, hear, onGap, log, heartbeatEveryMs = 5000 } = options;
   const id = mintUuid();
-  let connection = open();
+  let connection: Reserved | undefined;
   let unheard = 0;
   let hasHeard = false;
   let isReconnecting = false;
+  let isStopped = false;
 
-  const listenTo = async (channel: string, onPayload: (payload: string) => void): Promise<void> => {
-    let isFirst = true;
-    const hearPayload = (payload: string): void => {
-      hasHeard = true;
-      onPayload(payload);
-    };
-    await connection.listen(channel, hearPayload, () => {
-      // The driver listens again by itself, once, after a closed connection. Notifications in
-      // between are lost.
-      if (!isFirst) onGap();
-      isFirst = false;
-    });
-  };
+  /** Replaces the connection. Notifications between the old one and the new one are lost. */
   const listen = async (): Promise<void> => {
-    await listenTo(heartbeatChannel, (payload) => {
-      if (payload === id) unheard = 0;
+    const former = connection;
+    connection = undefined;
+    former?.release();
+    // It counts until it is closed (R-98).
+    await former?.whenLost;
+    const next = await open();
+    try {
+      await next.listen(heartbeatChannel, (payload) => {
+        hasHeard = true;
+        if (payload === id) unheard = 0;
+      });
+      for (const [channel, onPayload] of Object.entries(hear)) {
+        await next.listen(channel, (payload) => {
+          hasHeard = true;
+          try {
+            onPayload(payload);
+          } catch (error) {
+            log.error({ err: error, channel }, 'a notification was not handled');
+          }
+        });
+      }
+    } catch (error) {
+      next.release();
+      throw error;
+    }
+    if (isStopped) return next.release();
+    connection = next;
+    void next.whenLost.then(() => {
+      if (connection === next) void reconnect();
     });
-    for (const [channel, onPayload] of Object.entries(hear)) await listenTo(channel, onPayload);
   };
 
-  const openAnother = (): void => {
-    const deaf = connection;
-    connection = open();
-    void deaf.end({ timeout: 0 }).catch(() => undefined);
-  };
   const listenFirst = async (): Promise<void> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -71,16 +81,14 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       } catch (error) {
         if (!isServerFull(error) || tries === fullTriesMax) throw error;
         await sleep(fullAgainMs);
-        openAnother();
       }
     }
   };
 
   const reconnect = async (): Promise<void> => {
-    if (isReconnecting) return;
+    if (isReconnecting || isStopped) return;
     isReconnecting = true;
     try {
-      openAnother();
       await listen();
       unheard = 0;
       log.warn('listening for notifications again');
@@ -100,7 +108,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       unheard = 0;
       return;
     }
-    if (unheard >= 2) return reconnect();
+    if (!connection || unheard >= 2) return reconnect();
     unheard++;
     await sql`SELECT pg_notify(${heartbeatChannel}, ${id})`;
   };
@@ -112,8 +120,12 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   timer.unref();
   return {
     async stop() {
+      isStopped = true;
       clearInterval(timer);
-      await connection.end({ timeout: 1 }).catch(() => undefined);
+      const last = connection;
+      connection = undefined;
+      last?.release();
+      await last?.whenLost;
     },
   };
 }

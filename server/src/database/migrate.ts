@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { failpoint } from '../ground/failpoint.ts';
 import { advisoryLocks } from './advisory-locks.ts';
-import type { Sql } from './db.ts';
+import type { Sql, Tx } from './db.ts';
 
 const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
 
@@ -82,7 +82,7 @@ const turnEveryMs = 200;
 
 // The lock is polled. A process that waits inside a statement holds a snapshot, and CREATE INDEX
 // CONCURRENTLY waits for every snapshot, so the two would wait for each other.
-async function takeTurn(connection: Connection): Promise<void> {
+async function takeTurn(connection: Tx): Promise<void> {
   for (;;) {
     const [row] = await connection<
       { isMine: boolean }[]
@@ -102,9 +102,7 @@ export async function missingMigrations(sql: Sql): Promise<string[]> {
   return wanted.filter((migration) => !numbers.has(migration.number)).map((migration) => migration.name);
 }
 
-type Connection = Awaited<ReturnType<Sql['reserve']>>;
-
-async function apply(connection: Connection, migration: Migration): Promise<void> {
+async function apply(connection: Tx, migration: Migration): Promise<void> {
   for (let round = 1; ; round++) {
     try {
       if (migration.inTransaction) {
@@ -113,11 +111,11 @@ async function apply(connection: Connection, migration: Migration): Promise<void
         // conflict here and not half-way.
         await note(connection, migration);
         await failpoint('migrate.mid');
-        await connection.unsafe(migration.text).simple();
+        await connection.unsafe(migration.text);
         await connection`COMMIT`;
       } else {
         await dropBrokenIndex(connection, migration);
-        await connection.unsafe(migration.text).simple();
+        await connection.unsafe(migration.text);
         await failpoint('migrate.mid');
         await note(connection, migration);
       }
@@ -135,14 +133,14 @@ async function apply(connection: Connection, migration: Migration): Promise<void
 
 // An index that a killed process left half-built exists but serves no query; IF NOT EXISTS would
 // keep it forever.
-async function dropBrokenIndex(connection: Connection, { text }: Migration): Promise<void> {
+async function dropBrokenIndex(connection: Tx, { text }: Migration): Promise<void> {
   const [, index] = /INDEX CONCURRENTLY IF NOT EXISTS ([a-z0-9_]+)/.exec(text) ?? [];
   if (index === undefined) return;
   const broken = await connection`
     SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(${index}) AND NOT indisvalid`;
-  if (broken.length > 0) await connection.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`).simple();
+  if (broken.length > 0) await connection.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
 }
 
-async function note(connection: Connection, { number, name, checksum }: Migration): Promise<void> {
+async function note(connection: Tx, { number, name, checksum }: Migration): Promise<void> {
   await connection`INSERT INTO schema_migrations (number, name, checksum) VALUES (${number}, ${name}, ${checksum})`;
 }

@@ -9,8 +9,8 @@ export async function runAlone(sql: Sql, lock: AdvisoryLock, work: () => Promise
   return transaction(sql, async (tx) => {
     // The transaction waits for the work and is not idle.
     await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
-    // In one message: the driver's usual three leave a portal open. Others would wait for its
-    // snapshot as long as the work takes, VACUUM and DETACH PARTITION among them.
+    // In one message: a statement with parameters would leave a portal open. Others would wait for
+    // its snapshot as long as the work takes, VACUUM and DETACH PARTITION among them.
     const [row] = await tx.unsafe<{ locked: boolean }[]>(
       `SELECT pg_try_advisory_xact_lock(${advisoryLocks[lock]}) AS locked`,
     );

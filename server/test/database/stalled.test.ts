@@ -1,7 +1,7 @@
 // A connection that stands still in the middle of a statement is ended; a slow one is not.
+import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isDatabaseDown, openPool, type Sql, transaction } from '../../src/database/db.ts';
-import { openCopy } from '../../src/database/driver-repairs.ts';
 import { createStallWatch } from '../../src/database/stalled.ts';
 import { createTestDatabase } from '../database.ts';
 
@@ -25,25 +25,22 @@ async function startCopy(): Promise<OpenCopy> {
     open = resolve;
   });
   const ended = transaction(sql, async (tx) => {
-    const stream = await openCopy(tx`COPY copied (x) FROM STDIN`);
-    await new Promise<void>((resolve, reject) => {
-      stream.on('finish', resolve);
-      stream.on('error', reject);
-      let rows = 0;
-      open({
-        end: () => void stream.end(),
-        async writeRow() {
-          stream.write('1\n');
-          rows++;
-          for (;;) {
-            const read = await admin`
-                SELECT 1 FROM pg_stat_progress_copy c JOIN pg_stat_activity a USING (pid)
-                WHERE a.datname = current_database() AND c.bytes_processed = ${2 * rows} AND a.wait_event = 'ClientRead'`;
-            if (read.length > 0) return;
-          }
-        },
-      });
+    const rows = new PassThrough();
+    let written = 0;
+    open({
+      end: () => void rows.end(),
+      async writeRow() {
+        rows.write('1\n');
+        written++;
+        for (;;) {
+          const read = await admin`
+            SELECT 1 FROM pg_stat_progress_copy c JOIN pg_stat_activity a USING (pid)
+            WHERE a.datname = current_database() AND c.bytes_processed = ${2 * written} AND a.wait_event = 'ClientRead'`;
+          if (read.length > 0) return;
+        }
+      },
     });
+    await tx`COPY copied (x) FROM STDIN`.copy(rows);
   }).then(
     async () => (await admin`SELECT x FROM copied`).length,
     (error: unknown) => error,

@@ -73,7 +73,7 @@ describe('R-98 a pool', () => {
     const database = await createTestDatabase();
     const sql = open(database, { idleMs: 500 });
     await (await hold(sql, 4)).letGo();
-    // The driver alone would use all four in turn, so none would rest long enough.
+    // If all four were used in turn, none would rest long enough.
     do await sql`SELECT 1`;
     while ((await countOpen(database)) > 1);
   });
@@ -111,19 +111,20 @@ describe('R-98 a server that has no connection left (53300)', () => {
     expect(await waiting).toEqual([[{ n: 1 }], [{ n: 2 }]]);
   });
 
-  it('is reported to statements that cannot wait so long, and these are never run', async () => {
+  it.each<[string, Partial<PoolOptions>, string]>([
+    ['within their own time', { waitMs: 100, fullMs: 0 }, 'CONNECTION_BUSY'],
+    ['before it has answered', { waitMs: 1 }, 'CONNECTION_BUSY'],
+    ["within the pool's time", { fullMs: 200 }, '53300'],
+  ])('is reported to statements that cannot wait %s, and these are never run', async (_when, options, code) => {
     const { database, url } = await setUpFull();
     await database.sql`CREATE TABLE probe (x int)`;
     const others = await hold(open({ url }), 1);
-    const [caller, patient] = [open({ url }, { waitMs: 100 }), open({ url }, { fullMs: 200 })];
-    const insert = (sql: Sql) =>
-      Promise.allSettled([
-        sql`INSERT INTO probe VALUES (1)`,
-        transaction(sql, async (tx) => void (await tx`INSERT INTO probe VALUES (2)`)),
-      ]);
-    const [busy, full] = [{ reason: { code: 'CONNECTION_BUSY' } }, { reason: { code: '53300' } }];
-    expect(await insert(caller)).toMatchObject([busy, busy]);
-    expect(await insert(patient)).toMatchObject([full, full]);
+    const sql = open({ url }, options);
+    const refused = await Promise.allSettled([
+      sql`INSERT INTO probe VALUES (1)`,
+      transaction(sql, async (tx) => void (await tx`INSERT INTO probe VALUES (2)`)),
+    ]);
+    expect(refused).toMatchObject([{ reason: { code } }, { reason: { code } }]);
     await others.letGo();
     expect(await database.sql`SELECT x FROM probe`).toHaveLength(0);
   });

@@ -86,8 +86,8 @@ describe('what a transaction says at its end', () => {
   it('is not sent again behind the commit where the server has no plan for it any more', async () => {
     const { admin, count, counted, notes } = await setUp();
     await count(1);
-    // The statement now returns another type: the server refuses its plan, and the driver would
-    // send it again.
+    // The statement now returns another type: the server refuses its plan. Outside a
+    // transaction the statement would be sent again.
     await admin`ALTER TABLE counts ADD COLUMN more int`;
     await expect(count(10)).rejects.toMatchObject({ code: '0A000' });
     expect(await counted()).toBe(1);

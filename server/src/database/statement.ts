@@ -1,0 +1,216 @@
+// Statements as tagged templates. Values become parameters; a nested statement, a name or a list of
+// assignments becomes text. A statement runs once, when somebody awaits it.
+import { json, Parameter, textOf, typeOf } from './values.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: only the statement knows the columns of an untyped row
+export type Row = Record<string, any>;
+
+/** The rows of an answer. `count`: the rows that the statement returned or changed. */
+export type Rows<List extends readonly unknown[]> = List & { readonly count: number };
+
+/** Rows in the format of their COPY, in pieces of any size. */
+export type RowsToCopy = Iterable<Buffer> | AsyncIterable<Buffer>;
+
+/** A value of a template. Statements of a list follow each other. Objects are wrapped by `tx.json`, so that no document is sent by accident. */
+export type Value =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Date
+  | Uint8Array
+  | null
+  | Parameter
+  | Names
+  | Assignments
+  // biome-ignore lint/suspicious/noExplicitAny: any statement can be nested
+  | Statement<any>
+  | readonly Value[];
+
+/** A statement as text with `$1`, `$2` … and the values in the protocol's form. */
+export interface Compiled {
+  readonly text: string;
+  readonly values: readonly (string | Buffer | null)[];
+  /** The type of each value; 0: the server decides. */
+  readonly types: readonly number[];
+  /** Sent in one message without parameters; may contain several statements. */
+  readonly isSimple: boolean;
+  /** True: a connection may keep it as a prepared statement. */
+  readonly isKept: boolean;
+  /** The lines of code where it is written, for the stack of its errors. */
+  readonly origin: string;
+}
+
+type Run = (statement: Statement<readonly unknown[]>) => Promise<Rows<readonly unknown[]>>;
+
+/** A statement that runs when it is awaited for the first time, or when it is nested in another. */
+export class Statement<List extends readonly unknown[] = Row[]> implements Promise<Rows<List>> {
+  readonly [Symbol.toStringTag] = 'Statement';
+  readonly strings: readonly string[];
+  readonly args: readonly Value[];
+  readonly isSimple: boolean;
+  /** False: no connection keeps it as a prepared statement. */
+  isKept = true;
+  /** Encoded rows, for a statement COPY … FROM STDIN. */
+  copied: RowsToCopy | undefined;
+  readonly #run: Run;
+  #answer: Promise<Rows<List>> | undefined;
+
+  constructor(strings: readonly string[], args: readonly Value[], run: Run, isSimple = false) {
+    this.strings = strings;
+    this.args = args;
+    this.isSimple = isSimple;
+    this.#run = run;
+  }
+
+  /** Begins to run now. */
+  execute(): Promise<Rows<List>> {
+    this.#answer ??= this.#run(this) as Promise<unknown> as Promise<Rows<List>>;
+    return this.#answer;
+  }
+
+  /**
+   * Runs COPY … FROM STDIN with these rows, encoded in the format of the statement. They are taken
+   * when the server is ready for them. When taking one throws, the server stores none.
+   */
+  async copy(rows: RowsToCopy): Promise<void> {
+    this.copied = rows;
+    await this.execute();
+  }
+
+  /** Takes its answer from elsewhere and does not run by itself. */
+  answerBy(answer: Promise<Rows<readonly unknown[]>>): void {
+    this.#answer = answer as Promise<unknown> as Promise<Rows<List>>;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a statement is a promise that begins late
+  then<Result = Rows<List>, Other = never>(
+    onAnswer?: ((rows: Rows<List>) => Result | PromiseLike<Result>) | null,
+    onError?: ((error: unknown) => Other | PromiseLike<Other>) | null,
+  ): Promise<Result | Other> {
+    return this.execute().then(onAnswer, onError);
+  }
+
+  catch<Other = never>(onError?: ((error: unknown) => Other | PromiseLike<Other>) | null): Promise<Rows<List> | Other> {
+    return this.then(undefined, onError);
+  }
+
+  finally(onEnd?: (() => void) | null): Promise<Rows<List>> {
+    return this.execute().finally(onEnd);
+  }
+}
+
+/** Names of columns or tables, quoted and separated by commas. */
+export class Names {
+  readonly text: string;
+  constructor(names: readonly string[]) {
+    this.text = names.map(quoteName).join(', ');
+  }
+}
+
+/** `"column" = value, …` for UPDATE … SET. */
+export class Assignments {
+  readonly columns: Readonly<Record<string, Value>>;
+  constructor(columns: Readonly<Record<string, Value>>) {
+    this.columns = columns;
+  }
+}
+
+/** A dot separates the parts of a name, as in `schema.table`. */
+const quoteName = (name: string): string => `"${name.replaceAll('"', '""').replaceAll('.', '"."')}"`;
+
+/** Makes statements that one connection or pool runs. */
+export interface Tag {
+  <List extends readonly (object | undefined)[] = Row[]>(
+    strings: TemplateStringsArray,
+    ...values: readonly Value[]
+  ): Statement<List>;
+  /** One or more names. */
+  (names: string | readonly string[]): Names;
+  /** The assignments of an UPDATE. */
+  (columns: Readonly<Record<string, Value>>): Assignments;
+  /**
+   * Text that the caller has built, without parameters, in one message. It leaves no portal behind,
+   * so its snapshot ends with it.
+   */
+  unsafe<List extends readonly (object | undefined)[] = Row[]>(text: string): Statement<List>;
+  /** A document as `jsonb`. */
+  json(document: unknown): Parameter;
+}
+
+export function createTag(run: Run): Tag {
+  const tag = (first: TemplateStringsArray | string | readonly string[] | object, ...values: Value[]) => {
+    if (typeof first === 'string') return new Names([first]);
+    if (!Array.isArray(first)) return new Assignments(first as Readonly<Record<string, Value>>);
+    if (!('raw' in first)) return new Names(first as readonly string[]);
+    noteOrigin(first as readonly string[], tag);
+    return new Statement(first as readonly string[], values, run);
+  };
+  return Object.assign(tag, {
+    unsafe: (text: string) => new Statement([text], [], run, true),
+    json: (document: unknown) => new Parameter(document, json.jsonb),
+  }) as Tag;
+}
+
+/** The protocol counts the values of a statement in 16 bits. */
+const valuesMax = 65_535;
+
+export function compile(statement: Statement<readonly unknown[]>): Compiled {
+  const parts = { text: '', values: [] as (string | Buffer | null)[], types: [] as number[] };
+  write(parts, statement);
+  if (parts.values.length > valuesMax) throw new RangeError(`a statement has more than ${valuesMax} values`);
+  const { isSimple, isKept } = statement;
+  // Operators read it in pg_stat_activity, from its first word.
+  const text = parts.text.trim();
+  return { ...parts, text, isSimple, isKept, origin: origins.get(statement.strings) ?? '' };
+}
+
+type Parts = Pick<Compiled, 'text'> & { text: string; values: (string | Buffer | null)[]; types: number[] };
+
+function write(parts: Parts, { strings, args }: Statement<readonly unknown[]>): void {
+  parts.text += strings[0];
+  for (let i = 0; i < args.length; i++) {
+    writeValue(parts, args[i] as Value);
+    parts.text += strings[i + 1];
+  }
+}
+
+function writeValue(parts: Parts, value: Value): void {
+  if (value instanceof Statement) write(parts, value);
+  else if (value instanceof Names) parts.text += value.text;
+  else if (value instanceof Assignments) writeAssignments(parts, value);
+  else if (Array.isArray(value) && value[0] instanceof Statement) writeList(parts, value);
+  else {
+    parts.values.push(textOf(value));
+    parts.text += `$${parts.types.push(typeOf(value))}`;
+  }
+}
+
+function writeList(parts: Parts, statements: readonly Statement[]): void {
+  for (const statement of statements) {
+    parts.text += ' ';
+    write(parts, statement);
+  }
+}
+
+function writeAssignments(parts: Parts, { columns }: Assignments): void {
+  for (const [index, [column, value]] of Object.entries(columns).entries()) {
+    parts.text += `${index === 0 ? '' : ', '}${quoteName(snakeCase(column))} = `;
+    writeValue(parts, value);
+  }
+}
+
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Noted once for each template: the stack of a server's error shows nothing of our code. */
+const origins = new WeakMap<readonly string[], string>();
+
+function noteOrigin(strings: readonly string[], above: (...parameters: never[]) => unknown): void {
+  if (origins.has(strings)) return;
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 4;
+  const here = { stack: '' };
+  Error.captureStackTrace(here, above);
+  Error.stackTraceLimit = stackTraceLimit;
+  origins.set(strings, here.stack.slice(here.stack.indexOf('\n') + 1));
+}

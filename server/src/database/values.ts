@@ -1,0 +1,168 @@
+// Values between JavaScript and PostgreSQL's text format. A parameter's type follows from its value,
+// or the server infers it from the statement.
+
+export const json = { json: 114, jsonb: 3802 } as const;
+
+/** A document with the type of its column. */
+export class Parameter {
+  readonly document: unknown;
+  readonly type: number;
+  constructor(document: unknown, type: number) {
+    this.document = document;
+    this.type = type;
+  }
+}
+
+/** The type to declare for a value; 0: the server infers it. */
+export function typeOf(value: unknown): number {
+  if (value instanceof Parameter) return value.type;
+  if (typeof value === 'boolean') return 16;
+  if (typeof value === 'bigint') return 20;
+  if (value instanceof Date) return 1184;
+  return value instanceof Uint8Array ? 17 : 0;
+}
+
+/** The value as the protocol carries it: text, or the bytes of a `bytea`. */
+export function textOf(value: unknown): string | Buffer | null {
+  if (typeof value === 'string') return value;
+  if (value === null) return null;
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+  if (typeof value === 'boolean') return value ? 't' : 'f';
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
+  if (Array.isArray(value)) return arrayOf(value);
+  const isDocument = value instanceof Parameter;
+  const text = isDocument && value.document !== null ? JSON.stringify(value.document) : null;
+  if (isDocument && text !== undefined) return text;
+  throw new TypeError(
+    `a statement has ${isDocument || value === undefined ? 'an undefined value' : 'an object as a value'}`,
+  );
+}
+
+function arrayOf(values: readonly unknown[]): string {
+  let text = '{';
+  for (let i = 0; i < values.length; i++) text += (i === 0 ? '' : ',') + elementOf(values[i]);
+  return `${text}}`;
+}
+
+const special = /["\\]/;
+const everySpecial = /["\\]/g;
+
+function elementOf(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  if (value === null) return 'NULL';
+  if (Array.isArray(value)) return arrayOf(value);
+  const element = textOf(value);
+  const text = typeof element === 'string' ? element : `\\x${element?.toString('hex')}`;
+  return special.test(text) ? `"${text.replace(everySpecial, '\\$&')}"` : `"${text}"`;
+}
+
+export type Parse = (text: string) => unknown;
+
+const asIs: Parse = (text) => text;
+const toDate: Parse = (text) => new Date(text);
+const toDocument: Parse = (text) => JSON.parse(text);
+
+/** By the type's number in `pg_type`. Counts in int8 stay far below 2^53, so they are numbers too. */
+const parsers = new Map<number, Parse>([
+  [16, (text) => text === 't'],
+  [17, (text) => Buffer.from(text.slice(2), 'hex')],
+  ...[20, 21, 23, 26, 700, 701].map((type) => [type, Number] as const),
+  ...[json.json, json.jsonb].map((type) => [type, toDocument] as const),
+  // date, timestamp, timestamptz
+  ...[1082, 1114, 1184].map((type) => [type, toDate] as const),
+]);
+
+/** The element's type by the array's, of the types that come with PostgreSQL. */
+const elements = new Map([
+  [199, 114],
+  [651, 650],
+  [1000, 16],
+  [1001, 17],
+  [1002, 18],
+  [1003, 19],
+  [1005, 21],
+  [1007, 23],
+  [1009, 25],
+  [1014, 1042],
+  [1015, 1043],
+  [1016, 20],
+  [1021, 700],
+  [1022, 701],
+  [1028, 26],
+  [1041, 869],
+  [1115, 1114],
+  [1182, 1082],
+  [1183, 1083],
+  [1185, 1184],
+  [1187, 1186],
+  [1231, 1700],
+  [2210, 2205],
+  [2951, 2950],
+  [3807, 3802],
+]);
+
+for (const [array, element] of elements) {
+  const parse = parsers.get(element) ?? asIs;
+  parsers.set(array, (text) => parseArray(text, parse));
+}
+
+/** Every other type, such as `numeric`, stays text. */
+export const parserOf = (type: number): Parse => parsers.get(type) ?? asIs;
+
+function parseArray(text: string, parse: Parse): unknown[] {
+  if (text.includes('"') || text.lastIndexOf('{') !== 0) return new ArrayReader(text, parse).read();
+  const items = text === '{}' ? [] : text.slice(1, -1).split(',');
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i] as string;
+    (items as unknown[])[i] = item === 'NULL' ? null : parse(item);
+  }
+  return items;
+}
+
+/** Reads arrays whose elements are quoted or are arrays themselves (PostgreSQL documentation, 8.15.6). */
+class ArrayReader {
+  readonly #text: string;
+  readonly #parse: Parse;
+  readonly #hasEscapes: boolean;
+  #at = 0;
+
+  constructor(text: string, parse: Parse) {
+    this.#text = text;
+    this.#parse = parse;
+    this.#hasEscapes = text.includes('\\');
+    // An array whose first index is not 1 states its bounds: `[0:1]={…}`.
+    if (text.startsWith('[')) this.#at = text.indexOf('{');
+  }
+
+  read(): unknown[] {
+    const items: unknown[] = [];
+    const text = this.#text;
+    for (this.#at++; text[this.#at] !== '}'; ) {
+      const mark = text[this.#at];
+      if (mark === ',') this.#at++;
+      else if (mark === '{') items.push(this.read());
+      else if (mark === '"') items.push(this.#parse(this.#readQuoted()));
+      else items.push(this.#readBare());
+    }
+    this.#at++;
+    return items;
+  }
+
+  #readBare(): unknown {
+    const from = this.#at;
+    while (this.#text[this.#at] !== ',' && this.#text[this.#at] !== '}') this.#at++;
+    const item = this.#text.slice(from, this.#at);
+    return item === 'NULL' ? null : this.#parse(item);
+  }
+
+  #readQuoted(): string {
+    const from = this.#at + 1;
+    let end = from;
+    if (this.#hasEscapes) while (this.#text[end] !== '"') end += this.#text[end] === '\\' ? 2 : 1;
+    else end = this.#text.indexOf('"', from);
+    this.#at = end + 1;
+    const item = this.#text.slice(from, end);
+    return this.#hasEscapes ? item.replaceAll(/\\(.)/gs, '$1') : item;
+  }
+}
