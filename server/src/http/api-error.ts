@@ -23,6 +23,7 @@ export const apiErrors = {
   session_only: { status: 403, message: 'An operator token cannot do this: sign in to the console.', of: 'console' },
   cross_origin: { status: 403, message: 'A request from another origin changes nothing here.', of: 'console' },
   second_factor_required: { status: 403, message: 'Set up your second factor first.', of: 'console' },
+  password_off: { status: 403, message: 'People sign in by OpenID Connect here, without a password.', of: 'console' },
   https_required: { status: 403, message: 'Signing in needs https, except on this very machine.', of: 'console' },
 } as const;
 
@@ -115,11 +116,13 @@ export function notFound(message?: string): ApiError {
   return new ApiError('not_found', message === undefined ? {} : { message });
 }
 
+type Kind = 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key' | 'draft' | 'template';
+
 /**
  * The 404 that repeats the id as the caller wrote it. An id of another app, an unknown id and a
  * malformed one read alike (R-60).
  */
-export function noSuch(kind: 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key', id: string): ApiError {
+export function noSuch(kind: Kind, id: string): ApiError {
   return notFound(`No ${kind} ${clip(id)} in this app.`);
 }
 
@@ -127,7 +130,7 @@ export function noSuch(kind: 'message' | 'device' | 'user' | 'segment' | 'webhoo
  * Awaits `work`. When it throws a 404 without a name, throws the 404 that names the requested id.
  */
 export async function namingMissing<Result>(
-  kind: Parameters<typeof noSuch>[0],
+  kind: Kind,
   id: string | null | undefined,
   work: Promise<Result>,
 ): Promise<Result> {

@@ -18,8 +18,10 @@ export interface Visitor {
 }
 
 export interface Door {
+  /** True from the first refusal until most of those inside have left. */
+  readonly isTurningAway: boolean;
   /** Rejects with the 503 where a request of this visitor would find no room. Takes nothing. */
-  look(visitor: Visitor): Promise<void> | undefined;
+  look(visitor: Visitor): Promise<never> | undefined;
   /** Works when there is room and it is the visitor's turn; else rejects with the 503. */
   run<Result>(visitor: Visitor, work: (inside: Inside) => Promise<Result>): Promise<Result>;
 }
@@ -51,8 +53,12 @@ const roomPerFree = 2;
  */
 const turnsOf: Readonly<Record<VisitorKind, number>> = { device: 48, server: 128 };
 const retryAfterMs = 1000;
-/** A refusal is held back so long, below the 100 ms of R-85: a caller that comes again at once then comes seldom. */
-const refusedAfterMs = 75;
+/**
+ * A refusal is held back for this many milliseconds, below the 100 ms of R-85, so that callers who repeat at once come seldom. The
+ * time differs between refusals, because callers who are refused together would otherwise come back together, and the requests
+ * inside would wait for a thousand of them at a time.
+ */
+const refusedAfterMs = { least: 15, most: 55 };
 
 export function createDoor(limits: DoorLimits, log: Log): Door {
   const roomOf: Readonly<Record<VisitorKind, number>> = { device: limits.devices, server: limits.servers };
@@ -66,7 +72,7 @@ export function createDoor(limits: DoorLimits, log: Log): Door {
 
   const refuse = async ({ app }: Visitor): Promise<never> => {
     if (turnedAway++ === 0) log.warn({ inside: room.taken, app_id: app }, 'overloaded: turning requests away');
-    await sleep(refusedAfterMs);
+    await sleep(refusedAfterMs.least + Math.random() * (refusedAfterMs.most - refusedAfterMs.least));
     throw overloaded();
   };
   const leave = (app: string): void => {
@@ -77,6 +83,9 @@ export function createDoor(limits: DoorLimits, log: Log): Door {
   };
 
   return {
+    get isTurningAway() {
+      return turnedAway > 0;
+    },
     look(visitor) {
       if (!room.take(visitor.app, 1, roomOf[visitor.kind])) return refuse(visitor);
       room.give(visitor.app, 1);

@@ -29,6 +29,7 @@ const request = (given: Partial<ApiRequest<Person>> = {}): ApiRequest<Person> =>
   log: createLog('silent', 'test'),
   address: '127.0.0.1',
   aside: (work) => work(),
+  gone: () => new AbortController().signal,
   ...given,
 });
 const newDeps = (): Deps => ({ greeting: 'Hi', steps: [] });

@@ -1,7 +1,9 @@
 // A route: one endpoint, described once. The same value validates requests, gives the handler its types and is written into the
 // API's description. Knows no API: paths, tags and callers are those of the room that defines it.
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ApiErrorCode } from './api-error.ts';
+import type { EventStream } from './event-stream.ts';
 import type { Answer, ApiRequest, BoundRoute } from './server.ts';
 import { validate } from './validate.ts';
 
@@ -16,6 +18,8 @@ export interface AnswerForm {
   readonly description: string;
   /** Absent: no body. */
   readonly schema?: z.ZodType;
+  /** The answer is a stream, and the schema is that of the data of one event. */
+  readonly isStream?: true;
   readonly example?: unknown;
   /** Beside those that every answer has: name and meaning. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -63,9 +67,13 @@ type Shown<Value> = Value extends Date
 
 /** A plain value is 200; any other status needs an `Answer`, and so does a 200 that is no JSON. */
 type Answered<Answers> = {
-  [Status in keyof Answers & number]: Answers[Status] extends { readonly schema: infer Schema extends z.ZodType }
-    ? (Status extends 200 ? Shown<z.output<Schema>> : never) | Answer<Status, Shown<z.output<Schema>> | string | Buffer>
-    : Answer<Status>;
+  [Status in keyof Answers & number]: Answers[Status] extends { readonly isStream: true }
+    ? EventStream
+    : Answers[Status] extends { readonly schema: infer Schema extends z.ZodType }
+      ?
+          | (Status extends 200 ? Shown<z.output<Schema>> : never)
+          | Answer<Status, Shown<z.output<Schema>> | string | Buffer | Readable>
+      : Answer<Status>;
 }[keyof Answers & number];
 
 interface ReadRequest<Caller, Path extends string, Query, Body>

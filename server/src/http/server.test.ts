@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectRaw } from '../../test/raw-http.ts';
 import { createLog } from '../ground/log.ts';
 import { ApiError } from './api-error.ts';
-import { type Access, type BoundRoute, createHttpServer, type HttpServerOptions } from './server.ts';
+import { type Access, Answer, type BoundRoute, createHttpServer, type HttpServerOptions } from './server.ts';
 
 type Caller = { readonly name: string };
 type Options = Partial<HttpServerOptions<Caller>>;
@@ -70,7 +72,10 @@ async function serve(routes: readonly BoundRoute<Caller>[], options: Options = {
   };
 }
 
-describe('R-85 overload', () => {
+describe.each<[string, Pick<Options, 'recognize'>]>([
+  ['callers that are known already', { recognize: ([authorization = '']) => ({ name: authorization }) }],
+  ['callers that must be looked up', {}],
+])('R-85 overload by %s', (_of, known) => {
   // A single app gets two thirds: two requests of devices, four in all.
   const doorLimits = { devices: 3, servers: 6 };
   const key = (app: string) => ({ authorization: app });
@@ -86,7 +91,7 @@ describe('R-85 overload', () => {
         route('/v1/message', 'server', wait),
         route('/healthz', 'public', async () => ({ status: 'ok' })),
       ],
-      { doorLimits },
+      { doorLimits, ...known },
     );
     return { ...t, hold };
   }
@@ -147,6 +152,7 @@ describe('R-85 overload', () => {
       [route('/v1/device', 'client-or-server', async () => ({ waited: await hold.wait() }), 'POST')],
       {
         doorLimits,
+        ...known,
         admit() {
           admitted++;
           return null;
@@ -165,6 +171,23 @@ describe('R-85 overload', () => {
     for (const answer of await Promise.all(under)) expect(answer.status).toBe(200);
   });
 
+  it('ends every connection after its answer while the server closes', async () => {
+    const t = await serveHeld();
+    const under = [t.get('/v1/device', key('a')), t.get('/v1/device', key('a'))];
+    await t.hold.has(2);
+    expect((await t.get('/v1/device', key('a'))).status).toBe(503);
+    const connection = await connectRaw(t.url);
+    connection.send('GET /v1/device HTTP/1.1\r\nHost: x\r\n');
+    await t.get('/healthz');
+    const closed = t.server.close();
+    connection.send('Authorization: a\r\n\r\n');
+    expect(await connection.answer()).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    await connection.closed;
+    t.hold.release();
+    for (const answer of await Promise.all(under)) expect(answer.status).toBe(200);
+    await closed;
+  });
+
   it('does not count a request that only waits, nor a body that is still on its way', async () => {
     const hold = createHold();
     const t = await serve(
@@ -173,7 +196,7 @@ describe('R-85 overload', () => {
         route('/v1/other', 'server', async () => ({})),
         route('/v1/device', 'client-or-server', async () => ({}), 'POST'),
       ],
-      { doorLimits: { devices: 2, servers: 2 } },
+      { doorLimits: { devices: 2, servers: 2 }, ...known },
     );
     const waiting = Array.from({ length: 5 }, () => t.get('/v1/message'));
     await hold.has(5);
@@ -200,7 +223,7 @@ describe('R-85 overload', () => {
         route('/v1/aside', 'server', ({ aside }) => aside(() => Promise.reject(new Error('broken')))),
         route('/v1/fine', 'server', async () => ({})),
       ],
-      { doorLimits: { devices: 2, servers: 2 } },
+      { doorLimits: { devices: 2, servers: 2 }, ...known },
     );
     for (let i = 0; i < 5; i++) {
       expect((await t.get('/v1/fails')).status).toBe(500);
@@ -296,6 +319,69 @@ describe('R-87 closing', () => {
     await connection.closed;
     await closed;
   });
+
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  const untilClosing = async ({ server }: Awaited<ReturnType<typeof serve>>): Promise<void> => {
+    while (server.server.listening) await turn();
+  };
+
+  it('ends a connection with the answer that was under way, although its client would keep it', async () => {
+    const hold = createHold();
+    const t = await serve([route('/v1/held', 'public', async () => ({ waited: await hold.wait() }))]);
+    const connection = await connectRaw(t.url);
+    connection.send('GET /v1/held HTTP/1.1\r\nHost: x\r\n\r\n');
+    await hold.has(1);
+    const closed = t.server.close();
+    await untilClosing(t);
+    hold.release();
+    expect(await connection.answer()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await connection.closed;
+    await closed;
+  });
+
+  it('ends a connection whose answer had begun before, when the answer is whole', async () => {
+    const body = new PassThrough();
+    const headers = { 'content-type': 'text/plain', 'content-length': '10' };
+    const t = await serve([route('/v1/file', 'public', async () => new Answer(200, headers, body))]);
+    body.write('first');
+    const response = await fetch(`${t.url}/v1/file`);
+    expect(response.headers.get('connection')).toBe('keep-alive');
+    const closed = t.server.close();
+    await untilClosing(t);
+    body.end(' last');
+    expect(await response.text()).toBe('first last');
+    await closed;
+  });
+
+  it('cuts off no answer that is still being read when another one ends', async () => {
+    const large = 'x'.repeat(32 * 1024 * 1024);
+    const [slow, quick] = [createHold(), createHold()];
+    const t = await serve([
+      route('/v1/large', 'public', async () => ({ large, waited: await slow.wait() })),
+      route('/v1/small', 'public', async () => ({ waited: await quick.wait() })),
+    ]);
+    const answers: ServerResponse[] = [];
+    t.server.server.on('request', (_request, response: ServerResponse) => void answers.push(response));
+    const reader = connect(Number(new URL(t.url).port), '127.0.0.1');
+    onTestFinished(() => void reader.destroy());
+    reader.pause();
+    reader.write('GET /v1/large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await slow.has(1);
+    const small = t.get('/v1/small');
+    await quick.has(1);
+    const closed = t.server.close();
+    await untilClosing(t);
+    slow.release();
+    while (!answers[0]?.writableEnded) await turn();
+    quick.release();
+    expect((await small).status).toBe(200);
+    await turn();
+    let bytes = 0;
+    for await (const piece of reader) bytes += (piece as Buffer).length;
+    expect(bytes).toBeGreaterThan(large.length);
+    await closed;
+  });
 });
 
 describe('R-81 whatever a handler throws', () => {
@@ -360,5 +446,16 @@ describe("the client's address", () => {
     const t = await serve(routes, { trustedProxies: ['127.0.0.1'] });
     expect((await t.get('/v1/who', forwarded)).body).toEqual({ address: '198.51.100.7' });
     expect(t.logged()).toEqual([]);
+  });
+});
+
+describe('a server that closes', () => {
+  it('does not wait for connections over which nothing was asked', async () => {
+    const { url, server } = await serve([route('/healthz', 'public', async () => ({ ok: true }))]);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const isClosed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    await server.close();
+    await isClosed;
   });
 });

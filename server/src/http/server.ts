@@ -1,8 +1,10 @@
 // The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks of contract 1 built in:
 // route, key, suspension, scope, rate limit, then the body. Knows no resource; rooms hand it their routes.
-import type { IncomingMessage } from 'node:http';
+import type { OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { z } from 'zod';
+import { CanceledError } from '../database/cancelable.ts';
 import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
 import { createFairShares } from '../ground/fair-shares.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
@@ -10,12 +12,17 @@ import type { Log } from '../ground/log.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
 import { clientAddressFinder } from './client-address.ts';
+import { followConnections } from './closing.ts';
 import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { pathDescriber } from './describe-path.ts';
 import { createDoor, type DoorLimits, usualDoorLimits, type Visitor } from './door.ts';
+import { createEventStreams, EventStream } from './event-stream.ts';
+import { headerValues, retryAfterOf } from './headers.ts';
 import { invalidJson, parseJson } from './json.ts';
+import type { NotedAnswer } from './noted-answer.ts';
 import { readQuery } from './query-string.ts';
 import { readBytes } from './request-body.ts';
+import { createTurnAway } from './turn-away.ts';
 import { validate } from './validate.ts';
 
 /** Who may call a route by an API key. */
@@ -44,14 +51,17 @@ export interface ApiRequest<Caller> {
   readonly address: string;
   /** Does what is nearly all waiting, such as for a report: from here on the request does not count as load. */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Makes a signal that aborts when the caller has gone before the answer. */
+  gone(): AbortSignal;
 }
 
 /** An answer that is not the usual 200 with JSON. A body that is neither text nor bytes is written as JSON. */
-export class Answer<Status extends number = number, Body = string | Buffer> {
+export class Answer<Status extends number = number, Body = string | Buffer | Readable> {
   readonly status: Status;
-  readonly headers: Readonly<Record<string, string>>;
+  /** A list sets a header several times, such as two cookies. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: Body | '';
-  constructor(status: Status, headers: Readonly<Record<string, string>>, body: Body | '' = '') {
+  constructor(status: Status, headers: Readonly<Record<string, string | string[]>>, body: Body | '' = '') {
     this.status = status;
     this.headers = headers;
     this.body = body;
@@ -100,6 +110,8 @@ export interface HttpServerOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[];
   /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
   authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
+  /** Returns the caller that `authenticate` would, where that takes no wait and no error. */
+  recognize?(authorization: readonly string[], access: KeyAccess): Caller | undefined;
   /** Whose requests share room and turns: the caller's app. */
   appOf(caller: Caller): string;
   /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
@@ -119,20 +131,6 @@ export interface HttpServerOptions<Caller> {
   readonly bodyTimeoutMs?: number;
   readonly doorLimits?: Partial<DoorLimits>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
-}
-
-/** An answer that has gone out. */
-export interface NotedAnswer<Caller> {
-  readonly id: string;
-  readonly method: string;
-  readonly route: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly status: number;
-  readonly seconds: number;
-  /** Null: no key was known. */
-  readonly caller: Caller | null;
-  /** Null: the request was not refused. */
-  readonly error: ApiError | null;
 }
 
 export interface ConnectionLimits {
@@ -169,6 +167,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   const door = createDoor({ ...usualDoorLimits, ...options.doorLimits }, log);
   const { connectionsMax, silenceMs, bodyBytesMax } = { ...usualConnectionLimits, ...options.connectionLimits };
   const bodies = createFairShares({ perFree: 1 });
+  const streams = createEventStreams();
+  const streamed = new WeakSet<FastifyRequest>();
   const open = openRouteFinder(routes);
   const findClient = clientAddressFinder(options.trustedProxies ?? []);
   let hasWarned = false;
@@ -200,6 +200,19 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       return sendError(notFound(), request, reply, log);
     },
   });
+  let isClosing = false;
+  const turnAway = createTurnAway({
+    ...options,
+    door,
+    visitorOf: (route, caller) => visitorOf(route, options.appOf(caller)),
+    isClosing: () => isClosing,
+  });
+  // The framework's listener comes second.
+  for (const handle of server.server.listeners('request') as RequestListener[]) {
+    server.server.off('request', handle).on('request', (request, response) => {
+      if (!turnAway(request, response)) handle(request, response);
+    });
+  }
   server.server.maxConnections = connectionsMax;
   let idleClosedAt = Number.NEGATIVE_INFINITY;
   server.server.on('drop', () => {
@@ -233,20 +246,33 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       throw invalidJson('A request has exactly one Host header.');
     }
   });
-  const { noteAnswer } = options;
-  if (noteAnswer) {
-    server.addHook('onResponse', async (request, reply) => {
-      const route = request.routeOptions.url ?? '';
-      const error = refusals.get(request) ?? null;
-      const caller = callers.get(request) ?? (error?.details.caller as Caller | undefined) ?? null;
-      const { id, method, params } = request;
-      const { statusCode: status, elapsedTime } = reply;
-      noteAnswer({
-        ...{ id, method, route, params: (params ?? {}) as Record<string, string> },
-        ...{ status, seconds: elapsedTime / 1000, caller, error },
-      });
+  const closing = followConnections(server.server);
+  server.addHook('preClose', async () => {
+    isClosing = true;
+    // A stream would keep the server from closing for as long as somebody reads.
+    streams.endAll();
+    closing.begin();
+  });
+  // A client that is told sends no further request, which might be lost with the connection.
+  server.addHook('onSend', (request, reply, _payload, done) => {
+    if (closing.endsWith(request.raw.socket)) reply.header('connection', 'close');
+    done();
+  });
+  const note = (request: FastifyRequest, reply: FastifyReply): void => {
+    const route = request.routeOptions.url ?? '';
+    const error = refusals.get(request) ?? null;
+    const caller = callers.get(request) ?? (error?.details.caller as Caller | undefined) ?? null;
+    const { id, method, params } = request;
+    const { statusCode: status, elapsedTime } = reply;
+    options.noteAnswer?.({
+      ...{ id, method, route, params: (params ?? {}) as Record<string, string> },
+      ...{ status, seconds: elapsedTime / 1000, caller, error },
     });
-  }
+  };
+  // A stream was answered when it began.
+  server.addHook('onResponse', async (request, reply) => {
+    if (!streamed.has(request)) note(request, reply);
+  });
   server.setErrorHandler((error, request, reply) => {
     const refusal = toApiError(error);
     refusals.set(request, refusal);
@@ -315,6 +341,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
             log,
             address: findClient(request.raw).address,
             aside,
+            gone: () => signalOfGone(reply.raw),
           });
         let answer: object | Answer;
         try {
@@ -334,10 +361,24 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         } finally {
           bodies.give(app, bodyBytes);
         }
+        if (answer instanceof EventStream) {
+          if (request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send('');
+          streamed.add(request);
+          note(request, reply);
+          reply.hijack();
+          streams.serve(answer, reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
+          return reply;
+        }
         if (!(answer instanceof Answer)) return sendJson(reply, answer);
         reply.code(answer.status).headers(answer.headers);
         const { body } = answer;
-        return typeof body === 'string' || Buffer.isBuffer(body) ? reply.send(body) : sendJson(reply, body);
+        if (!(body instanceof Readable)) {
+          return typeof body === 'string' || Buffer.isBuffer(body) ? reply.send(body) : sendJson(reply, body);
+        }
+        if (request.method !== 'HEAD') return reply.send(body);
+        // Nobody reads the body, so nothing is read for it.
+        body.destroy();
+        return reply.send('');
       },
     });
   }
@@ -370,21 +411,23 @@ function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: BoundRo
   return body;
 }
 
+function signalOfGone(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  if (response.destroyed) controller.abort();
+  response.once('close', () => {
+    if (!response.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
 /** The JSON is a line of its own on a terminal. */
 function sendJson(reply: FastifyReply, value: object): FastifyReply {
   return reply.header('content-type', 'application/json; charset=utf-8').send(`${JSON.stringify(value)}\n`);
 }
 
-function headerValues(raw: IncomingMessage, name: string): string[] {
-  const values: string[] = [];
-  for (let i = 0; i < raw.rawHeaders.length; i += 2) {
-    if (raw.rawHeaders[i]?.toLowerCase() === name) values.push(raw.rawHeaders[i + 1] ?? '');
-  }
-  return values;
-}
-
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof CanceledError) return new ApiError('unavailable', { message: 'The caller has gone.' });
   if (isDatabaseDown(error) || isStatementTimeout(error))
     return new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
   return new ApiError('internal_error', { cause: error });
@@ -395,8 +438,8 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   if (error.code === 'internal_error' || (error.code === 'unavailable' && error.cause)) {
     log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
   }
-  const { retryAfterMs } = error.details;
-  if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  const retryAfter = retryAfterOf(error);
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   // What is left of an oversize or half-read body must not be taken for the next request, and nobody waits for it.
   if (!request.raw.complete) reply.header('connection', 'close');
   return sendJson(reply.code(error.status).header('x-request-id', request.id), error.present(request.id));

@@ -1,0 +1,16 @@
+// What a server tells of each answer, for metrics and for the request log.
+import type { ApiError } from './api-error.ts';
+
+/** An answer that has gone out. */
+export interface NotedAnswer<Caller> {
+  readonly id: string;
+  readonly method: string;
+  readonly route: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly seconds: number;
+  /** Null: no key was known. */
+  readonly caller: Caller | null;
+  /** Null: the request was not refused. */
+  readonly error: ApiError | null;
+}
