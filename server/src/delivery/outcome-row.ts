@@ -2,6 +2,7 @@
 // the verdict on its device and credential. Writes nothing.
 import type { ChannelId, Outcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
+import type { PushVendor } from '../channels/webpush/push-hosts.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
@@ -11,6 +12,7 @@ import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, s
 import type { DeliveryRow } from './delivery-row.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
+import { vendorOfToken } from './push-vendor.ts';
 import type { Verdict } from './verdict.ts';
 
 /** One delivery's outcome on its way to the database. */
@@ -19,6 +21,8 @@ export interface OutcomeItem {
   /** True when the delivery has no row yet, because there was no earlier attempt. */
   readonly isNew: boolean;
   readonly channel: ChannelId;
+  /** The vendor of the push service that the delivery's token belongs to. */
+  readonly vendor: PushVendor;
   readonly final: 'sent' | 'failed' | 'skipped' | null;
   readonly code: string | null;
   /** The outcome's verdict on its device; null when it says nothing. */
@@ -93,6 +97,7 @@ function unattemptedItem(
     row,
     isNew: before.length === 0,
     channel,
+    vendor: vendorOfToken(channel, target.token),
     final: result.kind,
     code,
     verdict,
@@ -134,13 +139,14 @@ function attemptedItem(
     timeline: isTold ? null : JSON.stringify([...before, presentAttempt(attempts, result)]),
   };
   const isNew = before.length === 0;
+  const vendor = vendorOfToken(channel, target.token);
   const { externalId } = target.person;
   if (outcome.kind === 'sent') {
     const environmentFound = outcome.environmentFound ?? null;
     const reaches = !target.isReached;
     const saysMore = target.hasMismatches || environmentFound !== null || reaches;
     const verdict = saysMore ? { ...verdictOf(target, credentialId, null), environmentFound, reaches } : null;
-    return { row, isNew, channel, final, code: null, verdict, externalId, providerReason: null };
+    return { row, isNew, channel, vendor, final, code: null, verdict, externalId, providerReason: null };
   }
   const { reason, goneAtMs = null, provider } = outcome;
   const verdict = {
@@ -151,7 +157,7 @@ function attemptedItem(
     isUnresolved:
       final === 'failed' && !target.isReached && provider?.transportError === 'dns_error' && !outcome.isUntried,
   };
-  return { row, isNew, channel, final, code: errorCode, verdict, externalId, providerReason: reason };
+  return { row, isNew, channel, vendor, final, code: errorCode, verdict, externalId, providerReason: reason };
 }
 
 function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {

@@ -109,7 +109,8 @@ export async function pushOne(
   return { kind: 'attempted', outcome, atMs: startedAtMs, retryAtMs: retryAt, credentialId: credential.id, urls };
 }
 
-function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl: string | null): ChannelContent {
+/** Web notifications without a url of their own open the app's (contract 7.2). */
+export function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl: string | null): ChannelContent {
   return channel === 'webpush' && content.url === undefined && defaultUrl !== null
     ? { ...content, url: defaultUrl }
     : content;

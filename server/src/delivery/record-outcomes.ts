@@ -32,9 +32,11 @@ import {
   upsertDeliveries,
 } from './outcome-queries.ts';
 import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
+import { totalOutcomes } from './outcome-totals.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
 import { addBatchMarks, advanceBatch, lockClaimedBatch } from './queries.ts';
+import { addDeltas } from './totals-queries.ts';
 import type { VerdictBook } from './verdict-book.ts';
 
 export interface RecorderDeps {
@@ -227,7 +229,9 @@ async function commit(
     // Other processes write these rows too, so they go together with the COMMIT. If this process
     // stopped here, no other flush would wait.
     advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
-    atEnd(advance.statements);
+    // Appended rows lock nothing that another flush waits for, so they cost no round trip of their own.
+    const totals = totalOutcomes(items);
+    atEnd([...(totals.length > 0 ? [addDeltas(tx, batch.appId, totals)] : []), ...advance.statements]);
     return true;
   });
   if (isCommitted && isRenewed) lease.noteRenewed(begunAtMs);

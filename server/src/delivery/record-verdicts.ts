@@ -137,11 +137,10 @@ async function judgeSuspicious(
 ): Promise<void> {
   const { appId, credentialId } = hearing;
   await transaction(sql, async (tx) => {
-    const at = clock.date();
     // Locks the credential, so that no other process retires devices for it at the same time.
     const hour = await getCredentialHour(tx, clock, appId, credentialId);
     const suspect = isSuspect(hour);
-    const since = new Date(at.getTime() - hourMs);
+    const since = new Date(clock.nowMs() - hourMs);
     await lockDevicesById(tx, appId, [
       ...idsOf(retiring),
       ...(suspect ? await listRetiredByCredential(tx, appId, credentialId, since) : []),
@@ -149,7 +148,7 @@ async function judgeSuspicious(
     await retireCertain(tx, clock, hearing);
     if (suspect) {
       const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
-      const restored = await restoreDevices(tx, appId, credentialId, since, at);
+      const restored = await restoreDevices(tx, appId, credentialId, since, clock.date());
       // Logged once, and not every second of a large send.
       if (isNew || restored > 0)
         log.error(

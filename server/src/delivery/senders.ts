@@ -155,8 +155,10 @@ function readFcmCredential({ secret }: OpenCredential, tokenUrl: string): FcmCre
   return 'credential' in parsed ? parsed.credential : undefined;
 }
 
-// The host, used only as a part of a lane's name and so read without parsing. The channel itself
-// judges the endpoint.
-function hostOfSubscription(token: string): string | null {
+/**
+ * The host, used as a part of a lane's name and for reports, and so read without parsing. The channel
+ * itself judges the endpoint.
+ */
+export function hostOfSubscription(token: string): string | null {
   return /"endpoint"\s*:\s*"https:\/\/([^/?#"\\]{1,255})/.exec(token)?.[1]?.toLowerCase() ?? null;
 }

@@ -121,6 +121,25 @@ export async function listDeliveriesOfPerson(
     ORDER BY batch_id, device_id LIMIT ${limit}`;
 }
 
+/**
+ * The last deliveries to some people before a position, newest first; with `deviceId` those to this
+ * device alone. A person is a user, or a device during the time when it had no user.
+ */
+export async function listLastDeliveries(
+  tx: Tx,
+  people: readonly Uuid[],
+  deviceId: Uuid | null,
+  before: { batchId: Uuid; deviceId: Uuid } | null,
+  limit: number,
+): Promise<StoredDelivery[]> {
+  return tx<StoredDelivery[]>`
+    SELECT ${deliveryColumns(tx)} FROM deliveries
+    WHERE coalesce(user_id, device_id) = ANY(${people as Uuid[]}::uuid[])
+      ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
+      ${before ? tx`AND batch_id <= ${before.batchId} AND (batch_id, device_id) < (${before.batchId}, ${before.deviceId})` : tx``}
+    ORDER BY batch_id DESC, device_id DESC LIMIT ${limit}`;
+}
+
 /** The batches of an app with these ids, and their messages. */
 export async function findBatches(
   tx: Tx,
