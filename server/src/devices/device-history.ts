@@ -5,7 +5,8 @@
 import { updateActive } from '../audience/queries.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
-import type { InvalidReason } from './device.ts';
+import type { DeviceStatus, InvalidReason } from './device.ts';
+import { type StatusChange, totalChanges } from './device-totals.ts';
 import {
   type DeviceChange,
   insertDeviceChanges,
@@ -14,21 +15,33 @@ import {
   updateInvalid,
   updateRestored,
 } from './history-queries.ts';
+import { addDeviceDeltas } from './totals-queries.ts';
+
+/** A change of a device's status, and the status before. */
+export type NotedChange = DeviceChange & Pick<StatusChange, 'former'>;
 
 /**
- * Appends changes of status. `credentialId`: the credential whose refusals caused them, so that
+ * Appends changes of status, and adds them to the sums. `credentialId`: the credential whose refusals caused them, so that
  * they can be undone when it was at fault.
  */
 export async function appendChanges(
   tx: Tx,
   appId: Uuid,
   at: Date,
-  changes: readonly DeviceChange[],
+  changes: readonly NotedChange[],
   credentialId: number | null = null,
 ): Promise<void> {
+  if (changes.length === 0) return;
   const minted = changes.map((change) => ({ ...change, changeId: mintUuid(at.getTime()) }));
-  if (minted.length > 0) await insertDeviceChanges(tx, appId, at, minted, credentialId);
+  // Sent together, so that neither waits for the answer to the other.
+  await Promise.all([
+    insertDeviceChanges(tx, appId, at, minted, credentialId),
+    addDeviceDeltas(tx, appId, totalChanges(changes.map((change) => ({ ...change, at })))),
+  ]);
 }
+
+const after = (former: DeviceStatus, changes: readonly DeviceChange[]): NotedChange[] =>
+  changes.map((change) => ({ ...change, former }));
 
 export interface RefusedDevice {
   readonly deviceId: Uuid;
@@ -67,7 +80,7 @@ export async function invalidateDevices(
   const changed = await updateInvalid(tx, appId, refusals);
   if (changed.length === 0) return 0;
   await updateActive(tx, appId, idsOf(changed), false);
-  await appendChanges(tx, appId, at, changed, credentialId);
+  await appendChanges(tx, appId, at, after('active', changed), credentialId);
   return changed.length;
 }
 
@@ -88,7 +101,7 @@ export async function restoreDevices(
   const changed = await updateRestored(tx, appId, credentialId, retired);
   if (changed.length === 0) return 0;
   await updateActive(tx, appId, idsOf(changed), true);
-  await appendChanges(tx, appId, at, changed);
+  await appendChanges(tx, appId, at, after('invalid', changed));
   return changed.length;
 }
 

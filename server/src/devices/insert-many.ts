@@ -1,12 +1,14 @@
 // SQL: many new devices at once, for imports and for filling an app. Adds rows and never changes
 // one: a token that has a device keeps it.
 import type { Environment, Platform } from '../channels/channel.ts';
-import { bareArray, textArray } from '../database/array-text.ts';
+import { bareArray } from '../database/array-text.ts';
 import { copyRows } from '../database/copy-rows.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
+import { totalChanges } from './device-totals.ts';
 import type { DeviceToken } from './token.ts';
+import { addDeviceDeltas } from './totals-queries.ts';
 
 export interface DeviceToAdd {
   readonly id: Uuid;
@@ -36,7 +38,7 @@ export async function insertTokens(
     INSERT INTO device_tokens (app_id, platform, token_hash, device_id)
     SELECT ${appId}, t.platform, decode(t.hash, 'hex'), t.id
     FROM unnest(
-      ${textArray(devices.map(({ platform }) => platform))}::text[],
+      ${devices.map(({ platform }) => platform)}::text[],
       ${bareArray(devices.map(({ token }) => token.hash.toString('hex')))}::text[],
       ${bareArray(devices.map(({ id }) => id))}::uuid[]
     ) AS t (platform, hash, id)
@@ -69,4 +71,8 @@ export async function insertDevices(tx: Tx, appId: Uuid, devices: readonly Devic
       return [appId, id, mintUuid(createdAt.getTime()), createdAt, platform, 'active'];
     }),
   );
+  const registered = devices.map(({ platform, createdAt: at }) => {
+    return { at, platform, status: 'active' as const, former: null };
+  });
+  await addDeviceDeltas(tx, appId, totalChanges(registered));
 }

@@ -44,6 +44,8 @@ export async function optOutLocked(tx: Tx, clock: Clock, appId: Uuid, devices: r
   await updateActive(tx, appId, ids, false);
   const changes = devices
     .filter((device) => device.status !== 'unsubscribed')
-    .map(({ id, platform }) => ({ deviceId: id, platform, status: 'unsubscribed' as const, reason: null }));
+    .map(({ id, platform, status: former }) => {
+      return { deviceId: id, platform, status: 'unsubscribed' as const, reason: null, former };
+    });
   await appendChanges(tx, appId, clock.date(), changes);
 }

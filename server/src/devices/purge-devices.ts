@@ -78,7 +78,9 @@ async function purgeSome(tx: Tx, clock: Clock, appId: Uuid, some: readonly Purge
     tx,
     appId,
     clock.date(),
-    ended.map(({ id, platform }) => ({ deviceId: id, platform, status: 'invalid', reason: 'unregistered' })),
+    ended.map(({ id, platform, status: former }) => {
+      return { deviceId: id, platform, status: 'invalid', reason: 'unregistered', former };
+    }),
   );
   return deleted.length;
 }

@@ -235,7 +235,8 @@ async function retireReplaced(tx: Tx, clock: Clock, appId: Uuid, device: Device)
   if (device.status === 'unsubscribed') return;
   await updateReplaced(tx, appId, device.id);
   await updateActive(tx, appId, [device.id], false);
-  const change = { deviceId: device.id, platform: device.platform, status: 'invalid', reason: 'replaced' } as const;
+  const { id, platform, status: former } = device;
+  const change = { deviceId: id, platform, status: 'invalid', reason: 'replaced', former } as const;
   await appendChanges(tx, appId, clock.date(), [change]);
 }
 
@@ -282,7 +283,8 @@ export async function registerNew(
     facts: mergeFacts(undefined, facts),
   });
   if (Object.keys(properties.stored).length > 0) await copyToAudience(tx, appId, row, properties);
-  await appendChanges(tx, appId, row.createdAt, [{ deviceId: id, platform, status: 'active', reason: null }]);
+  const change = { deviceId: id, platform, status: 'active', reason: null, former: null } as const;
+  await appendChanges(tx, appId, row.createdAt, [change]);
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: true };
 }
 
@@ -315,7 +317,8 @@ export async function registerAgain(
   const row = await updateSeenDevice(tx, clock, { appId, deviceId: id, facts: mergeFacts(former, facts) });
   if (changesProperties(request, learned)) await copyToAudience(tx, appId, row, properties);
   if (device.status !== 'active') {
-    await appendChanges(tx, appId, row.lastSeenAt, [{ deviceId: id, platform, status: 'active', reason: null }]);
+    const change = { deviceId: id, platform, status: 'active', reason: null, former: device.status } as const;
+    await appendChanges(tx, appId, row.lastSeenAt, [change]);
   }
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: false };
 }
