@@ -1,6 +1,7 @@
 // The sums of a report by period, name, currency and class. The part of the total that no message
 // is credited with is unattributed, so that every purchase is in exactly one class. Pure.
 import { add, type Decimal, subtract, writeDecimal, zero } from '../ground/decimal.ts';
+import type { Part } from './periods.ts';
 
 interface Sum {
   readonly count: number;
@@ -9,6 +10,8 @@ interface Sum {
 
 interface Sums {
   total: Sum;
+  /** The part of the total whose windows are open. */
+  open: Sum;
   direct: Sum;
   influenced: Sum;
 }
@@ -25,6 +28,8 @@ export interface RevenueRow {
   readonly direct: ShownSum;
   readonly influenced: ShownSum;
   readonly unattributed: ShownSum;
+  /** The part of the total whose windows are open, so that its classes are provisional. */
+  readonly open: ShownSum;
 }
 
 export interface ClassedCount {
@@ -34,10 +39,11 @@ export interface ClassedCount {
   readonly unattributed: number;
 }
 
+/** Takes the sums of parts, and returns those of periods. */
 export interface ClassedSums {
-  addTotal(period: number, name: string, currency: string, count: number, amount: Decimal): void;
+  addTotal(part: number, name: string, currency: string, count: number, amount: Decimal): void;
   addCredit(
-    period: number,
+    part: number,
     name: string,
     currency: string,
     ofClass: 'direct' | 'influenced',
@@ -51,14 +57,16 @@ export interface ClassedSums {
 
 const nothing: Sum = { count: 0, amount: zero };
 
-export function createClassedSums(): ClassedSums {
+/** `parts`: those of all periods, cut at the instant from which on windows are open. */
+export function createClassedSums(parts: readonly Pick<Part, 'period' | 'isAfterCut'>[]): ClassedSums {
   const periods = new Map<number, Map<string, Map<string, Sums>>>();
-  const sumsAt = (period: number, name: string, currency: string): Sums => {
+  const sumsAt = (part: number, name: string, currency: string): Sums => {
+    const period = parts[part]?.period ?? 0;
     const names = periods.get(period) ?? new Map<string, Map<string, Sums>>();
     periods.set(period, names);
     const currencies = names.get(name) ?? new Map<string, Sums>();
     names.set(name, currencies);
-    const sums = currencies.get(currency) ?? { total: nothing, direct: nothing, influenced: nothing };
+    const sums = currencies.get(currency) ?? { total: nothing, open: nothing, direct: nothing, influenced: nothing };
     currencies.set(currency, sums);
     return sums;
   };
@@ -67,12 +75,13 @@ export function createClassedSums(): ClassedSums {
     amount: add(sum.amount, amount),
   });
   return {
-    addTotal(period, name, currency, count, amount) {
-      const sums = sumsAt(period, name, currency);
+    addTotal(part, name, currency, count, amount) {
+      const sums = sumsAt(part, name, currency);
       sums.total = plus(sums.total, count, amount);
+      if (parts[part]?.isAfterCut) sums.open = plus(sums.open, count, amount);
     },
-    addCredit(period, name, currency, ofClass, count, amount) {
-      const sums = sumsAt(period, name, currency);
+    addCredit(part, name, currency, ofClass, count, amount) {
+      const sums = sumsAt(part, name, currency);
       sums[ofClass] = plus(sums[ofClass], count, amount);
     },
     revenueOf(period) {
@@ -86,6 +95,7 @@ export function createClassedSums(): ClassedSums {
           direct: show(sums.direct),
           influenced: show(sums.influenced),
           unattributed: show(restOf(sums)),
+          open: show(sums.open),
         }));
     },
     countsOf(period, name) {

@@ -1,11 +1,10 @@
 // Devices by period: how many registered, opted out and became invalid in it, and how many were
 // active at its end (contract 5.21). Counts backwards from the present number.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
-import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { type ChangeCount, countActive, countChanges, countRegistered } from './device-queries.ts';
-import { type Group, periodsOf, type Range } from './periods.ts';
-import { snapshot } from './snapshot.ts';
+import { countChanges, type DeviceSums, sumDeviceTotals } from './device-queries.ts';
+import { quarterMs, type Range } from './periods.ts';
+import { type ReportReader, snapshot } from './snapshot.ts';
 
 export interface ChannelDevices {
   readonly channel: ChannelId;
@@ -21,52 +20,57 @@ export interface ChannelDevices {
 const platformOf: Readonly<Record<ChannelId, string>> = { webpush: 'web', apns: 'ios', fcm: 'android' };
 
 export async function reportDevices(
-  sql: Sql,
-  asked: { readonly appId: Uuid; readonly range: Range; readonly group: Group | null; readonly zone: string },
+  reader: ReportReader,
+  { appId, range, periods }: { readonly appId: Uuid; readonly range: Range; readonly periods: readonly Range[] },
 ): Promise<(Range & { channels: ChannelDevices[] })[]> {
-  const { appId, range, group, zone } = asked;
-  const periods = periodsOf(range, group, zone);
   // The time after the last period is one more period, whose changes are subtracted from the
   // present number.
-  const starts = [...periods.map(({ fromMs }) => fromMs), range.toMs].map((ms) => new Date(ms).toISOString());
-  return snapshot(sql, async (tx) => {
-    const active = await countActive(tx, appId);
-    const registered = await countRegistered(tx, appId, starts);
-    const changes = await countChanges(tx, appId, starts);
-    const ofChannel = (channel: ChannelId): ChannelDevices[] => {
-      const platform = platformOf[channel];
-      const came = registered.filter((row) => row.platform === platform);
-      const changed = changes.filter((row) => row.platform === platform);
-      let activeAtEnd = active.find((row) => row.platform === platform)?.count ?? 0;
-      const rows: ChannelDevices[] = [];
-      for (let period = starts.length - 1; period >= 0; period--) {
-        const inPeriod = changed.filter((row) => row.period === period);
-        const registeredIn = sumOf(came.filter((row) => row.period === period));
-        const became = (status: ChangeCount['status']): number =>
-          sumOf(inPeriod.filter((row) => row.status === status));
-        const counts = { registered: registeredIn, active: activeAtEnd };
-        if (period < periods.length) {
-          rows.unshift({ channel, ...counts, invalid: became('invalid'), unsubscribed: became('unsubscribed') });
-        }
-        activeAtEnd -= registeredIn + inPeriod.reduce((sum, row) => sum + row.count * gainOf(row), 0);
+  const startsMs = [...periods.map(({ fromMs }) => fromMs), range.toMs];
+  return snapshot(reader, async (tx) => {
+    const sums = await sumDeviceTotals(tx, appId, startsMs.map(asInstant));
+    for (const [period, startMs] of startsMs.entries()) {
+      const endMs = Math.ceil(startMs / quarterMs) * quarterMs;
+      if (startMs === endMs) continue;
+      // The rest of the quarter was summed up with the period before.
+      for (const { platform, status, former, count } of await countChanges(
+        tx,
+        appId,
+        asInstant(startMs),
+        asInstant(endMs),
+      )) {
+        const changesOf = (sign: 1 | -1) => ({
+          platform,
+          registered: former === null ? sign * count : 0,
+          invalid: status === 'invalid' ? sign * count : 0,
+          unsubscribed: status === 'unsubscribed' ? sign * count : 0,
+          gained: sign * count * (Number(status === 'active') - Number(former === 'active')),
+        });
+        sums.push({ ...changesOf(1), period });
+        if (period > 0) sums.push({ ...changesOf(-1), period: period - 1 });
       }
-      return rows;
-    };
-    const byChannel = channelIds.map(ofChannel);
+    }
+    const byChannel = channelIds.map((channel) => channelDevices(channel, sums, periods.length));
     return periods.map((period, i) => ({ ...period, channels: byChannel.flatMap((rows) => rows[i] ?? []) }));
   });
 }
 
-/**
- * The change of the number of active devices. A device's first registration is counted separately
- * and makes it active.
- */
-function gainOf({ status, former }: ChangeCount): number {
-  const wasActive = (former ?? 'active') === 'active';
-  if (wasActive === (status === 'active')) return 0;
-  return wasActive ? -1 : 1;
-}
+const asInstant = (ms: number): string => new Date(ms).toISOString();
 
-function sumOf(rows: readonly { readonly count: number }[]): number {
-  return rows.reduce((sum, { count }) => sum + count, 0);
+type Counted = 'registered' | 'invalid' | 'unsubscribed' | 'gained';
+
+/** The periods of a channel. Period number `periods` is the time after the last of them. */
+function channelDevices(channel: ChannelId, sums: readonly DeviceSums[], periods: number): ChannelDevices[] {
+  const own = sums.filter(({ platform }) => platform === platformOf[channel]);
+  const sumOf = (period: number | null, counted: Counted): number =>
+    own.reduce((sum, row) => (row.period === period ? sum + row[counted] : sum), 0);
+  const rows: ChannelDevices[] = [];
+  let active = sumOf(null, 'gained') - sumOf(periods, 'gained');
+  for (let period = periods - 1; period >= 0; period--) {
+    const [registered, invalid, unsubscribed] = (['registered', 'invalid', 'unsubscribed'] as const).map((counted) =>
+      sumOf(period, counted),
+    ) as [number, number, number];
+    rows.unshift({ channel, registered, active, invalid, unsubscribed });
+    active -= sumOf(period, 'gained');
+  }
+  return rows;
 }

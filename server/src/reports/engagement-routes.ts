@@ -7,6 +7,7 @@ import { routesWith } from '../http/route.ts';
 import { component, count, instant, messageId, pageEnd } from '../http/schemas.ts';
 import { wantsCsv } from './csv.ts';
 import { reportEngagement } from './engagement.ts';
+import { periodsOf } from './periods.ts';
 import { engagementAsCsv, presentEngagement } from './present.ts';
 import {
   asCsv,
@@ -18,6 +19,7 @@ import {
   inCountTurn,
   type ReportDeps,
   range,
+  readerOf,
 } from './report-fields.ts';
 import { engagementQuery, reportQuery } from './report-request.ts';
 
@@ -92,13 +94,14 @@ export const engagementRoutes = [
       },
     },
     within: inCountTurn,
-  }).handle(async ({ countSql: sql, clock, cursors }, { caller: { appId }, query: asked, header }) => {
+  }).handle(async (deps, { caller: { appId }, query: asked, header, gone }) => {
+    const { clock, cursors } = deps;
     const { range, zone, group, limit, cursor } = asked;
     const scope = [appId, '/v1/reports/engagement', range, zone, group];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
     const after = position ? { startedAt: String(position[0]), messageId: String(position[1]) } : null;
-    const page = { appId, range, zone, group, after, limit: limit + 1 };
-    const report = await reportEngagement({ sql, clock }, page);
+    const page = { appId, range, periods: periodsOf(range, group, zone), after, limit: limit + 1 };
+    const report = await reportEngagement({ ...readerOf(deps, gone), clock }, page);
     const nextCursor = (last: { startedAtText: string; messageId: Uuid }): string =>
       cursors.write([last.startedAtText, last.messageId], scope);
     return wantsCsv(header('accept'))

@@ -2,7 +2,7 @@
 // credited to them at any later time.
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
+import type { Tx } from '../database/db.ts';
 import { add, type Decimal, parseDecimal, writeDecimal, zero } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
 import {
@@ -15,16 +15,16 @@ import {
   sumFunnels,
 } from './engagement-queries.ts';
 import { findOpen } from './open-events.ts';
-import { type Group, periodsOf, type Range } from './periods.ts';
+import type { Range } from './periods.ts';
 import { readUnsettled } from './read-credits.ts';
-import { snapshot } from './snapshot.ts';
-import { createTally } from './tally.ts';
+import { type ReportReader, snapshot } from './snapshot.ts';
+import { createTally, type Tallied } from './tally.ts';
 
 export interface EngagementAsked {
   readonly appId: Uuid;
   readonly range: Range;
-  readonly group: Group | null;
-  readonly zone: string;
+  /** The parts of the range that have sums of their own, in order and without gaps. */
+  readonly periods: readonly Range[];
   readonly after: { readonly startedAt: string; readonly messageId: Uuid } | null;
   readonly limit: number;
 }
@@ -52,20 +52,12 @@ const endMs = Date.UTC(2200, 0, 1);
 const nobody: Funnel = { accepted: 0, sent: 0, failed: 0, skipped: 0, displayed: 0, clicked: 0, dismissed: 0 };
 
 export async function reportEngagement(
-  { sql, clock }: { sql: Sql; clock: Clock },
-  { appId, range, group, zone, after, limit }: EngagementAsked,
+  { clock, ...reader }: ReportReader & { readonly clock: Clock },
+  { appId, range, periods, after, limit }: EngagementAsked,
 ): Promise<EngagementReport> {
-  return snapshot(sql, async (tx) => {
-    const periods = periodsOf(range, group, zone);
-    const tally = createTally();
-    const windowHours = await getAttributionWindowHours(tx, appId);
-    const windowMs = windowHours * hourMs;
+  return snapshot(reader, async (tx) => {
     // A purchase from before the range is never credited to a message that began in the range.
-    const since: Range = { fromMs: range.fromMs, toMs: endMs };
-    const open = await findOpen(tx, appId, windowHours);
-    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [since], tally, open };
-    await readUnsettled(context, 'purchase', since);
-    const tallied = tally.rows();
+    const tallied = await readOpenPurchases({ tx, clock, appId }, range.fromMs);
     const messages = await listFunnels(tx, appId, range, after, limit);
     const ids = messages.map(({ messageId }) => messageId);
     const ofMessages = await listCreditedRevenue(tx, appId, ids, tallied);
@@ -85,7 +77,22 @@ export async function reportEngagement(
   });
 }
 
-function earned(rows: readonly CreditedRevenue[]): Earned {
+/** Classes the unsettled purchases from an instant on. */
+export async function readOpenPurchases(
+  { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
+  fromMs: number,
+): Promise<Tallied[]> {
+  const tally = createTally();
+  const windowHours = await getAttributionWindowHours(tx, appId);
+  const since: Range = { fromMs, toMs: endMs };
+  const open = await findOpen(tx, appId, windowHours);
+  const context = { tx, clock, appId, startedAtMs: clock.steadyMs(), periods: [since], tally, open };
+  await readUnsettled({ ...context, windowMs: windowHours * hourMs }, 'purchase', since);
+  return tally.rows();
+}
+
+/** Adds up the credits of a message or a period. */
+export function earned(rows: readonly CreditedRevenue[]): Earned {
   const currencies = [...new Set(rows.map(({ currency }) => currency))].sort();
   const sumOf = (currency: string, ofClass: CreditedRevenue['class']): { amount: string; purchases: number } => {
     let amount: Decimal = zero;

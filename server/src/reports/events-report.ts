@@ -1,11 +1,10 @@
 // Counts the events of each name by period, for at most as many names as an answer can hold.
 
-import type { Sql } from '../database/db.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { type Group, periodsOf, type Range, splitRange } from './periods.ts';
 import { sumEvents } from './queries.ts';
-import { snapshot } from './snapshot.ts';
+import { type ReportReader, snapshot } from './snapshot.ts';
 
 /**
  * A range with more names reports those with the most events; among equal ones, the first in
@@ -19,12 +18,12 @@ export interface NamedCount {
 }
 
 export async function reportEvents(
-  sql: Sql,
+  reader: ReportReader,
   asked: { readonly appId: Uuid; readonly range: Range; readonly group: Group | null; readonly zone: string },
 ): Promise<(Range & { names: NamedCount[] })[]> {
   const { appId, range, group, zone } = asked;
   const periods = periodsOf(range, group, zone);
-  const totals = await snapshot(sql, async (tx) => {
+  const totals = await snapshot(reader, async (tx) => {
     const split = splitRange(range, (await findKeptSince(tx))?.getTime());
     return sumEvents(tx, appId, { mostOf: reportedNamesMax }, { periods, split });
   });

@@ -49,6 +49,25 @@ function nextStart(wallMs: number, group: Group): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
+/** A part of a period, on one side of a cut. */
+export interface Part {
+  readonly part: Range;
+  /** The index of its period. */
+  readonly period: number;
+  readonly isAfterCut: boolean;
+}
+
+/** Cuts periods at an instant, in order and without gaps: the period around it has two parts. */
+export function cutAt(periods: readonly Range[], cutMs: number): Part[] {
+  return periods.flatMap(({ fromMs, toMs }, period): Part[] => {
+    if (cutMs <= fromMs || cutMs >= toMs) return [{ part: { fromMs, toMs }, period, isAfterCut: cutMs <= fromMs }];
+    return [
+      { part: { fromMs, toMs: cutMs }, period, isAfterCut: false },
+      { part: { fromMs: cutMs, toMs }, period, isAfterCut: true },
+    ];
+  });
+}
+
 /** Returns the index of the period that contains an instant of the range. */
 export function periodIndexOf(periods: readonly Range[], atMs: number): number {
   let low = 0;

@@ -20,7 +20,7 @@ export const countedNames = attributedNames.filter((name) => name !== 'purchase'
 
 type Asked = AskedRange & { readonly limit: number };
 
-function presentRange({ fromMs, toMs }: Range): { from: string; to: string } {
+export function presentRange({ fromMs, toMs }: Range): { from: string; to: string } {
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
@@ -79,22 +79,30 @@ export function revenueAsCsv(
 ): Answer<200> {
   const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
   const classes = ['direct', 'influenced', 'unattributed'] as const;
-  const headings = classes.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
+  // `open` stands last, because it is a part of the total and no class.
+  const columnsOfSums = [...classes, 'open'] as const;
+  const headings = columnsOfSums.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
   const ofPeriods = periods.flatMap((period, i) => {
     const { from, to } = presentRange(period);
     const rows = sums.revenueOf(i).map((row): Cell[] => {
-      const ofClasses = classes.flatMap((name) => [row[name].amount, row[name].purchases]);
+      const ofClasses = columnsOfSums.flatMap((name) => [row[name].amount, row[name].purchases]);
       return [from, to, null, row.currency, row.total, row.purchases, ...ofClasses];
     });
     if (rows.length > 0 || asked.group === null) return rows;
-    return [[from, to, null, null, '0', 0, ...classes.flatMap((): Cell[] => ['0', 0])]];
+    return [[from, to, null, null, '0', 0, ...columnsOfSums.flatMap((): Cell[] => ['0', 0])]];
   });
   const { from, to } = presentRange(asked.range);
   const ofMessages = messages.slice(0, asked.limit).map((row): Cell[] => {
     const sum = writeDecimal(add(parseDecimal(row.directAmount), parseDecimal(row.influencedAmount)));
     return [
       ...[from, to, encodeId('msg', row.messageId), row.currency, sum, row.directCount + row.influencedCount],
-      ...[plain(row.directAmount), row.directCount, plain(row.influencedAmount), row.influencedCount, null, null],
+      ...[
+        plain(row.directAmount),
+        row.directCount,
+        plain(row.influencedAmount),
+        row.influencedCount,
+        ...[null, null, null, null],
+      ],
     ];
   });
   const rows = [...ofPeriods, ...ofMessages];

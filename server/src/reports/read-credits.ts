@@ -6,7 +6,6 @@ import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import { parseDecimal } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { ApiError } from '../http/api-error.ts';
 import type { AttributedName, Credit } from './attribution.ts';
 import {
   type AttributableEvent,
@@ -22,25 +21,14 @@ import { type Open, readLate, readOpenOf } from './open-events.ts';
 import { sumOpenCredits } from './open-queries.ts';
 import { periodIndexOf, type Range } from './periods.ts';
 import { isSettled, nothingSettled } from './settled.ts';
+import { reportMsMax, tooLong } from './snapshot.ts';
 import type { Tally } from './tally.ts';
-
-/** Milliseconds after which a report is refused. */
-const msMax = 30_000;
-const retryAfterMs = 5_000;
 
 /**
  * Events that a report classes at once, at most; their deliveries take about ten megabytes in the
  * process.
  */
 const chunkMost = 16_000;
-
-/** The 503 for a report that takes too long. */
-export function tooLong(): ApiError {
-  return new ApiError('unavailable', {
-    message: 'This report takes too long: ask for a shorter range.',
-    retryAfterMs,
-  });
-}
 
 export interface ReadContext {
   /** One snapshot for everything that a report reads. */
@@ -160,7 +148,7 @@ async function tallyEvents(
   events: readonly AttributableEvent[],
 ): Promise<number> {
   const { tx, clock, appId, windowMs, startedAtMs, periods, tally } = context;
-  if (clock.steadyMs() - startedAtMs > msMax) throw tooLong();
+  if (clock.steadyMs() - startedAtMs > reportMsMax) throw tooLong();
   if (events.length === 0) return 0;
   const selected: Selected[] = context.select
     ? await context.select(events, name)

@@ -8,8 +8,11 @@ import { component, count, instant } from '../http/schemas.ts';
 import type { ApiRequest } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { groups } from './periods.ts';
+import type { ReportReader } from './snapshot.ts';
 
 export interface ReportDeps {
+  /** Reads. */
+  readonly sql: Sql;
   /**
    * The pool of counts and reports, and its turns: a report must not delay another request or a
    * send.
@@ -30,6 +33,14 @@ export function inCountTurn<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   return aside(() => countTurns.run(caller.appId, work));
+}
+
+/** The reader of a request's report, which ends when the caller has gone. */
+export function readerOf(
+  { sql, countSql }: Pick<ReportDeps, 'sql' | 'countSql'>,
+  gone: () => AbortSignal,
+): ReportReader {
+  return { sql: countSql, cancel: { signal: gone(), sql } };
 }
 
 export const range = { from: instant, to: instant };

@@ -9,6 +9,7 @@ import { routesWith } from '../http/route.ts';
 import { component, count, messageId, pageEnd } from '../http/schemas.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { wantsCsv } from './csv.ts';
+import { periodsOf } from './periods.ts';
 import { countedNames, presentRevenue, revenueAsCsv } from './present.ts';
 import type { MessageRevenue } from './queries.ts';
 import {
@@ -22,13 +23,12 @@ import {
   inCountTurn,
   type ReportDeps,
   range,
+  readerOf,
 } from './report-fields.ts';
 import { reportQuery, revenueQuery } from './report-request.ts';
 import { checkAskedWindow, reportRevenue } from './revenue.ts';
 
 export interface RevenueRouteDeps extends ReportDeps {
-  /** Reads. */
-  readonly sql: Sql;
   readonly cursors: Cursors;
   readonly retentionDays: number;
 }
@@ -42,6 +42,9 @@ const revenueRow = component(
     direct: classSum,
     influenced: classSum,
     unattributed: classSum,
+    open: classSum.describe(
+      'The part of the total whose windows are open, to the quarter of an hour: its classes may still change.',
+    ),
   }),
 );
 const classCount = component(
@@ -103,6 +106,7 @@ export const revenueRoutes = [
               direct: exampleSum,
               influenced: { amount: '5', purchases: 1 },
               unattributed: emptySum,
+              open: emptySum,
             },
           ],
           messages: [
@@ -119,7 +123,7 @@ export const revenueRoutes = [
     },
     refusals: ['not_found'],
     within: inCountTurn,
-  }).handle(async (deps, { caller: { appId }, query: asked, header }) => {
+  }).handle(async (deps, { caller: { appId }, query: asked, header, gone }) => {
     const { range, zone, group, limit, cursor } = asked;
     const { window_hours: windowHours = null, message_id: message = null, segment_id: segmentId = null } = asked;
     const scope = [appId, '/v1/reports/revenue', range, zone, group, windowHours, message, segmentId];
@@ -129,7 +133,7 @@ export const revenueRoutes = [
       messageId: String(position[1]),
       currency: String(position[2]),
     };
-    const revenueDeps = { sql: deps.countSql, clock: deps.clock, retentionDays: deps.retentionDays };
+    const revenueDeps = { ...readerOf(deps, gone), clock: deps.clock, retentionDays: deps.retentionDays };
     await checkAskedWindow(revenueDeps, { appId, range, windowHours });
     const messageId = message === null ? null : decodeId('msg', message);
     const segment = segmentId === null ? null : await findFilter(deps.sql, appId, segmentId);
@@ -137,8 +141,7 @@ export const revenueRoutes = [
     const report = await reportRevenue(revenueDeps, {
       appId,
       range,
-      zone,
-      group,
+      periods: periodsOf(range, group, zone),
       windowHours,
       messageId,
       segment,

@@ -4,15 +4,15 @@
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
 import { parseDecimal } from '../ground/decimal.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
+import { findProgress } from './attribution-queries.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
 import { findOpen } from './open-events.ts';
-import { type Group, periodsOf, type Range, type SplitRange, splitRange } from './periods.ts';
+import { cutAt, quarterMs, type Range, type SplitRange, splitRange } from './periods.ts';
 import {
   isKnownMessage,
   listMessageRevenue,
@@ -24,11 +24,10 @@ import {
 import { isOpen, type ReadContext, readRange, readUnsettled } from './read-credits.ts';
 import { checkWindow, classedSinceMs } from './report-request.ts';
 import { selectSegment } from './select-segment.ts';
-import { snapshot } from './snapshot.ts';
+import { type ReportReader, snapshot } from './snapshot.ts';
 import { createTally } from './tally.ts';
 
-export interface RevenueDeps {
-  readonly sql: Sql;
+export interface RevenueDeps extends ReportReader {
   readonly clock: Clock;
   readonly retentionDays: number;
 }
@@ -36,8 +35,8 @@ export interface RevenueDeps {
 export interface RevenueAsked {
   readonly appId: Uuid;
   readonly range: Range;
-  readonly group: Group | null;
-  readonly zone: string;
+  /** The parts of the range that have sums of their own, in order and without gaps. */
+  readonly periods: readonly Range[];
   /** Null: the app's own window. */
   readonly windowHours: number | null;
   readonly messageId: Uuid | null;
@@ -73,13 +72,14 @@ export async function checkAskedWindow(
 /** Reports revenue. Throws the 404 for a message that never existed. */
 export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Promise<RevenueReport> {
   const { clock } = deps;
-  const { appId, range, messageId, segment, after, limit } = asked;
-  return snapshot(deps.sql, async (tx) => {
+  const { appId, range, periods, messageId, segment, after, limit } = asked;
+  return snapshot(deps, async (tx) => {
     const appHours = await getAttributionWindowHours(tx, appId);
     const windowHours = asked.windowHours ?? appHours;
     if (messageId !== null && !(await isKnownMessage(tx, appId, messageId)))
       throw noSuch('message', encodeId('msg', messageId));
-    const periods = periodsOf(range, asked.group, asked.zone);
+    const settledAt = windowHours === appHours ? (await findProgress(tx, appId, 'purchase'))?.settledAt : undefined;
+    const parts = cutAt(periods, openSinceMs(clock, windowHours, settledAt));
     const tally = createTally();
     const context: ReadContext = {
       tx,
@@ -87,11 +87,11 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
       appId,
       windowMs: windowHours * hourMs,
       startedAtMs: clock.steadyMs(),
-      periods,
+      periods: parts.map(({ part }) => part),
       tally,
       open: windowHours === appHours && segment === null ? await findOpen(tx, appId, windowHours) : undefined,
     };
-    const sums = createClassedSums();
+    const sums = createClassedSums(parts);
     let split: SplitRange | null = null;
     let knowsCounts = true;
     if (windowHours === appHours && segment === null) {
@@ -122,6 +122,16 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
     const messages = await listMessageRevenue(tx, { appId, split, tallied, messageId, after, limit });
     return { windowHours, knowsCounts, periods, sums, messages };
   });
+}
+
+/**
+ * The instant from which on the classes of purchases are provisional (contract 11): their windows are
+ * open, and they are not settled. Purchases that were settled under a shorter window stay settled.
+ * Rounded down to the quarter of an hour, because sums are stored by quarters.
+ */
+function openSinceMs(clock: Clock, windowHours: number, settledAt: Date | undefined): number {
+  const sinceMs = Math.max(clock.nowMs() - windowHours * hourMs, settledAt?.getTime() ?? 0);
+  return Math.floor(sinceMs / quarterMs) * quarterMs;
 }
 
 /** `countSplit`: the split of the range for installs and sessions. */

@@ -7,8 +7,9 @@ import { wantsCsv } from './csv.ts';
 import { reportDevices } from './devices-report.ts';
 import { engagementRoutes } from './engagement-routes.ts';
 import { reportEvents, reportedNamesMax } from './events-report.ts';
+import { periodsOf } from './periods.ts';
 import { devicesAsCsv, eventsAsCsv, presentDevices, presentEvents } from './present.ts';
-import { asCsv, exampleRange, grouped, inCountTurn, type ReportDeps, range } from './report-fields.ts';
+import { asCsv, exampleRange, grouped, inCountTurn, type ReportDeps, range, readerOf } from './report-fields.ts';
 import { rangeQuery, reportQuery } from './report-request.ts';
 import { revenueRoutes } from './revenue-routes.ts';
 
@@ -71,8 +72,13 @@ export const reportRoutes = [
       },
     },
     within: inCountTurn,
-  }).handle(async ({ countSql }, { caller, query: asked, header }) => {
-    const periods = await reportDevices(countSql, { appId: caller.appId, ...asked });
+  }).handle(async (deps, { caller, query: asked, header, gone }) => {
+    const { range, group, zone } = asked;
+    const periods = await reportDevices(readerOf(deps, gone), {
+      appId: caller.appId,
+      range,
+      periods: periodsOf(range, group, zone),
+    });
     return wantsCsv(header('accept')) ? devicesAsCsv(periods) : presentDevices(asked, periods);
   }),
   route({
@@ -91,8 +97,8 @@ export const reportRoutes = [
       },
     },
     within: inCountTurn,
-  }).handle(async ({ countSql }, { caller, query: asked, header }) => {
-    const periods = await reportEvents(countSql, { appId: caller.appId, ...asked });
+  }).handle(async (deps, { caller, query: asked, header, gone }) => {
+    const periods = await reportEvents(readerOf(deps, gone), { appId: caller.appId, ...asked });
     return wantsCsv(header('accept')) ? eventsAsCsv(periods) : presentEvents(asked, periods);
   }),
 ];

@@ -8,8 +8,9 @@ import type { AttributedName, Credit } from './attribution.ts';
 import { type AttributableEvent, listAttributions } from './attribution-queries.ts';
 import { findPeople } from './classify-events.ts';
 import type { Range } from './periods.ts';
-import { type ReadContext, type Selected, tooLong } from './read-credits.ts';
+import type { ReadContext, Selected } from './read-credits.ts';
 import { listDevicesInSegment } from './segment-queries.ts';
+import { tooLong } from './snapshot.ts';
 
 /** Devices that a report holds in memory; above this number it could not finish in time anyway. */
 const devicesMax = 1_000_000;

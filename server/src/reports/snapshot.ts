@@ -1,11 +1,41 @@
 // One snapshot of the database for everything that a report reads, because settled events,
-// unsettled events and their sums must match.
-import { type Sql, type Tx, transaction } from '../database/db.ts';
+// unsettled events and their sums must match. A report whose caller has gone ends, in the database too.
+import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
+import { isStatementTimeout, type Sql, setStatementTimeout, type Tx } from '../database/db.ts';
+import { ApiError } from '../http/api-error.ts';
 
-/** Runs `work` in a read-only transaction that sees what was committed when it began. */
-export async function snapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  return transaction(sql, async (tx) => {
-    await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`;
-    return work(tx);
+/** Milliseconds after which a report is refused: of one statement, and of classing. */
+export const reportMsMax = 30_000;
+const retryAfterMs = 5_000;
+
+/** The pool that a report is read from, and the caller who may leave. */
+export interface ReportReader {
+  readonly sql: Sql;
+  /** Ends the report when its caller has gone; without it nobody leaves. */
+  readonly cancel?: Cancel;
+}
+
+/** The 503 for a report that takes too long. */
+export function tooLong(): ApiError {
+  return new ApiError('unavailable', {
+    message: 'This report takes too long: ask for a shorter range.',
+    retryAfterMs,
   });
+}
+
+/** Runs `work` in a read-only transaction that sees what was committed when it began. Throws `tooLong`. */
+export async function snapshot<Result>(
+  { sql, cancel = { signal: new AbortController().signal, sql } }: ReportReader,
+  work: (tx: Tx) => Promise<Result>,
+  statementMsMax = reportMsMax,
+): Promise<Result> {
+  try {
+    return await cancelableTransaction(sql, { ...cancel, isOneSnapshot: true }, async (tx) => {
+      await Promise.all([tx`SET TRANSACTION READ ONLY`, setStatementTimeout(tx, statementMsMax)]);
+      return work(tx);
+    });
+  } catch (error) {
+    if (isStatementTimeout(error)) throw tooLong();
+    throw error;
+  }
 }

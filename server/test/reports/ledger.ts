@@ -190,6 +190,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
         direct: { amount: '13.33', purchases: 2 },
         influenced: { amount: '6.06', purchases: 2 },
         unattributed: { amount: '0.3', purchases: 1 },
+        open: none,
       },
       {
         currency: 'EUR',
@@ -198,6 +199,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
         direct: { amount: '101.115', purchases: 3 },
         influenced: { amount: '15.005', purchases: 2 },
         unattributed: { amount: '15', purchases: 4 },
+        open: none,
       },
       {
         currency: 'JPY',
@@ -206,6 +208,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
         direct: none,
         influenced: { amount: '1999999999999.1230001', purchases: 3 },
         unattributed: none,
+        open: none,
       },
       {
         currency: 'USD',
@@ -214,6 +217,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
         direct: { amount: '7.77', purchases: 2 },
         influenced: { amount: '6.66', purchases: 1 },
         unattributed: { amount: '18.26', purchases: 3 },
+        open: none,
       },
     ],
     byMessage: [
