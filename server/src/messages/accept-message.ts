@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../apps/caller.ts';
 import { countAudience } from '../audience/queries.ts';
+import { recordAudit } from '../audit/record-audit.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { type Clock, readNowMs } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
@@ -208,6 +209,7 @@ async function store(
           ? await sendNow({ tx, ...deps }, plan, request, message, begunAtMs)
           : await sendLater({ tx, ...deps }, plan, { ...request, send_at: sendAt }, message);
       if (!accepted) return rollback('taken');
+      if (caller.by) await recordSend({ tx, clock: deps.clock, by: caller.by }, caller.appId, request, accepted);
       await failpoint('message.before_commit');
       failpointAfterCommitSent('message.after_commit_sent');
       return accepted;
@@ -215,6 +217,18 @@ async function store(
   );
   if (typeof stored !== 'string' && stored.runAt === null && stored.claim === null) deps.teller.tell(batchesTopic);
   return stored;
+}
+
+/** The message of a person stands in the audit log; messages of keys are their own record. */
+async function recordSend(
+  deps: Parameters<typeof recordAudit>[0],
+  appId: Uuid,
+  { name = null, audience }: MessageRequest,
+  { id, runAt }: Accepted,
+): Promise<void> {
+  // The kind of audience alone: its values may name people.
+  const after = { name, audience: Object.keys(audience), run_at: runAt };
+  await recordAudit(deps, { appId, action: 'message.send', target: encodeId('msg', id), after });
 }
 
 async function sendNow(

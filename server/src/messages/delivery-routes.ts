@@ -23,7 +23,7 @@ export interface DeliveryRouteDeps extends TimelineDeps {
   readonly cursors: Cursors;
 }
 
-const delivery = component(
+export const delivery = component(
   'Delivery',
   z.strictObject({
     device_id: deviceId,
@@ -44,13 +44,69 @@ const delivery = component(
     timeline: z.array(timelineEntry).min(1).describe('In time order.'),
   }),
 );
-const deliveryPage = component(
+export const deliveryPage = component(
   'DeliveryPage',
   z.strictObject({ message_id: messageId, status: messageStatus, report, ...pageFields(delivery) }),
 );
 
 const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
 const location = 'https://updates.push.services.mozilla.com/m/gAAAAABpIEc2';
+
+export const exampleDelivery = {
+  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+  external_id: 'u-42',
+  platform: 'web',
+  channel: 'webpush',
+  status: 'sent',
+  error_code: null,
+  attempts: 2,
+  queued_at: '2026-11-21T10:15:29.900Z',
+  sent_at: '2026-11-21T10:15:41.123Z',
+  failed_at: null,
+  displayed_at: null,
+  clicked_at: '2026-11-21T10:20:02.511Z',
+  dismissed_at: null,
+  action: null,
+  provider_message_id: location,
+  timeline: [
+    { at: '2026-11-21T10:15:29.900Z', type: 'queued' },
+    {
+      at: '2026-11-21T10:15:30.123Z',
+      type: 'attempt',
+      attempt: 1,
+      outcome: 'retry',
+      error_code: 'provider_unavailable',
+      latency_ms: 212,
+      retry_at: '2026-11-21T10:15:41.000Z',
+      provider: {
+        name: 'webpush',
+        http_status: 503,
+        headers: { 'retry-after': '10' },
+        body: 'Service Unavailable',
+        truncated: false,
+        transport_error: null,
+      },
+    },
+    {
+      at: '2026-11-21T10:15:41.123Z',
+      type: 'attempt',
+      attempt: 2,
+      outcome: 'sent',
+      error_code: null,
+      latency_ms: 95,
+      retry_at: null,
+      provider: {
+        name: 'webpush',
+        http_status: 201,
+        headers: { location },
+        body: null,
+        truncated: false,
+        transport_error: null,
+      },
+    },
+    { at: '2026-11-21T10:20:02.511Z', type: 'clicked', action: null },
+  ],
+};
 
 const nothing: TimelinePart = { placed: [], stoppedBefore: null };
 
@@ -80,63 +136,7 @@ export const deliveryRoutes = [
           message_id: exampleId,
           status: 'sent',
           report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
-          data: [
-            {
-              device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-              external_id: 'u-42',
-              platform: 'web',
-              channel: 'webpush',
-              status: 'sent',
-              error_code: null,
-              attempts: 2,
-              queued_at: '2026-11-21T10:15:29.900Z',
-              sent_at: '2026-11-21T10:15:41.123Z',
-              failed_at: null,
-              displayed_at: null,
-              clicked_at: '2026-11-21T10:20:02.511Z',
-              dismissed_at: null,
-              action: null,
-              provider_message_id: location,
-              timeline: [
-                { at: '2026-11-21T10:15:29.900Z', type: 'queued' },
-                {
-                  at: '2026-11-21T10:15:30.123Z',
-                  type: 'attempt',
-                  attempt: 1,
-                  outcome: 'retry',
-                  error_code: 'provider_unavailable',
-                  latency_ms: 212,
-                  retry_at: '2026-11-21T10:15:41.000Z',
-                  provider: {
-                    name: 'webpush',
-                    http_status: 503,
-                    headers: { 'retry-after': '10' },
-                    body: 'Service Unavailable',
-                    truncated: false,
-                    transport_error: null,
-                  },
-                },
-                {
-                  at: '2026-11-21T10:15:41.123Z',
-                  type: 'attempt',
-                  attempt: 2,
-                  outcome: 'sent',
-                  error_code: null,
-                  latency_ms: 95,
-                  retry_at: null,
-                  provider: {
-                    name: 'webpush',
-                    http_status: 201,
-                    headers: { location },
-                    body: null,
-                    truncated: false,
-                    transport_error: null,
-                  },
-                },
-                { at: '2026-11-21T10:20:02.511Z', type: 'clicked', action: null },
-              ],
-            },
-          ],
+          data: [exampleDelivery],
           has_more: false,
           next_cursor: null,
         },

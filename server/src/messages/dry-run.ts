@@ -5,6 +5,7 @@ import { findConfiguredChannels } from '../apps/queries.ts';
 import { countAudience } from '../audience/queries.ts';
 import { channelIds } from '../channels/channel.ts';
 import { compileContent } from '../content/compile-content.ts';
+import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
 import { readNowMs } from '../database/clock.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -18,7 +19,10 @@ import { describeLowRate } from './rate.ts';
 import { scheduleOf } from './schedule.ts';
 import { channelNotConfigured, contentWarnings, dryRunWarningCodes, emptyAudience, type Warning } from './warnings.ts';
 
-export type DryRunDeps = DueDeliveriesDeps;
+export interface DryRunDeps extends DueDeliveriesDeps {
+  /** Ends the count of the audience when the caller has gone. */
+  readonly cancel: Cancel;
+}
 
 export const dryRunAnswer = component(
   'DryRun',
@@ -43,7 +47,7 @@ export const dryRunAnswer = component(
         code: z.enum(dryRunWarningCodes),
         channel: z.enum(channelIds).optional(),
         message: z.string(),
-        limit: z.int().min(1).optional().describe('Of `rate_too_low`: the least `per_second` that would do.'),
+        limit: z.int().min(1).optional().describe('With `rate_too_low`: the least `per_second` that is fast enough.'),
       }),
     ),
   }),
@@ -53,9 +57,9 @@ export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request:
   const { workSql: sql, clock } = deps;
   const nowMs = await readNowMs(sql, clock);
   if (request.send_at) scheduleOf({ ...request, send_at: request.send_at }, nowMs);
-  const { web, ios, android, users } = await countAudience(
-    { tx: sql, clock, appId },
-    await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null),
+  const audience = await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null);
+  const { web, ios, android, users } = await cancelableTransaction(sql, deps.cancel, (tx) =>
+    countAudience({ tx, clock, appId }, audience),
   );
   const byChannel = { webpush: web, apns: ios, fcm: android };
   const devices = web + ios + android;

@@ -7,7 +7,7 @@ import { deliveryCode } from '../delivery/delivery.ts';
 import { encodeId } from '../ground/ids.ts';
 import { component, count, instant, keyId, messageId } from '../http/schemas.ts';
 import { messageStatus, noRuns, report, reportOf } from './message.ts';
-import type { StoredMessage } from './stored-queries.ts';
+import type { ListedMessage, StoredMessage } from './stored-queries.ts';
 
 const channelCounts = component(
   'ChannelCounts',
@@ -68,6 +68,23 @@ export const exampleMessage = {
 };
 
 export function presentMessage(stored: StoredMessage) {
+  const { id, status, status_reason, name, metadata, created_by, audience_unmatched, ...rest } = presentFigures(stored);
+  // Key order is the contract's.
+  return {
+    ...{ id, status, status_reason, name, metadata, created_by },
+    audience: stored.audience,
+    audience_unmatched,
+    content: stored.content,
+    ...rest,
+  };
+}
+
+/** Shapes a message as lists show it. */
+export function presentListed(stored: ListedMessage) {
+  return { ...presentFigures(stored), title: stored.title };
+}
+
+function presentFigures(stored: ListedMessage) {
   const total = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
   for (const channel of channelIds) {
     for (const name of ['accepted', 'sent', 'failed', 'skipped'] as const)
@@ -85,9 +102,7 @@ export function presentMessage(stored: StoredMessage) {
     name: stored.name,
     metadata: stored.metadata,
     created_by: stored.createdBy,
-    audience: stored.audience,
     audience_unmatched: stored.audienceUnmatched,
-    content: stored.content,
     idempotency_key: stored.idempotencyKey,
     run_at: stored.runAt,
     created_at: stored.createdAt,

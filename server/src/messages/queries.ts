@@ -71,9 +71,9 @@ async function insertMessage(
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience,
       exclude_segment_id, content, title, per_second, created_at, started_at, expires_at, run_at, next_start_at, local_send_at,
       local_time_past)
-    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(tx, metadata)},
-      ${asJson(tx, createdBy)}, ${asJson(tx, audience)},
-      ${excludeSegmentId}, ${asJson(tx, content)}, ${title}, ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt},
+    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(metadata)},
+      ${asJson(createdBy)}, ${asJson(audience)},
+      ${excludeSegmentId}, ${asJson(content)}, ${title}, ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt},
       ${local === null ? null : writeInstant(local.sendAt)}, ${local?.past ?? null})
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;

@@ -10,7 +10,7 @@ import { component, pageFields } from '../http/schemas.ts';
 import { type CancelDeps, cancelMessage } from './cancel-message.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
 import { messageStatuses } from './message.ts';
-import { exampleMessage, listedMessage, message, presentMessage } from './present-message.ts';
+import { exampleMessage, listedMessage, message, presentListed, presentMessage } from './present-message.ts';
 import { sendRoutes } from './send-routes.ts';
 import { findMessage, listMessages } from './stored-queries.ts';
 
@@ -25,7 +25,7 @@ export const messagePage = component('MessagePage', z.strictObject(pageFields(li
 
 const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
 const { audience: _audience, content: _content, ...listedPart } = exampleMessage;
-export const exampleListed = listedPart;
+export const exampleListed = { ...listedPart, title: 'Sale' };
 const params = { id: { description: 'The id of a message.', example: exampleMessage.id } };
 
 const route = routesWith<MessageRouteDeps, Caller>('Messages');
@@ -46,7 +46,7 @@ export const readRoutes = [
       200: {
         description: 'A page of messages, without audience and content.',
         schema: messagePage,
-        example: { data: [{ ...exampleListed, title: 'Sale' }], has_more: false, next_cursor: null },
+        example: { data: [exampleListed], has_more: false, next_cursor: null },
       },
     },
   }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor, status = null } }) => {
@@ -54,15 +54,7 @@ export const readRoutes = [
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
     const after = position ? { createdAt: String(position[0]), id: String(position[1]) } : null;
     const rows = await listMessages(sql, caller.appId, status, after, limit + 1);
-    return toPage(
-      rows,
-      limit,
-      (row) => {
-        const { audience: _audience, content: _content, ...item } = presentMessage(row);
-        return { ...item, title: row.title };
-      },
-      (last) => cursors.write([last.createdAtText, last.id], scope),
-    );
+    return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
   route({
     id: 'getMessage',

@@ -7,17 +7,21 @@ import type { Uuid } from '../ground/ids.ts';
 import type { LocalTimePast } from './local-time.ts';
 import type { NoRun } from './message.ts';
 
-/** A scheduled message that the process that locked it may start. */
-export interface DueMessage {
-  readonly appId: Uuid;
-  readonly id: Uuid;
+/** When a scheduled message runs, and with which content. */
+export interface Scheduled {
   readonly runAt: Date;
   /** The send_at of a local time, as `writeInstant` writes it. */
   readonly localSendAt: string | null;
   readonly localTimePast: LocalTimePast | null;
+  readonly content: Content;
+}
+
+/** A scheduled message that the process that locked it may start. */
+export interface DueMessage extends Scheduled {
+  readonly appId: Uuid;
+  readonly id: Uuid;
   readonly audience: Audience;
   readonly excludeSegmentId: Uuid | null;
-  readonly content: Content;
   readonly perSecond: number | null;
   readonly starts: number;
   /** The present plan of its app. */
@@ -144,4 +148,27 @@ export async function postponeStart(
     UPDATE messages SET starts = ${next.starts},
       next_start_at = ${clock.now} + ${next.inMs}::float8 * interval '1 millisecond'
     WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
+}
+
+/** Messages of an organisation that are being sent, in their windows and past them. Suspended apps send nothing. */
+export async function countSending(
+  sql: Sql,
+  clock: Clock,
+  organisationId: Uuid,
+): Promise<{ readonly open: number; readonly expired: number }> {
+  const [row] = await sql<{ open: number; expired: number }[]>`
+    SELECT count(*) FILTER (WHERE m.expires_at > ${clock.now}) AS open,
+      count(*) FILTER (WHERE m.expires_at <= ${clock.now}) AS expired
+    FROM apps a JOIN messages m ON m.app_id = a.id AND m.status = 'sending'
+    WHERE a.org_id = ${organisationId} AND a.suspended_at IS NULL`;
+  return { open: row?.open ?? 0, expired: row?.expired ?? 0 };
+}
+
+/** Scheduled messages of an organisation whose time has come, the latest first. */
+export async function listDueOf(sql: Sql, clock: Clock, organisationId: Uuid, limit: number): Promise<Scheduled[]> {
+  return sql<Scheduled[]>`
+    SELECT m.run_at, m.local_send_at, m.local_time_past, m.content
+    FROM apps a JOIN messages m ON m.app_id = a.id AND m.status = 'scheduled' AND m.next_start_at <= ${clock.now}
+    WHERE a.org_id = ${organisationId} AND a.suspended_at IS NULL
+    ORDER BY m.next_start_at DESC LIMIT ${limit}`;
 }

@@ -18,7 +18,9 @@ import { type MessageRequest, messageRequestSchema, report, reportOf } from './m
 import type { MessageCounts } from './queries.ts';
 import { sendWarningCodes, sendWarnings } from './warnings.ts';
 
-export interface SendRouteDeps extends Omit<DryRunDeps, 'workSql'> {
+export interface SendRouteDeps extends Omit<DryRunDeps, 'workSql' | 'cancel'> {
+  /** Reads. */
+  readonly sql: Sql;
   /** The pool of counts, and turns at it. */
   readonly countSql: Sql;
   readonly countTurns: Turns;
@@ -110,10 +112,10 @@ export const sendRoutes = [
       },
     },
     refusals: ['not_found', 'quota_exceeded'],
-  }).handle(async (deps, { caller, body: message, header, aside }) => {
+  }).handle(async (deps, { caller, body: message, header, aside, gone }) => {
     const plan = planNamed(deps.plans, caller.plan);
     if (message.dry_run) {
-      const dry = { ...deps, workSql: deps.countSql };
+      const dry = { ...deps, workSql: deps.countSql, cancel: { signal: gone(), sql: deps.sql } };
       return deps.countTurns.run(caller.appId, () => dryRun(dry, caller.appId, plan, message));
     }
     const accepted = await deps.accept(caller, plan, message, readIdempotencyKey(header('idempotency-key')));

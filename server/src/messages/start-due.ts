@@ -16,7 +16,7 @@ import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
 import type { NoRun } from './message.ts';
-import { type DueMessage, failScheduled, lockLateMessage, postponeStart } from './schedule-queries.ts';
+import { type DueMessage, failScheduled, lockLateMessage, postponeStart, type Scheduled } from './schedule-queries.ts';
 import { type Started, startMessage } from './start-message.ts';
 
 export interface StartDeps {
@@ -158,9 +158,8 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
   const { appId, id, audience, perSecond } = message;
   const excludeSegmentId = message.excludeSegmentId === null ? null : encodeId('seg', message.excludeSegmentId);
   if (message.isSuspended) return refuse(deps, tx, message, nowMs, 'app_suspended');
-  const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
-  const { window, lastDueAtMs } = windowOf(deps, message, windowMs);
-  if (lastDueAtMs + windowMs <= nowMs) return refuse(deps, tx, message, nowMs, 'expired');
+  const { window, endsAtMs } = windowOf(deps, message);
+  if (endsAtMs <= nowMs) return refuse(deps, tx, message, nowMs, 'expired');
   const plan = planNamed(plans, message.plan);
   const start = { appId, id, audience, excludeSegmentId, plan, window, own: null, perSecond };
   let started: Started;
@@ -182,20 +181,20 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
   return { level: 'info', fields, text: 'scheduled message started' };
 }
 
-/** The window of its deliveries, and the latest time at which any of them may be due. */
-function windowOf(
-  { localInstants }: StartDeps,
-  { runAt, localSendAt, localTimePast: past }: DueMessage,
-  windowMs: number,
-): { window: SendWindow; lastDueAtMs: number } {
+/** The window of the deliveries of a due message, and the end of the last one. */
+export function windowOf(
+  { localInstants }: Pick<StartDeps, 'localInstants'>,
+  { content, runAt, localSendAt, localTimePast: past }: Scheduled,
+): { window: SendWindow; endsAtMs: number } {
+  const windowMs = sendWindowMs(compileContent(content).largestTtlSeconds);
   if (localSendAt === null || past === null) {
-    return { window: { dueAt: runAt, windowMs, zones: null }, lastDueAtMs: runAt.getTime() };
+    return { window: { dueAt: runAt, windowMs, zones: null }, endsAtMs: runAt.getTime() + windowMs };
   }
   const sendAt = parseInstant(localSendAt);
   if (!sendAt) throw new Error(`a stored local time cannot be read: ${localSendAt}`);
   const zones = zonesDue({ sendAt, past }, runAt.getTime(), localInstants(wallMsOf(sendAt)));
   const lastDueAtMs = zones.reduce((last, { dueAtMs }) => Math.max(last, dueAtMs), sendAt.ms);
-  return { window: { dueAt: new Date(sendAt.ms), windowMs, zones }, lastDueAtMs };
+  return { window: { dueAt: new Date(sendAt.ms), windowMs, zones }, endsAtMs: lastDueAtMs + windowMs };
 }
 
 async function refuse({ clock }: StartDeps, tx: Tx, message: DueMessage, nowMs: number, reason: NoRun): Promise<Line> {

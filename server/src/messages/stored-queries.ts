@@ -7,17 +7,15 @@ import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { MessageRequest, MessageStatus, NoRun } from './message.ts';
 import { type ChannelCounts, countsByChannel } from './queries.ts';
 
-/** A message as its page shows it. */
-export interface StoredMessage {
+/** A message as lists show it. An audience may have a million ids, so lists read none. */
+export interface ListedMessage {
   readonly id: Uuid;
   readonly status: MessageStatus;
   readonly statusReason: NoRun | null;
   readonly name: string | null;
   readonly metadata: NonNullable<MessageRequest['metadata']> | null;
   readonly createdBy: { type: 'key' | 'person'; id: string | null; name: string };
-  readonly audience: Audience;
   readonly audienceUnmatched: number;
-  readonly content: MessageRequest['content'];
   readonly title: string | null;
   readonly idempotencyKey: string | null;
   readonly runAt: Date | null;
@@ -32,8 +30,14 @@ export interface StoredMessage {
   readonly dismissed: number;
 }
 
+/** A message as its page shows it. */
+export interface StoredMessage extends ListedMessage {
+  readonly audience: Audience;
+  readonly content: MessageRequest['content'];
+}
+
 const columns = (tx: Tx): Fragment => tx`
-  m.id, m.status, m.status_reason, m.name, m.metadata, m.created_by, m.audience, m.audience_unmatched, m.content, m.title,
+  m.id, m.status, m.status_reason, m.name, m.metadata, m.created_by, m.audience_unmatched, m.title,
   m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${countsByChannel(tx)} AS channels, m.error_counts,
   coalesce(e.displayed, 0) AS displayed, coalesce(e.clicked, 0) AS clicked, coalesce(e.dismissed, 0) AS dismissed`;
 
@@ -46,7 +50,8 @@ const engagement = (tx: Tx): Fragment => tx`
 
 export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredMessage | undefined> {
   const [row] = await tx<StoredMessage[]>`
-    SELECT ${columns(tx)} FROM messages m ${engagement(tx)} WHERE m.app_id = ${appId} AND m.id = ${id}`;
+    SELECT ${columns(tx)}, m.audience, m.content FROM messages m ${engagement(tx)}
+    WHERE m.app_id = ${appId} AND m.id = ${id}`;
   return row;
 }
 
@@ -63,13 +68,51 @@ export async function listMessages(
   limit: number,
   /** An id, or the beginning of a name. */
   search: string | null = null,
-): Promise<(StoredMessage & { createdAtText: string })[]> {
+): Promise<(ListedMessage & { createdAtText: string })[]> {
   const id = search === null ? undefined : decodeId('msg', search);
   const found = id === undefined ? undefined : tx`m.id = ${id}`;
-  return tx<(StoredMessage & { createdAtText: string })[]>`
+  return tx<(ListedMessage & { createdAtText: string })[]>`
     SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
       ${search === null ? tx`` : tx`AND ${found ?? tx`m.name IS NOT NULL AND ${beginsWith(tx, tx`lower(m.name)`, search)}`}`}
       ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
     ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
+}
+
+/** Messages of each kind that `listMovingMessages` reads: more than a page shows of the last ones. */
+const movingMax = 20;
+
+/**
+ * The messages whose figures may be moving, newest first: the newest, those that started last, those
+ * that are being sent, and the named ones, whose end nobody has seen yet.
+ */
+export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ListedMessage[]> {
+  return tx<ListedMessage[]>`
+    WITH moving AS (
+      (SELECT id FROM messages WHERE app_id = ${appId} ORDER BY created_at DESC, id DESC LIMIT ${movingMax})
+      UNION
+      (SELECT id FROM messages WHERE app_id = ${appId} AND started_at IS NOT NULL
+        ORDER BY started_at DESC, id DESC LIMIT ${movingMax})
+      UNION
+      (SELECT id FROM messages WHERE app_id = ${appId} AND status = 'sending' ORDER BY id DESC LIMIT ${movingMax})
+      UNION
+      SELECT unnest(${ids as Uuid[]}::uuid[])
+    )
+    SELECT ${columns(tx)} FROM messages m ${engagement(tx)}
+    WHERE m.app_id = ${appId} AND m.id IN (SELECT id FROM moving)
+    ORDER BY m.created_at DESC, m.id DESC`;
+}
+
+/** A message as a list of something else names it. */
+export interface NamedMessage {
+  readonly id: Uuid;
+  readonly name: string | null;
+  readonly title: string | null;
+}
+
+/** The names and titles of messages. */
+export async function listMessageNames(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, NamedMessage>> {
+  const rows = await tx<NamedMessage[]>`
+    SELECT id, name, title FROM messages WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
 }

@@ -3,7 +3,7 @@
 // one. So no slow or broken message delays the others.
 
 import type { Clock } from '../database/clock.ts';
-import { limitStatements, type Sql, transaction } from '../database/db.ts';
+import { type Sql, setStatementTimeout, transaction } from '../database/db.ts';
 import type { Teller } from '../database/teller.ts';
 import { batchesTopic } from '../delivery/queries.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -157,7 +157,7 @@ async function lockTogether(
     const due = await lockFreshMessages(tx, deps.clock, { afterAppId, freshMs, limit: togetherMax });
     tell(due);
     if (due.length === 0) return;
-    await limitStatements(tx, statementMs);
+    await setStatementTimeout(tx, statementMs);
     await startTogether(deps, tx, due, togetherMs);
   });
   const due = await Promise.race([locked, ended.then(() => [])]);

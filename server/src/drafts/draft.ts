@@ -1,0 +1,41 @@
+// A draft: a message that people prepare in the console, kept as they left it. Its parts are checked
+// when it is sent, and not before.
+import { z } from 'zod';
+import { isRecord } from '../ground/is-record.ts';
+import { issueOf } from '../ground/issue.ts';
+import { component, idSchema, instant } from '../http/schemas.ts';
+
+/** Drafts of an app at most: a guess with room for a large team. */
+export const draftsMax = 500;
+
+// The sent object itself is kept, because a copy by the schema library would lose a key named
+// `__proto__` (R-72).
+export const draftMessage = z
+  .unknown()
+  .superRefine((value, context) => {
+    if (isRecord(value)) return;
+    context.issues.push(issueOf({ path: [], code: 'invalid_type', message: 'message must be an object.' }, value));
+  })
+  .transform((value) => value as Readonly<Record<string, unknown>>)
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    description: 'The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet.',
+  });
+
+export const draftName = z.string().max(128);
+
+export const draftId = component('DraftId', idSchema('drf'));
+const listedFields = {
+  id: draftId,
+  name: z.string(),
+  title: z.string().nullable().describe('The title of its content so far.'),
+  changed_by: z.string(),
+  created_at: instant,
+  updated_at: instant,
+};
+export const listedDraft = component('ListedDraft', z.strictObject(listedFields));
+export const draft = component(
+  'Draft',
+  z.strictObject({ ...listedFields, message: z.record(z.string(), z.unknown()) }),
+);
