@@ -105,6 +105,19 @@ export async function endInvitesOf(
     RETURNING id, email`;
 }
 
+/** Ends the open invitations of an organisation for an address, and returns them. */
+export async function endInvitesTo(
+  tx: Tx,
+  clock: Clock,
+  { organisationId, email }: { readonly organisationId: Uuid; readonly email: string },
+): Promise<{ readonly id: Uuid; readonly email: string | null }[]> {
+  return tx<{ id: Uuid; email: string | null }[]>`
+    UPDATE account_links SET used_at = ${clock.now}
+    WHERE kind = 'invite' AND org_id = ${organisationId} AND email = ${email} AND used_at IS NULL
+      AND expires_at > ${clock.now}
+    RETURNING id, email`;
+}
+
 export interface Organisation {
   readonly id: Uuid;
   readonly name: string;

@@ -1,23 +1,53 @@
 // SQL: sessions and operator tokens, as every request of the console asks for them.
 import type { Clock } from '../database/clock.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Role } from './roles.ts';
 import { idleHoursMax, type Session, sessionDaysMax } from './session.ts';
+
+/** The condition that a session has not ended. */
+const isAlive = (tx: Tx, clock: Clock): Fragment => tx`
+  s.created_at > ${clock.now} - ${sessionDaysMax} * interval '1 day'
+  AND s.last_used_at > ${clock.now} - ${idleHoursMax} * interval '1 hour'`;
 
 /** Finds a session that has not ended, of a person who is still a member. */
 export async function findSession(sql: Sql, clock: Clock, tokenHash: Buffer): Promise<Session | undefined> {
   const [row] = await sql<Session[]>`
     SELECT s.id, s.account_id, a.email, a.name, a.two_factor_enabled AS has_second_factor, s.created_at, s.last_used_at,
-      s.org_id AS organisation_id, o.name AS organisation_name, o.require_two_factor AS needs_second_factor, m.role
+      s.org_id AS organisation_id, o.name AS organisation_name, o.require_two_factor AS needs_second_factor, m.role, s.is_by_oidc
     FROM account_sessions s
     JOIN accounts a ON a.id = s.account_id
     JOIN members m ON m.account_id = s.account_id AND m.org_id = s.org_id
     JOIN organisations o ON o.id = s.org_id
-    WHERE s.token_hash = ${tokenHash}
-      AND s.created_at > ${clock.now} - ${sessionDaysMax} * interval '1 day'
-      AND s.last_used_at > ${clock.now} - ${idleHoursMax} * interval '1 hour'`;
+    WHERE s.token_hash = ${tokenHash} AND ${isAlive(sql, clock)}`;
   return row;
+}
+
+/** What a session or an operator token may do at this moment. */
+export interface PresentCaller
+  extends Pick<Session, 'organisationId' | 'role' | 'needsSecondFactor' | 'hasSecondFactor' | 'isByOidc'> {
+  /** The id of the session or of the token. */
+  readonly id: Uuid;
+}
+
+/** Finds these sessions and tokens, without those that have ended. */
+export async function listPresentCallers(
+  sql: Sql,
+  clock: Clock,
+  { sessionIds, tokenIds }: { readonly sessionIds: readonly Uuid[]; readonly tokenIds: readonly Uuid[] },
+): Promise<Map<Uuid, PresentCaller>> {
+  const rows = await sql<PresentCaller[]>`
+    SELECT s.id, s.org_id AS organisation_id, m.role, o.require_two_factor AS needs_second_factor,
+      a.two_factor_enabled AS has_second_factor, s.is_by_oidc
+    FROM account_sessions s
+    JOIN accounts a ON a.id = s.account_id
+    JOIN members m ON m.account_id = s.account_id AND m.org_id = s.org_id
+    JOIN organisations o ON o.id = s.org_id
+    WHERE s.id = ANY(${sessionIds as Uuid[]}::uuid[]) AND ${isAlive(sql, clock)}
+    UNION ALL
+    SELECT id, org_id, role, false, false, false FROM operator_tokens
+    WHERE id = ANY(${tokenIds as Uuid[]}::uuid[]) AND revoked_at IS NULL`;
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 export interface NewSession {
@@ -26,16 +56,18 @@ export interface NewSession {
   readonly accountId: Uuid;
   readonly address: string | null;
   readonly userAgent: string | null;
+  readonly isByOidc?: boolean;
 }
 
 /** Stores a session. It works in the organisation that the person joined first. */
 export async function insertSession(tx: Tx, clock: Clock, session: NewSession): Promise<void> {
-  const { id, tokenHash, accountId, address, userAgent } = session;
+  const { id, tokenHash, accountId, address, userAgent, isByOidc = false } = session;
   await tx`
-    INSERT INTO account_sessions (id, token_hash, account_id, org_id, address, user_agent, created_at, last_used_at)
+    INSERT INTO account_sessions (id, token_hash, account_id, org_id, address, user_agent, created_at, last_used_at,
+      is_by_oidc)
     VALUES (${id}, ${tokenHash}, ${accountId},
       (SELECT org_id FROM members WHERE account_id = ${accountId} ORDER BY created_at, org_id LIMIT 1),
-      ${address}, ${userAgent}, ${clock.now}, ${clock.now})`;
+      ${address}, ${userAgent}, ${clock.now}, ${clock.now}, ${isByOidc})`;
 }
 
 /** Records that a session was used; callers do so at most once a minute. */
@@ -60,10 +92,8 @@ export interface ListedSession {
 /** Lists the sessions of an account that have not ended, newest first. */
 export async function listSessions(sql: Sql, clock: Clock, accountId: Uuid): Promise<ListedSession[]> {
   return sql<ListedSession[]>`
-    SELECT id, address, user_agent, created_at, last_used_at FROM account_sessions
-    WHERE account_id = ${accountId}
-      AND created_at > ${clock.now} - ${sessionDaysMax} * interval '1 day'
-      AND last_used_at > ${clock.now} - ${idleHoursMax} * interval '1 hour'
+    SELECT id, address, user_agent, created_at, last_used_at FROM account_sessions s
+    WHERE account_id = ${accountId} AND ${isAlive(sql, clock)}
     ORDER BY created_at DESC, id DESC`;
 }
 

@@ -20,7 +20,18 @@ export interface Session {
   readonly organisationId: Uuid;
   readonly organisationName: string;
   readonly needsSecondFactor: boolean;
+  /** OpenID Connect began it: the provider asks for further factors, and Carillon for none. */
+  readonly isByOidc: boolean;
   readonly role: Role;
+}
+
+/** Whether the organisation asks for a second factor that this session lacks. */
+export function lacksSecondFactor({
+  needsSecondFactor,
+  hasSecondFactor,
+  isByOidc,
+}: Pick<Session, 'needsSecondFactor' | 'hasSecondFactor' | 'isByOidc'>): boolean {
+  return needsSecondFactor && !hasSecondFactor && !isByOidc;
 }
 
 /** Mints the secret of a session or of a link that works once. */

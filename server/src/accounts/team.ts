@@ -9,6 +9,7 @@ import {
   deleteAccountWithoutMembership,
   deleteMember,
   endInvitesOf,
+  endInvitesTo,
   listMembers,
   lockOrganisation,
   type Member,
@@ -49,7 +50,9 @@ export async function changeRole(
     const { organisationId, accountId } = place;
     await updateMemberRole(tx, deps.clock, { organisationId, accountId, role });
     await deleteSessionsOf(tx, accountId);
-    if (!isAtLeast(role, member.role)) await withdrawInvitesOf({ ...deps, tx }, place);
+    if (!isAtLeast(role, member.role)) {
+      await recordWithdrawn({ ...deps, tx }, organisationId, await endInvitesOf(tx, deps.clock, place));
+    }
     await recordAudit(
       { ...deps, tx },
       {
@@ -61,9 +64,9 @@ export async function changeRole(
 }
 
 /**
- * Removes a member, ends the sessions and withdraws the member's open invitations. Without another
- * organisation the account is deleted too, so that a later invitation can make it again. Throws the 404
- * for a stranger, the 400 for the last owner.
+ * Removes a member, ends the sessions, and withdraws the open invitations by and for the member.
+ * Without another organisation the account is deleted too, so that a later invitation can make it
+ * again. Throws the 404 for a stranger, the 400 for the last owner.
  */
 export async function removeMember(deps: TeamDeps, place: Place): Promise<void> {
   await withMember(deps, place, async (tx, member, owners) => {
@@ -71,7 +74,12 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<void> 
     const { organisationId, accountId } = place;
     await deleteMember(tx, organisationId, accountId);
     await deleteSessionsOf(tx, accountId);
-    await withdrawInvitesOf({ ...deps, tx }, place);
+    const { email } = member;
+    await recordWithdrawn({ ...deps, tx }, organisationId, [
+      ...(await endInvitesOf(tx, deps.clock, place)),
+      // A verified address is invited by itself, without the link (OpenID Connect).
+      ...(await endInvitesTo(tx, deps.clock, { organisationId, email })),
+    ]);
     await deleteAccountWithoutMembership(tx, accountId);
     await recordAudit(
       { ...deps, tx },
@@ -116,12 +124,13 @@ export function checkRank(callerRole: Role, role: Role): void {
 }
 
 /** A link that a person kept would bring back the rights that the person has lost. */
-async function withdrawInvitesOf(
+async function recordWithdrawn(
   deps: Audited & { readonly tx: Tx; readonly clock: Clock },
-  place: Pick<Place, 'organisationId' | 'accountId'>,
+  orgId: Uuid,
+  invites: Awaited<ReturnType<typeof endInvitesOf>>,
 ): Promise<void> {
-  for (const { id, email } of await endInvitesOf(deps.tx, deps.clock, place)) {
-    const change = { appId: null, orgId: place.organisationId, action: 'invite.withdraw' } as const;
+  for (const { id, email } of invites) {
+    const change = { appId: null, orgId, action: 'invite.withdraw' } as const;
     await recordAudit(deps, { ...change, target: encodeId('inv', id), before: { email } });
   }
 }

@@ -1,0 +1,150 @@
+// Who comes in by OpenID Connect (contract 19). An account belongs to an identity by issuer and
+// subject. An e-mail address alone opens no account that exists: its person proves the password
+// first. A new person needs a verified address, and a link, an invitation or a domain that is let in.
+import { z } from 'zod';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { OidcConfig } from '../config.ts';
+import type { Clock } from '../database/clock.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import { invalid } from '../http/api-error.ts';
+import { findAccountByEmail, insertAccount, insertMember } from './account-queries.ts';
+import { findLink, hasOwner, lockOrganisation, useLink } from './link-queries.ts';
+import type { Identity } from './oidc-client.ts';
+import type { WaitingIdentity } from './oidc-proof.ts';
+import { findAccountByIdentity, findInviteOf, saveIdentity } from './oidc-queries.ts';
+import { insertSession } from './queries.ts';
+import type { Role } from './roles.ts';
+import { hashSecret, mintSecret, type Session } from './session.ts';
+
+interface EnterDeps {
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly settings: Pick<OidcConfig, 'domains' | 'role'>;
+  /** Where people come in whom no link leads elsewhere. */
+  readonly organisationId: Uuid;
+}
+
+interface Arrival {
+  readonly identity: Identity;
+  /** The secret of a link that the person opened before; null: none. */
+  readonly link: string | null;
+  readonly address: string;
+  readonly userAgent: string | null;
+}
+
+/**
+ * `unverified`: the provider does not vouch for the address. `confirm`: an account has this address,
+ * and its person proves the password before the two are linked.
+ */
+export type Entry =
+  | { readonly token: string }
+  | { readonly refusal: 'unverified' | 'not_invited' }
+  | { readonly refusal: 'confirm'; readonly email: string };
+
+/** Lets a person in whose identity was checked, in one transaction with its audit entries. */
+export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<Entry> {
+  const { identity, address, userAgent } = arrival;
+  const { email, isVerified } = identity;
+  if (email === null || !isVerified || !isAddress(email)) return { refusal: 'unverified' };
+  const { txSql, clock } = deps;
+  return transaction<Entry>(txSql, async (tx, rollback) => {
+    const link = arrival.link === null ? undefined : await findLink(tx, clock, hashSecret(arrival.link));
+    // The lock lets callbacks follow each other: of two first sign-ins one makes the account.
+    await lockOrganisation(tx, link?.organisationId ?? deps.organisationId);
+    const known = await findAccountByIdentity(tx, identity);
+    if (!known && (await findAccountByEmail(tx, email))) return { refusal: 'confirm', email };
+    const accountId = known?.id ?? mintUuid(clock.nowMs());
+    const by = { kind: 'person' as const, id: encodeId('acc', accountId), name: known?.email ?? email, address };
+    const audited = { tx, clock, by };
+    let organisationId = known?.organisationId ?? null;
+    if (organisationId === null) {
+      const admission = await admit(deps, tx, { email, link: arrival.link });
+      if (!admission) return { refusal: 'not_invited' };
+      organisationId = admission.organisationId;
+      // Another organisation's transaction may have made an account of the address a moment ago.
+      const isKnown = known || (await makeAccount({ tx, clock }, { ...identity, id: accountId, email }));
+      if (!isKnown) return rollback({ refusal: 'confirm', email });
+      await insertMember(tx, clock, { organisationId, accountId, role: admission.role });
+      const after = { role: admission.role, by: 'oidc' };
+      const target = encodeId('acc', accountId);
+      await recordAudit(audited, { appId: null, orgId: organisationId, action: 'member.join', target, after });
+    }
+    const token = mintSecret();
+    const session = { id: mintUuid(clock.nowMs()), tokenHash: hashSecret(token), accountId, address, userAgent };
+    await insertSession(tx, clock, { ...session, isByOidc: true });
+    const target = encodeId('acc', accountId);
+    const begin = { appId: null, orgId: organisationId, action: 'session.begin' as const, target };
+    await recordAudit(audited, { ...begin, after: { by: 'oidc' } });
+    return { token };
+  });
+}
+
+/**
+ * Links an identity to the account of a session. The session began with the account's password after
+ * the provider's answer. Throws the 400 for another address, an older session, or an identity of
+ * another account.
+ */
+export async function linkIdentity(
+  { txSql, clock, by }: Audited & { readonly txSql: Sql; readonly clock: Clock },
+  session: Session,
+  identity: WaitingIdentity,
+): Promise<void> {
+  const isProved = !session.isByOidc && session.createdAt.getTime() >= identity.atMs;
+  if (session.email !== identity.email || !isProved) {
+    throw refuse('Sign in by the password of the account that has this address, then link it.');
+  }
+  await transaction(txSql, async (tx) => {
+    const { issuer, subject } = identity;
+    const { accountId, organisationId: orgId } = session;
+    const row = { id: mintUuid(clock.nowMs()), accountId, issuer, subject };
+    if (!(await saveIdentity(tx, clock, row))) throw refuse('Another account has this identity.');
+    const target = encodeId('acc', accountId);
+    await recordAudit({ tx, clock, by }, { appId: null, orgId, action: 'oidc.link', target, after: { issuer } });
+  });
+}
+
+/** Returns whether an address belongs to one of the domains: the text after the last @, exactly. Pure. */
+export function isOfDomain(email: string, domains: readonly string[]): boolean {
+  const at = email.lastIndexOf('@');
+  return at > 0 && domains.includes(email.slice(at + 1));
+}
+
+interface Admission {
+  readonly organisationId: Uuid;
+  readonly role: Role;
+}
+
+async function admit(
+  { clock, settings, organisationId }: EnterDeps,
+  tx: Tx,
+  { email, link: secret }: { readonly email: string; readonly link: string | null },
+): Promise<Admission | undefined> {
+  const link = secret === null ? undefined : await findLink(tx, clock, hashSecret(secret));
+  const isForThem = link && link.kind !== 'reset' && (link.email === null || link.email === email);
+  if (isForThem && link.organisationId && link.role && !(link.kind === 'setup' && (await hasOwner(tx)))) {
+    if (await useLink(tx, clock, link.id)) return { organisationId: link.organisationId, role: link.role };
+  }
+  const invite = await findInviteOf(tx, clock, { organisationId, email });
+  if (invite && (await useLink(tx, clock, invite.id))) return { organisationId, role: invite.role };
+  if (isOfDomain(email, settings.domains)) return { organisationId, role: settings.role };
+  return undefined;
+}
+
+/** False: there is an account of the address. */
+async function makeAccount(
+  { tx, clock }: { readonly tx: Tx; readonly clock: Clock },
+  { id, email, name, issuer, subject }: Identity & { readonly id: Uuid; readonly email: string },
+): Promise<boolean> {
+  const shown = [...(name ?? email).replaceAll(/\p{Cc}/gu, ' ').toWellFormed()].slice(0, 128).join('').trim();
+  if (!(await insertAccount(tx, clock, { id, email, name: shown || email.slice(0, 128) }))) return false;
+  return saveIdentity(tx, clock, { id: mintUuid(clock.nowMs()), accountId: id, issuer, subject });
+}
+
+function isAddress(email: string): boolean {
+  return z.email().max(254).safeParse(email).success;
+}
+
+function refuse(message: string) {
+  return invalid([{ path: [], code: 'invalid_value', message }]);
+}
