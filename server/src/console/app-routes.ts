@@ -7,14 +7,17 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId } from '../ground/ids.ts';
 import { invalid } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant } from '../http/schemas.ts';
+import { component, instant, pageFields } from '../http/schemas.ts';
 import type { Plans } from '../quotas/plan.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
 import { noSuchApp } from './guard.ts';
-import { appId, appParam, checkSeen, oneLine, seenAt } from './schemas.ts';
+import { pageOf, searchedListQuery } from './list.ts';
+import { appId, appParam, checkSeen, lastPage, oneLine, seenAt } from './schemas.ts';
 
 export interface AppRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -89,16 +92,23 @@ export const appListRoutes = [
     access: 'session-or-token',
     least: 'viewer',
     summary: 'List the apps of the organisation',
+    query: searchedListQuery('An id, or the beginning of a name.'),
     answers: {
       200: {
-        description: 'All apps, oldest first.',
-        schema: component('AppList', z.strictObject({ data: z.array(listedApp) })),
-        example: { data: [listedExample] },
+        description: 'Oldest first.',
+        schema: component('AppList', z.strictObject(pageFields(listedApp))),
+        example: { data: [listedExample], ...lastPage },
       },
     },
-  }).handle(async ({ sql }, { caller }) => ({
-    data: (await listAppsOf(sql, caller.organisationId)).map(presentListed),
-  })),
+  }).handle(async ({ sql, cursors }, { caller, query }) =>
+    pageOf(cursors, await listAppsOf(sql, caller.organisationId), query, {
+      scope: ['apps', caller.organisationId],
+      keyOf: ({ createdAt, id }) => [createdAt.getTime(), id],
+      idOf: ({ id }) => encodeId('app', id),
+      textsOf: ({ name }) => [name],
+      present: presentListed,
+    }),
+  ),
   route({
     id: 'createApp',
     method: 'POST',

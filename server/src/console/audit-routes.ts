@@ -10,7 +10,7 @@ import { routesWith } from '../http/route.ts';
 import { component, instant, instantText, pageFields } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
-import { appId, appParam } from './schemas.ts';
+import { appId, appParam, searchField } from './schemas.ts';
 
 export interface AuditRouteDeps {
   readonly sql: Sql;
@@ -38,6 +38,9 @@ const entry = component(
 const page = component('AuditPage', z.strictObject(pageFields(entry)));
 const query = z.strictObject({
   ...pageQuery(200),
+  q: searchField
+    .describe('The id of an entry, or another id, or the beginning of an action, a target or a name.')
+    .optional(),
   from: instantText.optional(),
   to: instantText.optional(),
 });
@@ -64,6 +67,7 @@ const own = routesWith<AuditRouteDeps, ConsoleCaller>('Audit');
 interface Asked {
   readonly limit: number;
   readonly cursor?: string | undefined;
+  readonly q?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
@@ -72,6 +76,7 @@ type List = (filter: {
   readonly to: Date | null;
   readonly beforeId: string | null;
   readonly limit: number;
+  readonly search: string | null;
 }) => Promise<readonly AuditEntry[]>;
 
 export const appAuditRoutes = [
@@ -113,13 +118,14 @@ async function answer(
   cursors: Cursors,
   place: readonly string[],
   list: List,
-  { limit, cursor, from, to }: Asked,
+  { limit, cursor, from, to, q }: Asked,
   accept: readonly string[],
 ) {
-  const scope = [...place, from ?? null, to ?? null];
+  const search = q ?? null;
+  const scope = [...place, from ?? null, to ?? null, search];
   const period = { from: from === undefined ? null : new Date(from), to: to === undefined ? null : new Date(to) };
   if (accept.some((each) => /\btext\/csv\b/i.test(each))) {
-    const rows = await list({ ...period, beforeId: null, limit: csvRowsMax });
+    const rows = await list({ ...period, search, beforeId: null, limit: csvRowsMax });
     const headings = [
       'at',
       'actor_kind',
@@ -140,7 +146,7 @@ async function answer(
     return new Answer<200, string>(200, headers, [writeRow(headings), ...lines].join(''));
   }
   const [before = null] = cursor === undefined ? [] : cursors.read(cursor, scope);
-  const rows = await list({ ...period, beforeId: before === null ? null : String(before), limit: limit + 1 });
+  const rows = await list({ ...period, search, beforeId: before === null ? null : String(before), limit: limit + 1 });
   return toPage(rows, limit, present, (last) => cursors.write([last.id], scope));
 }
 

@@ -3,9 +3,10 @@
 import type { Role } from '../accounts/roles.ts';
 import type { Session } from '../accounts/session.ts';
 import type { CookieForm } from '../accounts/session-cookie.ts';
-import type { App } from '../apps/queries.ts';
+import { type App, firstOrganisationId } from '../apps/queries.ts';
 import type { Actor } from '../audit/actor.ts';
 import type { Uuid } from '../ground/ids.ts';
+import { ApiError } from '../http/api-error.ts';
 
 /** Anybody, on the few routes that let people in. */
 export interface Visitor {
@@ -25,6 +26,12 @@ export interface ConsoleCaller extends Visitor {
 /** The caller of a route below `/console/api/apps/:app`. */
 export interface AppCaller extends ConsoleCaller {
   readonly app: App;
+}
+
+/** Refuses people of other organisations: the first one runs the service (decision 99). */
+export function refuseGuest({ organisationId }: ConsoleCaller, what: string): void {
+  if (organisationId === firstOrganisationId) return;
+  throw new ApiError('role_too_low', { message: `Only people of the first organisation may ${what}.` });
 }
 
 /** The session of a caller on a route that takes no operator token. */

@@ -12,15 +12,18 @@ import type { Attempt } from '../delivery/delivery.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
-import { invalid, noSuch, notFound } from '../http/api-error.ts';
+import { changedMeanwhile, invalid, noSuch, notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, messageId } from '../http/schemas.ts';
+import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
 import { type SendTestDeps, sendTest } from '../messages/send-test.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
 import type { AppCaller } from './caller.ts';
-import { appParam, done } from './schemas.ts';
+import { listQuery, pageOf } from './list.ts';
+import { appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
 
 export interface ChannelAreaDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -33,7 +36,7 @@ export interface ChannelAreaDeps {
 }
 
 const channelName = component('ChannelName', z.enum(channelIds));
-const credential = component(
+export const credential = component(
   'Credential',
   z.strictObject({
     channel: channelName,
@@ -53,7 +56,7 @@ const credential = component(
     replaced_at: instant.nullable(),
   }),
 );
-const example = {
+export const example = {
   ...{ channel: 'webpush', current: true, credential_id: 1 },
   public: {
     public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLoc…',
@@ -63,6 +66,12 @@ const example = {
   ...{ last_error_at: null, created_at: '2026-11-21T10:15:30.123Z', replaced_at: null },
 };
 const answers = { 200: { description: 'The credential, without its secret.', schema: credential, example } };
+const seen = {
+  updated_at: seenAt
+    .nullable()
+    .optional()
+    .describe('`created_at` of the present credential as it was read, null for none. Absent: nothing is compared.'),
+};
 const secretText = z.string().min(1).max(16_384);
 const defaultSubject = 'mailto:push@carillon.example';
 
@@ -77,15 +86,24 @@ export const channelAreaRoutes = [
     least: 'viewer',
     summary: 'The credentials of an app, former ones too, and how they do',
     params: appParam,
+    query: listQuery,
     answers: {
       200: {
         description: 'Newest first.',
-        schema: component('CredentialList', z.strictObject({ data: z.array(credential) })),
-        example: { data: [example] },
+        schema: component('CredentialList', z.strictObject(pageFields(credential))),
+        example: { data: [example], ...lastPage },
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql }, { caller }) => ({ data: (await listCredentials(sql, caller.app.id)).map(present) })),
+  }).handle(async ({ sql, cursors }, { caller, query }) =>
+    pageOf(cursors, await listCredentials(sql, caller.app.id), query, {
+      scope: ['channels', caller.app.id],
+      keyOf: ({ id }) => [id],
+      isNewestFirst: true,
+      idOf: ({ id }) => String(id),
+      present,
+    }),
+  ),
   route({
     id: 'getWebPush',
     method: 'GET',
@@ -109,6 +127,7 @@ export const channelAreaRoutes = [
       schema: component(
         'WebPushCredential',
         z.strictObject({
+          ...seen,
           subject: z
             .string()
             .max(256)
@@ -121,7 +140,7 @@ export const channelAreaRoutes = [
       example: { subject: 'mailto:ops@shop.example' },
     },
     answers,
-    refusals: ['not_found'],
+    refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { public_key: publicKey, private_key: privateKey } = body;
     if ((publicKey === undefined) !== (privateKey === undefined)) {
@@ -132,7 +151,7 @@ export const channelAreaRoutes = [
     const formerSubject = former?.public['subject'];
     const subject = body.subject ?? (typeof formerSubject === 'string' ? formerSubject : defaultSubject);
     const keys = publicKey && privateKey ? { publicKey, privateKey } : generateVapidKeys();
-    return save(deps, caller, 'webpush', storableVapid({ ...keys, subject }));
+    return save(deps, caller, 'webpush', storableVapid({ ...keys, subject }), body.updated_at);
   }),
   route({
     id: 'setApplePush',
@@ -146,6 +165,7 @@ export const channelAreaRoutes = [
       schema: component(
         'ApplePushCredential',
         z.strictObject({
+          ...seen,
           p8: secretText,
           key_id: z.string(),
           team_id: z.string(),
@@ -161,10 +181,11 @@ export const channelAreaRoutes = [
       },
     },
     answers,
-    refusals: ['not_found'],
+    refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { p8, key_id: keyId, team_id: teamId, bundle_id: bundleId, environment } = body;
-    return save(deps, caller, 'apns', storableApns({ p8, keyId, teamId, bundleId, environment }));
+    const storable = storableApns({ p8, keyId, teamId, bundleId, environment });
+    return save(deps, caller, 'apns', storable, body.updated_at);
   }),
   route({
     id: 'setAndroidPush',
@@ -175,17 +196,18 @@ export const channelAreaRoutes = [
     summary: "Set the service account's private key for Google",
     params: appParam,
     body: {
-      schema: component('AndroidPushCredential', z.strictObject({ service_account_json: secretText })),
+      schema: component('AndroidPushCredential', z.strictObject({ ...seen, service_account_json: secretText })),
       example: { service_account_json: '{"type": "service_account", …}' },
     },
     answers,
-    refusals: ['not_found'],
+    refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async (deps, { caller, body }) =>
     save(
       deps,
       caller,
       'fcm',
       storableServiceAccount(body.service_account_json, deps.fcmTokenUrl),
+      body.updated_at,
       'service_account_json',
     ),
   ),
@@ -280,6 +302,7 @@ async function save(
   caller: AppCaller,
   channel: string,
   storable: Storable,
+  seenUpdatedAt: string | null | undefined,
   field?: string,
 ) {
   if ('issues' in storable) {
@@ -292,7 +315,11 @@ async function save(
   }
   const { public: shown, secret } = storable;
   const deps = { sql: txSql, clock, seal, by: caller.by };
-  await saveCredential(deps, { appId: caller.app.id, channel, public: shown, secret });
+  await saveCredential(deps, { appId: caller.app.id, channel, public: shown, secret }, (former) => {
+    if (seenUpdatedAt === undefined) return;
+    if (seenUpdatedAt && former) checkSeen(seenUpdatedAt, former.createdAt, () => present(former));
+    else if (seenUpdatedAt || former) throw changedMeanwhile(former ? present(former) : {});
+  });
   return readCurrent(sql, caller.app.id, channel);
 }
 
@@ -306,7 +333,7 @@ async function readCurrent(sql: Sql, appId: string, channel: string) {
   return present(found);
 }
 
-function present(one: CredentialRecord) {
+export function present(one: CredentialRecord) {
   const channel = channelIds.find((each) => each === one.channel);
   if (!channel) throw new Error(`a credential of an unknown channel: ${one.channel}`);
   const shown = Object.entries(one.public).map(([name, value]) => [

@@ -5,7 +5,7 @@
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
 import { findSession, findTokenByHash, touchSession, touchToken } from '../accounts/queries.ts';
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
-import { hashSecret, type Session } from '../accounts/session.ts';
+import { hashSecret, lacksSecondFactor, type Session } from '../accounts/session.ts';
 import { cookieFormOf, readCookie } from '../accounts/session-cookie.ts';
 import { tokenOf } from '../accounts/signed-token.ts';
 import { findApp } from '../apps/queries.ts';
@@ -136,7 +136,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     if (route.access === 'session' && caller.session === null) throw new ApiError('session_only');
     const { session } = caller;
     // Signing out and setting up the second factor stay possible.
-    if (!isOfPerson && session?.needsSecondFactor && !session.hasSecondFactor) {
+    if (!isOfPerson && session && lacksSecondFactor(session)) {
       throw new ApiError('second_factor_required');
     }
     const least = isOfPerson ? undefined : roles.find((role) => role === route.least);

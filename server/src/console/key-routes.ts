@@ -1,6 +1,7 @@
 // The areas Keys and Own browser: API keys of an app, and the short-lived client key with which a
 // person's own browser receives a test push.
 import { z } from 'zod';
+import { sessionDaysMax } from '../accounts/session.ts';
 import {
   createKey,
   createSessionKey,
@@ -13,15 +14,18 @@ import { presentKey } from '../apps/present-key.ts';
 import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { decodeId } from '../ground/ids.ts';
+import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant, keyId } from '../http/schemas.ts';
+import { component, instant, keyId, pageFields } from '../http/schemas.ts';
 import { type AppCaller, type ConsoleCaller, sessionOf } from './caller.ts';
+import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
-import { appId, appParam, oneLine } from './schemas.ts';
+import { appId, appParam, lastPage, oneLine } from './schemas.ts';
 
 export interface KeyRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -74,15 +78,24 @@ export const appKeyRoutes = [
     least: 'admin',
     summary: 'List the keys of an app, ended ones too',
     params: appParam,
+    query: searchedListQuery('An id, or the beginning of a name.'),
     answers: {
       200: {
         description: 'Oldest first.',
-        schema: component('KeyList', z.strictObject({ data: z.array(keySchema) })),
-        example: { data: [example] },
+        schema: component('KeyList', z.strictObject(pageFields(keySchema))),
+        example: { data: [example], ...lastPage },
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql }, { caller }) => ({ data: (await listKeys(sql, caller.app.id)).map(presentKey) })),
+  }).handle(async ({ sql, cursors }, { caller, query }) =>
+    pageOf(cursors, await listKeys(sql, caller.app.id), query, {
+      scope: ['keys', caller.app.id],
+      keyOf: ({ createdAt, id }) => [createdAt.getTime(), id],
+      idOf: ({ id }) => encodeId('key', id),
+      textsOf: ({ name }) => [name],
+      present: presentKey,
+    }),
+  ),
   ofApp({
     id: 'createKey',
     method: 'POST',
@@ -118,8 +131,10 @@ export const appKeyRoutes = [
     },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller }) => {
-    const { id: sessionId } = sessionOf(caller);
-    const made = await createSessionKey({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, sessionId });
+    const { id: sessionId, createdAt } = sessionOf(caller);
+    const sessionEndsAt = new Date(createdAt.getTime() + sessionDaysMax * 86_400_000);
+    const place = { appId: caller.app.id, sessionId, sessionEndsAt };
+    const made = await createSessionKey({ sql: txSql, clock, by: caller.by }, place);
     return { key: made.text, expires_at: made.expiresAt };
   }),
 ];

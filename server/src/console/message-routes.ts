@@ -5,16 +5,20 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Teller } from '../database/teller.ts';
 import type { AnswerForms } from '../delivery/answer-forms.ts';
+import { meaningOf } from '../delivery/code-meaning.ts';
 import { explainRoutes } from '../explain/routes.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { type AnswerForm, type Route, routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
+import { deliveryPage } from '../messages/delivery-routes.ts';
 import { messageStatuses } from '../messages/message.ts';
-import { presentMessage } from '../messages/present-message.ts';
+import { exampleMessage, message, presentListed, type presentMessage } from '../messages/present-message.ts';
 import { exampleListed, messagePage, readRoutes } from '../messages/routes.ts';
 import { listMessages } from '../messages/stored-queries.ts';
 import type { AppCaller } from './caller.ts';
+import { exampleExplained, explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam, searchField } from './schemas.ts';
+import { appParam, lastPage, searchField } from './schemas.ts';
 
 export interface MessageAreaDeps {
   readonly sql: Sql;
@@ -24,6 +28,22 @@ export interface MessageAreaDeps {
   readonly cursors: Cursors;
   readonly forms: AnswerForms;
 }
+
+const toldMessage = {
+  schema: component('MessageWithFailures', message.extend({ failures })),
+  example: {
+    ...exampleMessage,
+    failures: [{ code: 'unregistered', count: 1, ...meaningOf('unregistered') }],
+  },
+};
+const toldDeliveries = {
+  schema: component('ExplainedDeliveryPage', deliveryPage.extend({ data: z.array(explainedDelivery) })),
+  example: {
+    ...{ message_id: exampleMessage.id, status: 'sent', report: exampleMessage.report },
+    data: [exampleExplained],
+    ...lastPage,
+  },
+};
 
 const route = routesWith<MessageAreaDeps, AppCaller>('Messages');
 
@@ -45,7 +65,7 @@ export const messageAreaRoutes = [
       200: {
         description: 'A page of messages, without audience and content.',
         schema: messagePage,
-        example: { data: [{ ...exampleListed, title: 'Sale' }], has_more: false, next_cursor: null },
+        example: { data: [exampleListed], has_more: false, next_cursor: null },
       },
     },
     refusals: ['not_found'],
@@ -54,20 +74,35 @@ export const messageAreaRoutes = [
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
     const after = position ? { createdAt: String(position[0]), id: String(position[1]) } : null;
     const rows = await listMessages(sql, app.id, status, after, limit + 1, q);
-    return toPage(
-      rows,
-      limit,
-      (row) => {
-        const { audience: _audience, content: _content, ...item } = presentMessage(row);
-        return { ...item, title: row.title };
-      },
-      (last) => cursors.write([last.createdAtText, last.id], scope),
-    );
+    return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
-  ...lendRoutes<MessageAreaDeps>(readRoutes, {
-    getMessage: 'viewer',
-    listDeliveries: 'viewer',
-    cancelMessage: 'member',
-  }),
+  ...lendRoutes<MessageAreaDeps>(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
+    tellMore(lent, toldMessage, ({ error_counts, ...rest }: PresentedMessage) => ({
+      ...rest,
+      error_counts,
+      failures: explainCounts(error_counts),
+    })),
+  ),
+  ...lendRoutes<MessageAreaDeps>(readRoutes, { listDeliveries: 'viewer' }).map((lent) =>
+    tellMore(lent, toldDeliveries, ({ data, ...rest }: DeliveryPage) => ({ ...rest, data: data.map(explainDelivery) })),
+  ),
   ...lendRoutes(explainRoutes, { explain: 'member' }),
 ];
+
+type PresentedMessage = ReturnType<typeof presentMessage>;
+type DeliveryPage = z.output<typeof deliveryPage>;
+
+/** Adds what the console tells beyond /v1 to the answer of a lent route. */
+function tellMore<Deps, Told extends object>(
+  lent: Route<Deps, AppCaller>,
+  form: Pick<AnswerForm, 'schema' | 'example'>,
+  add: (told: Told) => object,
+): Route<Deps, AppCaller> {
+  const [[status, answer] = []] = Object.entries(lent.answers);
+  if (status !== '200' || !answer) throw new Error(`${lent.id} answers more than 200`);
+  return {
+    ...lent,
+    answers: { 200: { ...answer, ...form } },
+    answer: async (deps, request) => add((await lent.answer(deps, request)) as Told),
+  };
+}

@@ -26,6 +26,9 @@ export const seenAt = instantText.describe('`updated_at` as it was read; another
 /** Words by which a list of the console is searched (contract 19). */
 export const searchField = z.string().min(1).max(128);
 
+/** The end of a list, for examples. */
+export const lastPage = { has_more: false, next_cursor: null };
+
 export const appParam = { app: { description: 'The id of an app.', example: 'app_02y9GVDsTuJUi2BOoCH5G3' } };
 
 /** Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw. */

@@ -1,6 +1,7 @@
 // Binds the routes of the console to their guard, so that they can be served. A route is one of
 // three kinds: of a visitor, of an organisation, or of an app.
 
+import type { Uuid } from '../ground/ids.ts';
 import { networkOf } from '../http/client-address.ts';
 import type { Route } from '../http/route.ts';
 import type { BoundRoute, Guarded, RequestHead } from '../http/server.ts';
@@ -32,9 +33,10 @@ export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRo
 
 /**
  * Binds the routes. Reads of an app wait for a turn among those of its API, and reads of an
- * organisation for a turn of its own, so that no console page delays other apps (R-62).
+ * organisation for a turn of its own, so that no console page delays other apps (R-62). Counts and
+ * reports wait for a turn of the organisation, so that it cannot take all of them by having apps.
  */
-export function bindConsole<Deps, Caller>(
+export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>(
   { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
   { deps, guard, readTurns }: { readonly deps: Deps; readonly guard: ConsoleGuard; readonly readTurns: Turns },
 ): BoundRoute<Caller>[] {
@@ -43,6 +45,7 @@ export function bindConsole<Deps, Caller>(
     find: (head: RequestHead) => Promise<Found<Own>>,
     shareOf: (caller: Own, head: RequestHead) => string,
     around: (caller: Own, work: () => Promise<object>) => Promise<object> = (_caller, work) => work(),
+    depsOf: (caller: Own) => Deps = () => deps,
   ): BoundRoute<Caller> => {
     const { answer, ...fields } = route;
     return {
@@ -52,7 +55,7 @@ export function bindConsole<Deps, Caller>(
         return {
           share: shareOf(caller, head),
           headers: { ...commonHeaders, ...headers },
-          handle: (request) => around(caller, () => answer(deps, { ...request, caller })),
+          handle: (request) => around(caller, () => answer(depsOf(caller), { ...request, caller })),
         };
       },
       handle: () => Promise.reject(new Error(`${route.id} is answered by its guard`)),
@@ -81,9 +84,15 @@ export function bindConsole<Deps, Caller>(
         (head) => guard.appCaller(head, route),
         ofOwn,
         route.method === 'GET' ? ({ app }, work) => readTurns.run(app.id, work) : undefined,
+        ({ organisationId }) => ({ ...deps, countTurns: sharedTurns(deps.countTurns, organisationId) }),
       ),
     ),
   ];
+}
+
+/** Counts and reports of an organisation share its turns, whatever app they are about. */
+function sharedTurns(turns: Turns, organisationId: Uuid): Turns {
+  return { run: (_appId, work) => turns.run(organisationId, work) };
 }
 
 function ofOwn({ organisationId }: ConsoleCaller): string {

@@ -1,19 +1,23 @@
 // The area Session: who is signed in, and the sessions of a person, which they can end.
 import { z } from 'zod';
 import { deleteSession, listSessions } from '../accounts/queries.ts';
+import { lacksSecondFactor } from '../accounts/session.ts';
 import { clearCookie } from '../accounts/session-cookie.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant } from '../http/schemas.ts';
+import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf } from './caller.ts';
-import { accountId, done, organisationId, role } from './schemas.ts';
+import { listQuery, pageOf } from './list.ts';
+import { accountId, done, lastPage, organisationId, role } from './schemas.ts';
 
 export interface SessionRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -39,8 +43,8 @@ const presentExample = {
 };
 const sessionList = component(
   'SessionList',
-  z.strictObject({
-    data: z.array(
+  z.strictObject(
+    pageFields(
       z.strictObject({
         id: sessionId,
         is_present: z.boolean().describe('The session of this very request.'),
@@ -50,7 +54,7 @@ const sessionList = component(
         last_used_at: instant.describe('Exact to a minute.'),
       }),
     ),
-  }),
+  ),
 );
 
 const route = routesWith<SessionRouteDeps, ConsoleCaller>('Session');
@@ -80,7 +84,7 @@ export const sessionRoutes = [
         require_two_factor: session.needsSecondFactor,
       },
       role: session.role,
-      must_set_up_two_factor: session.needsSecondFactor && !session.hasSecondFactor,
+      must_set_up_two_factor: lacksSecondFactor(session),
     };
   }),
   route({
@@ -111,6 +115,7 @@ export const sessionRoutes = [
     access: 'session',
     least: 'person',
     summary: 'List your sessions',
+    query: listQuery,
     answers: {
       200: {
         description: 'Sessions that have not ended, newest first.',
@@ -126,22 +131,27 @@ export const sessionRoutes = [
               last_used_at: '2026-11-21T10:16:30.123Z',
             },
           ],
+          ...lastPage,
         },
       },
     },
-  }).handle(async ({ sql, clock }, { caller }) => {
+  }).handle(async ({ sql, clock, cursors }, { caller, query }) => {
     const { id: presentId, accountId: account } = sessionOf(caller);
     const sessions = await listSessions(sql, clock, account);
-    return {
-      data: sessions.map(({ id, address, userAgent, createdAt, lastUsedAt }) => ({
+    return pageOf(cursors, sessions, query, {
+      scope: ['sessions', account],
+      keyOf: ({ createdAt, id }) => [createdAt.getTime(), id],
+      isNewestFirst: true,
+      idOf: ({ id }) => encodeId('ses', id),
+      present: ({ id, address, userAgent, createdAt, lastUsedAt }) => ({
         id: encodeId('ses', id),
         is_present: id === presentId,
         address,
         user_agent: userAgent,
         created_at: createdAt,
         last_used_at: lastUsedAt,
-      })),
-    };
+      }),
+    });
   }),
   route({
     id: 'endSession',

@@ -183,8 +183,6 @@ export const signInRoutes = [
   }).handle(async (deps, request) => {
     const { caller, body, address } = request;
     const form = formOf(caller);
-    if (deps.oidc?.isOnly)
-      throw new ApiError('wrong_credentials', { message: 'People sign in by OpenID Connect here.' });
     const credentials = { email: emailOf(body.email), password: body.password };
     const result = await attempt(
       deps,

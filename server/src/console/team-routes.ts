@@ -16,12 +16,25 @@ import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant } from '../http/schemas.ts';
+import { component, idSchema, instant, pageEnd } from '../http/schemas.ts';
 import type { ConsoleCaller } from './caller.ts';
-import { accountId, checkSeen, done, emailAddress, oneLine, organisationId, role, seenAt } from './schemas.ts';
+import { pageOf, searchedListQuery } from './list.ts';
+import {
+  accountId,
+  checkSeen,
+  done,
+  emailAddress,
+  lastPage,
+  oneLine,
+  organisationId,
+  role,
+  seenAt,
+} from './schemas.ts';
 
 export interface TeamRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -83,25 +96,36 @@ export const teamRoutes = [
     access: 'session',
     least: 'admin',
     summary: 'Members and open invitations of the organisation',
+    query: searchedListQuery('An id, or the beginning of an address or a name.'),
     answers: {
       200: {
-        description: 'Members oldest first, invitations newest first.',
-        schema: component('Team', z.strictObject({ organisation, members: z.array(member), invites: z.array(invite) })),
-        example: { organisation: organisationExample, members: [memberExample], invites: [inviteExample] },
+        description: 'Members oldest first, as pages; invitations newest first, on the first page.',
+        schema: component(
+          'Team',
+          z.strictObject({ organisation, members: z.array(member), invites: z.array(invite), ...pageEnd }),
+        ),
+        example: { organisation: organisationExample, members: [memberExample], invites: [inviteExample], ...lastPage },
       },
     },
-  }).handle(async ({ sql, clock }, { caller }) => {
+  }).handle(async ({ sql, clock, cursors }, { caller, query }) => {
     const [found, members, invites] = await Promise.all([
       findOrganisation(sql, caller.organisationId),
       listMembers(sql, caller.organisationId),
       listInvites(sql, clock, caller.organisationId),
     ]);
     if (!found) throw notFound();
-    return {
-      organisation: presentOrganisation(found),
-      members: members.map(presentMember),
-      invites: invites.map(presentInvite),
-    };
+    const { data, ...end } = pageOf(cursors, members, query, {
+      scope: ['team', caller.organisationId],
+      keyOf: ({ joinedAt, accountId }) => [joinedAt.getTime(), accountId],
+      idOf: ({ accountId }) => encodeId('acc', accountId),
+      textsOf: ({ email, name }) => [email, name],
+      present: presentMember,
+    });
+    const wanted = query.q?.toLowerCase() ?? '';
+    const isFound = ({ id, email }: Link): boolean =>
+      encodeId('inv', id) === query.q || (email ?? '').startsWith(wanted);
+    const open = query.cursor === undefined ? invites.filter(isFound) : [];
+    return { organisation: presentOrganisation(found), members: data, invites: open.map(presentInvite), ...end };
   }),
   route({
     id: 'invite',

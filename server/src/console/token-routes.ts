@@ -7,12 +7,15 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant } from '../http/schemas.ts';
+import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
 import type { ConsoleCaller } from './caller.ts';
-import { oneLine, role } from './schemas.ts';
+import { pageOf, searchedListQuery } from './list.ts';
+import { lastPage, oneLine, role } from './schemas.ts';
 
 interface TokenRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -46,14 +49,24 @@ export const tokenRoutes = [
     access: 'session',
     least: 'owner',
     summary: 'List the operator tokens, revoked ones too',
+    query: searchedListQuery('An id, or the beginning of a name.'),
     answers: {
       200: {
         description: 'Newest first.',
-        schema: component('TokenList', z.strictObject({ data: z.array(token) })),
-        example: { data: [example] },
+        schema: component('TokenList', z.strictObject(pageFields(token))),
+        example: { data: [example], ...lastPage },
       },
     },
-  }).handle(async ({ sql }, { caller }) => ({ data: (await listTokens(sql, caller.organisationId)).map(present) })),
+  }).handle(async ({ sql, cursors }, { caller, query }) =>
+    pageOf(cursors, await listTokens(sql, caller.organisationId), query, {
+      scope: ['tokens', caller.organisationId],
+      keyOf: ({ id }) => [id],
+      isNewestFirst: true,
+      idOf: ({ id }) => encodeId('tok', id),
+      textsOf: ({ name }) => [name],
+      present,
+    }),
+  ),
   route({
     id: 'createToken',
     method: 'POST',

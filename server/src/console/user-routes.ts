@@ -1,28 +1,37 @@
 // The area Users: the list with its search, all that is held of a person, and the erasure.
+import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
-import { encodeId, type Uuid } from '../ground/ids.ts';
-import { noSuch } from '../http/api-error.ts';
+import { encodeId } from '../ground/ids.ts';
+import { anyTimeZones } from '../ground/time-zones.ts';
+import { changedMeanwhile, noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant, pageFields, userId } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
-import { presentProperties } from '../properties/property.ts';
+import type { Turns } from '../http/turns.ts';
+import { presentConflict, propertyConflict } from '../properties/property.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId, listUsers } from '../users/queries.ts';
-import { exampleUser, personRoutes } from '../users/routes.ts';
+import { exampleUser, personRoutes, present as presentUser, user } from '../users/routes.ts';
+import { editUser } from '../users/upsert-user.ts';
+import { type UserRequest, userRequestSchema } from '../users/user.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-import { attributionsOf, deliveriesOf, devicesOf, eventsOf } from './person-record.ts';
-import { appParam, searchField } from './schemas.ts';
+import { writePerson } from './person-document.ts';
+import { appId, appParam, searchField, seenAt } from './schemas.ts';
 
 export interface UserAreaDeps {
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
+  /** Pages of an export wait for their turn among the other reads of the app. */
+  readonly readTurns: Turns;
+  /** Reads the body of an upsert, or throws the 400. */
+  readonly parseUser: (body: unknown) => UserRequest;
 }
 
 const listedUser = component(
@@ -48,6 +57,7 @@ const heldRecord = component(
   'PersonRecord',
   z.looseObject({
     exported_at: instant,
+    app_id: appId,
     external_id: z.string(),
     user_id: userId,
     profile: z.record(z.string(), z.unknown()).nullable().describe('Null: only events have named this person.'),
@@ -102,6 +112,52 @@ export const userAreaRoutes = [
   }),
   ...lendRoutes(personRoutes, { getUser: 'member', deleteUser: 'admin' }),
   route({
+    id: 'editUser',
+    method: 'PATCH',
+    path: '/console/api/apps/:app/users/:external_id',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Change the profile of a user',
+    description: 'A field that is absent is kept, null clears it. The audit log names the fields, and no value.',
+    params,
+    body: {
+      schema: component(
+        'UserEdit',
+        userRequestSchema(anyTimeZones).omit({ external_id: true, device_id: true }).extend({ updated_at: seenAt }),
+      ),
+      example: { updated_at: '2026-11-21T10:15:30.123Z', first_name: 'Ada', properties: { plan: 'pro', trial: null } },
+    },
+    answers: {
+      200: {
+        description: 'The user as it is now.',
+        schema: component('EditedUser', user.extend({ property_conflicts: z.array(propertyConflict) })),
+        example: { ...exampleUser, property_conflicts: [] },
+      },
+    },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock, parseUser }, { caller, params: { external_id: externalId }, body }) => {
+    const appId = caller.app.id;
+    const { updated_at: seen, properties, ...attributes } = body;
+    const found = await findUserWithDevices(sql, appId, externalId);
+    if (!found) throw noSuch('user', externalId);
+    // The description knows no zones; these are the ones that the database knows.
+    const checked = parseUser({ ...attributes, external_id: externalId });
+    const { first_name: firstName, country, language, timezone } = checked;
+    const request = { appId, externalId, firstName, country, language, timezone, properties };
+    const edited = await editUser(
+      { sql: txSql, clock, by: caller.by },
+      request,
+      ({ updatedAt }) => updatedAt.getTime() === new Date(seen).getTime(),
+    );
+    if (!edited) {
+      const present = await findUserWithDevices(txSql, appId, externalId);
+      if (!present) throw noSuch('user', externalId);
+      throw changedMeanwhile(presentUser(present));
+    }
+    const conflicts = edited.conflicts.map((conflict) => presentConflict(conflict, edited.user.properties));
+    return { ...presentUser(edited), property_conflicts: conflicts };
+  }),
+  route({
     id: 'exportUser',
     method: 'GET',
     path: '/console/api/apps/:app/users/:external_id/export',
@@ -121,10 +177,9 @@ export const userAreaRoutes = [
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params: { external_id: externalId } }) => {
+  }).handle(async ({ sql, txSql, clock, readTurns }, { caller: { app, by }, params: { external_id: externalId } }) => {
     const id = await findPersonId(sql, app.id, externalId);
     if (id === undefined) throw noSuch('user', externalId);
-    const record = await readRecord({ sql, clock }, app.id, externalId, id);
     await transaction(txSql, (tx) =>
       recordAudit({ tx, clock, by }, { appId: app.id, action: 'user.export', target: encodeId('usr', id) }),
     );
@@ -132,39 +187,8 @@ export const userAreaRoutes = [
       'content-type': 'application/json; charset=utf-8',
       'content-disposition': 'attachment; filename="person.json"',
     };
-    return new Answer<200, string>(200, headers, JSON.stringify(record, null, 2));
+    const person = { appId: app.id, externalId, userId: id };
+    const pages = writePerson({ sql, clock }, person, (read) => readTurns.run(app.id, read));
+    return new Answer<200, Readable>(200, headers, Readable.from(pages));
   }),
 ];
-
-async function readRecord(deps: { sql: Sql; clock: Clock }, appId: Uuid, externalId: string, id: Uuid) {
-  const found = await findUserWithDevices(deps.sql, appId, externalId);
-  const deviceIds: Uuid[] = [];
-  const devices = await whole(devicesOf(deps, appId, externalId, deviceIds));
-  const subjects = [id, ...deviceIds];
-  return {
-    exported_at: deps.clock.date(),
-    external_id: externalId,
-    user_id: encodeId('usr', id),
-    profile: found
-      ? {
-          first_name: found.user.firstName,
-          country: found.user.country,
-          language: found.user.language,
-          timezone: found.user.timezone,
-          properties: presentProperties(found.user.properties, found.catalog),
-          created_at: found.user.createdAt,
-          updated_at: found.user.updatedAt,
-        }
-      : null,
-    devices,
-    events: await whole(eventsOf(deps, appId, subjects)),
-    deliveries: await whole(deliveriesOf(deps, appId, subjects)),
-    attributions: await whole(attributionsOf(deps, appId, id)),
-  };
-}
-
-async function whole(pages: AsyncGenerator<object[]>): Promise<object[]> {
-  const rows: object[] = [];
-  for await (const page of pages) rows.push(...page);
-  return rows;
-}

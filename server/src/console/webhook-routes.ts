@@ -7,8 +7,9 @@ import { type ReplayDeps, replayEvents } from '../delivery/replay-events.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { invalid, notFound } from '../http/api-error.ts';
+import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, idSchema, instant, instantText, messageId } from '../http/schemas.ts';
+import { component, count, deviceId, idSchema, instant, instantText, messageId, pageFields } from '../http/schemas.ts';
 import type { EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import {
   createWebhook,
@@ -25,10 +26,12 @@ import { presentAttempt } from '../webhooks/present-attempt.ts';
 import { countHeldEvents, findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
-import { appId, appParam, checkSeen, done, seenAt } from './schemas.ts';
+import { appId, appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
 
 export interface WebhookRouteDeps {
+  readonly cursors: Cursors;
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -66,6 +69,7 @@ const webhookFields = {
   updated_at: instant,
 };
 const webhook = component('Webhook', z.strictObject(webhookFields));
+export const webhookState = component('WebhookState', webhook.omit({ held_events: true }));
 const secretField = { secret: z.string().describe('Shown this once.') };
 const endpoint = z.string().min(1).max(2048);
 const attempt = component(
@@ -82,12 +86,13 @@ const attempt = component(
     duration_ms: count,
   }),
 );
-const example = {
+export const stateExample = {
   ...{ id: 'whk_2LzZ6blcUnSsq7qADFk27Q', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3' },
   ...{ endpoint: 'https://hooks.shop.example/push', events: [], state: 'enabled', consecutive_failures: 0 },
-  ...{ held_events: 0, rotation: null, last_test: null },
+  ...{ rotation: null, last_test: null },
   ...{ created_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z' },
 };
+const example = { ...stateExample, held_events: 0 };
 const testExample = { at: '2026-11-21T10:15:30.123Z', status_code: 200, error: null, duration_ms: 48 };
 const param = { webhook: { description: 'The id of a webhook.', example: 'whk_2LzZ6blcUnSsq7qADFk27Q' } };
 
@@ -103,17 +108,24 @@ export const appWebhookRoutes = [
     least: 'viewer',
     summary: 'List the webhooks of an app',
     params: appParam,
+    query: searchedListQuery('An id, or the beginning of an endpoint.'),
     answers: {
       200: {
         description: 'Oldest first; an app has at most 10.',
-        schema: component('WebhookList', z.strictObject({ data: z.array(webhook) })),
-        example: { data: [example] },
+        schema: component('WebhookList', z.strictObject(pageFields(webhook))),
+        example: { data: [example], ...lastPage },
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql }, { caller }) => ({
-    data: (await listWebhooks(sql, caller.app.id)).map((one) => present(one, one.heldEvents)),
-  })),
+  }).handle(async ({ sql, cursors }, { caller, query }) =>
+    pageOf(cursors, await listWebhooks(sql, caller.app.id), query, {
+      scope: ['webhooks', caller.app.id],
+      keyOf: ({ id }) => [id],
+      idOf: ({ id }) => encodeId('whk', id),
+      textsOf: ({ endpoint: url }) => [url],
+      present: (one) => present(one, one.heldEvents),
+    }),
+  ),
   ofApp({
     id: 'createWebhook',
     method: 'POST',
@@ -355,6 +367,12 @@ async function read(sql: Sql, id: string) {
 }
 
 function present(one: StoredWebhook, heldEvents: number) {
+  const { rotation, last_test, created_at, updated_at, ...head } = presentState(one);
+  return { ...head, held_events: heldEvents, rotation, last_test, created_at, updated_at };
+}
+
+/** Shapes a webhook without the number of its events, which has to be counted. */
+export function presentState(one: StoredWebhook) {
   const { pendingSince, finishAt, isDual } = one;
   return {
     id: encodeId('whk', one.id),
@@ -363,7 +381,6 @@ function present(one: StoredWebhook, heldEvents: number) {
     events: subscribedNames(one.events),
     state: one.state,
     consecutive_failures: one.failures,
-    held_events: heldEvents,
     rotation: pendingSince && { created_at: pendingSince, finish_at: finishAt, dual: isDual },
     last_test: (one.lastTest ?? null) as z.output<typeof testResult> | null,
     created_at: one.createdAt,

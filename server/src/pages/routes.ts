@@ -1,6 +1,6 @@
-// The pages. `/` says that the service runs and what to ring first. At /demo a browser subscribes
-// and receives a real push, as long as the app Demo exists. The files are few and small: they are
-// read once and served from memory, under a policy that allows no foreign script.
+// The pages. `/` leads to the console. At /demo a browser subscribes and receives a real push, as
+// long as the app Demo exists. The files are few and small: they are read once and served from
+// memory, under a policy that allows no foreign script.
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +10,8 @@ import type { Sql } from '../database/db.ts';
 import { askRarely } from '../ground/ask-rarely.ts';
 import { notFound } from '../http/api-error.ts';
 import { Answer, type BoundRoute } from '../http/server.ts';
+import { consoleFileRoutes } from './console-routes.ts';
 import { demoAppName } from './demo-app.ts';
-import { fillIndex } from './index-page.ts';
 
 const pagesDir = fileURLToPath(new URL('../../pages/', import.meta.url));
 const demoDir = fileURLToPath(new URL('../../demo/', import.meta.url));
@@ -63,12 +63,6 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Ca
     everyMs: appAskedEveryMs,
     steadyMs: clock.steadyMs,
   });
-  const serveIndex = async (host: string | undefined): Promise<Answer> => {
-    const { headers: given, body } = await servePage('index.html');
-    // The page says that the service runs, so it must also answer while the database does not.
-    const hasDemo = await hasDemoApp().catch(() => false);
-    return new Answer(200, given, fillIndex(String(body), { address: run.publicUrl ?? addressOf(host), hasDemo }));
-  };
   const serveDemo = async (name: string): Promise<Answer> => {
     demo ??= new Map([...readFiles(demoDir, headers), ...readFiles(sdkDir, headers, sdkFiles)]);
     const answer = demo.get(name);
@@ -82,17 +76,12 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Ca
     handle: ({ params }) => serve(params['file'] ?? 'index.html'),
   });
   return [
-    { ...route('/', servePage), handle: ({ header }) => serveIndex(header('host')[0]) },
+    { ...route('/', servePage), handle: async () => new Answer(302, { ...headers, location: '/console/' }) },
     route('/base.css', () => servePage('base.css')),
-    route('/index.css', () => servePage('index.css')),
     route('/demo', serveDemo),
     route('/demo/:file', serveDemo),
+    ...consoleFileRoutes<Caller>(headers),
   ];
-}
-
-/** Returns the address by which the page was reached, for a service without PUBLIC_URL. */
-function addressOf(host: string | undefined): string {
-  return host !== undefined && /^[a-z0-9.:[\]-]{1,255}$/i.test(host) ? `http://${host}` : 'http://127.0.0.1:8080';
 }
 
 type Files = ReadonlyMap<string, Answer>;

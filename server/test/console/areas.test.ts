@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeId } from '../../src/ground/ids.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
-import { type Person, scriptOf, signIn } from './console.ts';
+import { makeOrganisation, type Person, scriptOf, signIn } from './console.ts';
 
 const receiver = await startWebhookReceiver();
 const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: String(receiver.port) } });
@@ -47,6 +47,15 @@ describe('keys', () => {
     t.clock.advance(2000);
     expect((await t.request('GET', '/v1/config', { key: body.key })).status).toBe(401);
     secrets.push(body.key);
+    // A session lasts seven days, and its key no longer.
+    const late = await signIn(t, 'member');
+    await t.sql`
+      UPDATE account_sessions SET created_at = created_at - interval '7 days' + interval '5 minutes'
+      WHERE account_id = ${late.accountId}`;
+    const { body: last } = await late.send('POST', `/apps/${app}/session-key`);
+    const leftMs = Date.parse(last.expires_at) - t.clock.nowMs();
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(5 * 60_000);
   });
 });
 
@@ -258,8 +267,15 @@ describe('the pause', () => {
     const chief = await signIn(t, 'owner');
     expect((await chief.send('POST', '/system/pause')).body).toMatchObject({ paused: true, reason: 'operator' });
     expect((await (await signIn(t, 'viewer')).send('GET', '/system/pause')).body.paused).toBe(true);
-    expect((await chief.send('POST', '/system/resume')).body).toEqual({ paused: false, since: null, reason: null });
+    const none = { paused: false, since: null, reason: null, waiting: null };
+    // Entries of one millisecond are in no order.
+    t.clock.advance(1);
+    expect((await chief.send('POST', '/system/resume')).body).toEqual(none);
     expect(await actionsOf(chief)).toEqual(['service.pause', 'service.resume']);
+    const guest = await signIn(t, 'owner', await makeOrganisation(t, 'Guest'));
+    for (const path of ['/system/pause', '/system/resume']) {
+      expect(await guest.send('POST', path)).toMatchObject({ status: 403, body: { error: 'role_too_low' } });
+    }
   });
 });
 

@@ -49,6 +49,64 @@ export function senderOf(t: Bundle, headers: Record<string, string>): Send {
     });
 }
 
+/** A feed of server-sent events that a test reads. */
+export interface Followed {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Resolves with the next event that fits. Rejects when the feed ends before. */
+  until(fits: (event: ReturnType<typeof JSON.parse>) => boolean): Promise<ReturnType<typeof JSON.parse>>;
+  /** Resolves when the service has ended the feed. */
+  readonly ended: Promise<void>;
+  /** Every event that came. */
+  readonly events: readonly ReturnType<typeof JSON.parse>[];
+  leave(): void;
+}
+
+/** Opens a feed below `/console/api` with these headers, as a browser's EventSource does. */
+export async function follow(t: Pick<Bundle, 'url'>, path: string, headers: Record<string, string>): Promise<Followed> {
+  const leaving = new AbortController();
+  const response = await fetch(`${t.url}/console/api${path}`, { headers, signal: leaving.signal });
+  const events: ReturnType<typeof JSON.parse>[] = [];
+  let wake = (): void => undefined;
+  let [isOver, given] = [false, 0];
+  const read = async (): Promise<void> => {
+    let text = '';
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of response.body ?? []) {
+        const parts = (text + decoder.decode(chunk, { stream: true })).split('\n\n');
+        text = parts.pop() ?? '';
+        for (const part of parts) if (part.startsWith('data: ')) events.push(JSON.parse(part.slice(6)));
+        wake();
+      }
+    } catch {
+      // A feed that breaks off has ended too.
+    }
+    isOver = true;
+    wake();
+  };
+  const ended = read();
+  return {
+    status: response.status,
+    headers: response.headers,
+    ended,
+    events,
+    async until(fits) {
+      for (;;) {
+        while (given < events.length) {
+          const event = events[given++];
+          if (event && fits(event)) return event;
+        }
+        if (isOver) throw new Error(`the feed ended after ${JSON.stringify(events)}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    leave: () => leaving.abort(),
+  };
+}
+
 /** Makes an operator token of this role, and sends requests as a script does. */
 export async function scriptOf(t: Bundle, role: Role, organisationId: Uuid = firstOrganisationId): Promise<Send> {
   const { text } = await createToken(t, { organisationId, name: `script of ${role}`, role });

@@ -224,8 +224,9 @@ describe('the audit log of the organisation', () => {
     await owner.send('POST', '/system/resume');
     const { body } = await owner.send('GET', '/audit?limit=10');
     const actions = body.data.map(({ action }: { action: string }) => action);
-    expect(actions.slice(0, 5)).toEqual([
-      ...['service.resume', 'service.pause', 'session.begin', 'password.reset', 'link.create'],
+    // Entries of one millisecond are in no order.
+    expect(actions.slice(0, 5).sort()).toEqual([
+      ...['link.create', 'password.reset', 'service.pause', 'service.resume', 'session.begin'],
     ]);
   });
 

@@ -82,13 +82,13 @@ it('keeps the last 1,000 of each kind, and a request costs no statement', async 
     ...(await t.sql<{ refused: boolean; entries: number }[]>`
       SELECT refused, sum(size)::int AS entries FROM request_chunks WHERE app_id = ${appId} GROUP BY 1 ORDER BY 1`),
   ];
-  for (let n = 0; n < 700; n++) t.service.requestLog.note(appId, entry(n, 200));
-  for (let n = 0; n < 5; n++) t.service.requestLog.note(appId, entry(n, 404));
+  for (let n = 0; n < 700; n++) t.service.requestLog.note(appId, false, () => entry(n, 200));
+  for (let n = 0; n < 5; n++) t.service.requestLog.note(appId, true, () => entry(n, 404));
   // Nothing is written before the process writes it all at once.
   expect(await rowsOf()).toEqual([]);
   await t.service.requestLog.flush();
   for (let round = 0; round < 4; round++) {
-    for (let n = 0; n < 600; n++) t.service.requestLog.note(appId, entry(n, 200));
+    for (let n = 0; n < 600; n++) t.service.requestLog.note(appId, false, () => entry(n, 200));
     await t.service.requestLog.flush();
   }
   const rows = await rowsOf();

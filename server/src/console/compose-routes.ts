@@ -1,0 +1,129 @@
+// The area Compose: sending, scheduling and the dry run are lent by /v1; the drawn preview is the
+// console's own.
+import { z } from 'zod';
+import { channelIds } from '../channels/channel.ts';
+import { contentSchema } from '../content/content.ts';
+import { languageField } from '../content/locales.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, nilUuid } from '../ground/ids.ts';
+import { issueOf } from '../ground/issue.ts';
+import { noSuch } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count } from '../http/schemas.ts';
+import { type RenderRequest, renderMessage } from '../messages/render-message.ts';
+import { type CutText, screenNames } from '../messages/screens.ts';
+import { type SendRouteDeps, sendRoutes } from '../messages/send-routes.ts';
+import type { AppCaller } from './caller.ts';
+import { lendRoutes } from './lent-route.ts';
+import { appParam } from './schemas.ts';
+
+export interface ComposeAreaDeps extends SendRouteDeps {
+  readonly sql: Sql;
+}
+
+const renderRequest = component(
+  'RenderRequest',
+  z
+    .strictObject({
+      content: contentSchema,
+      channel: z.enum(channelIds),
+      external_id: z.string().min(1).max(256).nullish(),
+      device_id: z.string().nullish(),
+      language: languageField.nullish().describe("In place of the person's own."),
+    })
+    .superRefine((given, context) => {
+      if (!given.external_id || !given.device_id) return;
+      const [message, allowed] = ['Name a user or a device, not both.', ['external_id', 'device_id']];
+      context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed }, given));
+    }),
+);
+const cutText = component(
+  'CutText',
+  z.strictObject({
+    text: z.string().describe('The whole text, as the device gets it.'),
+    shown: z.string().describe('The text as the screen cuts it; ends in `…` where it is cut.'),
+    length: count.describe('Characters as people count them.'),
+    limit: count,
+  }),
+);
+const rendered = component(
+  'RenderedMessage',
+  z.strictObject({
+    channel: z.enum(channelIds),
+    result: z
+      .enum(['shown', 'background', 'empty_content', 'payload_too_large', 'unknown_error'])
+      .describe('`background` shows nothing on a device; the last three: no push is made.'),
+    language: z.string().nullable().describe('The language of the delivery.'),
+    locale: z.string().nullable().describe('The entry of `content.locales` that is taken; null: the top level.'),
+    url: z.string().nullable().describe('The address that a tap opens.'),
+    payload_bytes: count.nullable(),
+    payload_bytes_max: count,
+    variables: z
+      .array(z.strictObject({ name: z.string(), value: z.union([z.string(), z.number(), z.boolean()]).nullable() }))
+      .describe('The values that the content reads. Null: this person has none.'),
+    screens: z.array(
+      z.strictObject({
+        screen: z.enum(screenNames),
+        title: cutText.nullable(),
+        subtitle: cutText.nullable(),
+        body: cutText.nullable(),
+        image: z.string().nullable(),
+        actions: z.array(cutText),
+      }),
+    ),
+  }),
+);
+const whole = (text: string, limit: number): CutText => ({ text, shown: text, length: text.length, limit });
+const example = {
+  ...{ channel: 'fcm', result: 'shown', language: 'de', locale: 'de', url: 'https://shop.example/de/sale' },
+  ...{ payload_bytes: 312, payload_bytes_max: 4096, variables: [{ name: 'first_name', value: 'Zoë' }] },
+  screens: [
+    {
+      ...{ screen: 'android_shade', title: whole('Ausverkauf, Zoë', 65), subtitle: null, body: whole('Ab jetzt', 240) },
+      ...{ image: null, actions: [] },
+    },
+  ],
+};
+
+const route = routesWith<ComposeAreaDeps, AppCaller>('Compose');
+
+export const composeAreaRoutes = [
+  ...lendRoutes(sendRoutes, { sendMessage: 'member' }),
+  route({
+    id: 'renderMessage',
+    method: 'POST',
+    path: '/console/api/apps/:app/render',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Render content as each screen of a channel would show it; nothing is sent',
+    description:
+      'Rendered by the code that renders for a push, for a user, a device, or somebody without values. Screens cut by width, so `limit` is the length at which ordinary letters are cut.',
+    params: appParam,
+    body: {
+      schema: renderRequest,
+      example: {
+        content: {
+          title: 'Sale, {{first_name}}',
+          body: 'Now on',
+          locales: { de: { title: 'Ausverkauf, {{first_name}}', body: 'Ab jetzt' } },
+        },
+        ...{ channel: 'fcm', external_id: 'u-42' },
+      },
+    },
+    answers: { 200: { description: 'The notification.', schema: rendered, example } },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller: { app }, body }) => {
+    const { content, channel, external_id: externalId, device_id: deviceText, language = null } = body;
+    const of: RenderRequest['of'] = deviceText
+      ? { deviceId: decodeId('dev', deviceText) ?? nilUuid }
+      : externalId
+        ? { externalId }
+        : null;
+    const found = await renderMessage(sql, {
+      ...{ appId: app.id, defaultUrl: app.defaultUrl, content, channel, of, language },
+    });
+    if (!found) throw deviceText ? noSuch('device', deviceText) : noSuch('user', externalId ?? '');
+    const { payloadBytes, payloadBytesMax, ...rest } = found;
+    return { channel, ...rest, payload_bytes: payloadBytes, payload_bytes_max: payloadBytesMax };
+  }),
+];

@@ -1,0 +1,177 @@
+// The feeds that are open in this process. Those of one source share one look a second, whose
+// changes go to all of them; nobody looks while no feed is open. A feed ends with the session or
+// the token that opened it, when the role is too low now, and with its app.
+import { listPresentCallers } from '../accounts/queries.ts';
+import { isAtLeast, type Role } from '../accounts/roles.ts';
+import { lacksSecondFactor } from '../accounts/session.ts';
+import { listLivingApps } from '../apps/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { decodeId, type Uuid } from '../ground/ids.ts';
+import type { Log } from '../ground/log.ts';
+import { ApiError } from '../http/api-error.ts';
+import { type EventReader, EventStream } from '../http/event-stream.ts';
+import type { Turns } from '../http/turns.ts';
+import type { AppCaller } from './caller.ts';
+
+/** Something that is looked at again and again. Each source has one place where it remembers the last look. */
+export interface Source {
+  /** Looks, and returns what has changed since the last look. The first look returns nothing. */
+  look(): Promise<readonly object[]>;
+  /** The whole state as of the last look, which a new feed begins with. */
+  state(): object;
+}
+
+export interface Feeds {
+  /**
+   * Opens a feed. Feeds of one app and name share a source. Throws the 429 for a caller with too
+   * many feeds, and the 503 when this process has too many.
+   */
+  open(caller: AppCaller, least: Role, name: string, begin: () => Source): EventStream;
+}
+
+export interface FeedDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A look waits for a turn among the reads of its app, and holds it for one moment. */
+  readonly readTurns: Turns;
+}
+
+/** Tabs of one browser share one feed, so few browsers and scripts of a person need more. */
+const feedsOfCallerMax = 10;
+/** Half of a process: a company in which 200 people watch is meant to be served. */
+const feedsOfOrganisationMax = 250;
+const feedsMax = 500;
+const lookEveryMs = 1000;
+/** A look that takes long comes seldom: a source never uses more than a tenth of a connection. */
+const restPerLook = 9;
+const checkEveryMs = 2000;
+
+interface Feed {
+  readonly caller: AppCaller;
+  readonly holder: Holder;
+  readonly least: Role;
+  readonly reader: EventReader;
+  /** False until the whole state has been sent. */
+  hasState: boolean;
+}
+
+/** The session or the operator token that opened a feed. */
+interface Holder {
+  readonly kind: 'session' | 'token';
+  readonly id: Uuid;
+}
+
+interface Watched {
+  readonly source: Source;
+  readonly feeds: Set<Feed>;
+  hasLooked: boolean;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export function createFeeds({ sql, clock, log, readTurns }: FeedDeps): Feeds {
+  const watched = new Map<string, Watched>();
+  /** Open feeds. A feed opens a moment after it was allowed, so those of one moment may pass the limits. */
+  const feeds = new Set<Feed>();
+  let checking: NodeJS.Timeout | undefined;
+
+  const lookAgain = async (key: string, appId: Uuid, one: Watched): Promise<void> => {
+    const startedAt = performance.now();
+    try {
+      const changes = await readTurns.run(appId, () => one.source.look());
+      one.hasLooked = true;
+      const texts = changes.map((change) => JSON.stringify(change));
+      const state = [...one.feeds].some(({ hasState }) => !hasState) ? JSON.stringify(one.source.state()) : '';
+      for (const feed of one.feeds) {
+        if (feed.hasState) for (const text of texts) feed.reader.send(text);
+        else feed.reader.send(state);
+        feed.hasState = true;
+      }
+    } catch (error) {
+      // The next look tells what has changed since the last one that succeeded.
+      log.debug({ err: error, source: key }, 'a feed could not look');
+    }
+    if (watched.get(key) !== one) return;
+    const tookMs = performance.now() - startedAt;
+    one.timer = setTimeout(() => void lookAgain(key, appId, one), Math.max(lookEveryMs - tookMs, tookMs * restPerLook));
+    one.timer.unref();
+  };
+
+  const check = async (): Promise<void> => {
+    const open = [...feeds];
+    if (open.length === 0) return;
+    const holdersOf = (kind: Holder['kind']): Uuid[] => [
+      ...new Set(open.flatMap(({ holder }) => (holder.kind === kind ? [holder.id] : []))),
+    ];
+    const [sessionIds, tokenIds] = [holdersOf('session'), holdersOf('token')];
+    const callers = await listPresentCallers(sql, clock, { sessionIds, tokenIds });
+    const apps = await listLivingApps(sql, [...new Set(open.map(({ caller }) => caller.app.id))]);
+    for (const { caller, holder, least, reader } of open) {
+      const present = callers.get(holder.id);
+      const mayRead =
+        present?.organisationId === caller.organisationId &&
+        isAtLeast(present.role, least) &&
+        !lacksSecondFactor(present) &&
+        apps.has(caller.app.id);
+      if (!mayRead) reader.end();
+    }
+  };
+  const checkAgain = (): void => {
+    checking = setTimeout(() => {
+      check()
+        .catch((error: unknown) => log.debug({ err: error }, 'the callers of feeds cannot be checked'))
+        .finally(() => {
+          checking = undefined;
+          if (feeds.size > 0) checkAgain();
+        });
+    }, checkEveryMs);
+    checking.unref();
+  };
+
+  return {
+    open(caller, least, name, begin) {
+      const ofCaller = [...feeds].filter((feed) => feed.caller.by.id === caller.by.id).length;
+      if (ofCaller >= feedsOfCallerMax) {
+        const message = `The limit of ${feedsOfCallerMax} open feeds is reached. Close one.`;
+        throw new ApiError('rate_limited', { message, retryAfterMs: checkEveryMs });
+      }
+      const ofOrganisation = [...feeds].filter((feed) => feed.caller.organisationId === caller.organisationId).length;
+      if (ofOrganisation >= feedsOfOrganisationMax || feeds.size >= feedsMax) {
+        throw new ApiError('unavailable', { retryAfterMs: 10_000 });
+      }
+      return new EventStream((reader) => {
+        const appId = caller.app.id;
+        const key = `${appId} ${name}`;
+        const feed: Feed = { caller, holder: holderOf(caller), least, reader, hasState: false };
+        feeds.add(feed);
+        if (checking === undefined) checkAgain();
+        let one = watched.get(key);
+        if (one) {
+          one.feeds.add(feed);
+          if (one.hasLooked) {
+            feed.hasState = true;
+            reader.send(JSON.stringify(one.source.state()));
+          }
+        } else {
+          one = { source: begin(), feeds: new Set([feed]), hasLooked: false, timer: undefined };
+          watched.set(key, one);
+          void lookAgain(key, appId, one);
+        }
+        const ofSource = one;
+        return () => {
+          feeds.delete(feed);
+          ofSource.feeds.delete(feed);
+          if (ofSource.feeds.size > 0) return;
+          clearTimeout(ofSource.timer);
+          watched.delete(key);
+        };
+      });
+    },
+  };
+}
+
+function holderOf({ session, by }: AppCaller): Holder {
+  if (session) return { kind: 'session', id: session.id };
+  return { kind: 'token', id: decodeId('tok', by.id ?? '') ?? '' };
+}

@@ -1,0 +1,254 @@
+// What happened to one user or device: the segments that select the user, events and deliveries, the
+// latest first.
+import { z } from 'zod';
+import { listDeviceIdsOfUser } from '../audience/queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { AnswerForms } from '../delivery/answer-forms.ts';
+import { presentDeliveries } from '../delivery/list-timeline.ts';
+import { findBatches, listLastDeliveries } from '../delivery/timeline-queries.ts';
+import { findLink } from '../devices/queries.ts';
+import { type HistoryPart, listHistory } from '../events/list-history.ts';
+import { listFormerUsers } from '../explain/queries.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
+import { type Cursors, pageQuery, toPage } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, deviceId, instant, messageId, pageFields, segmentId } from '../http/schemas.ts';
+import { listMessageNames } from '../messages/stored-queries.ts';
+import { listSegmentsOf } from '../segments/segments-of-devices.ts';
+import { findPersonId } from '../users/queries.ts';
+import type { AppCaller } from './caller.ts';
+import { exampleExplained, explainDelivery, explainedDelivery } from './explained-delivery.ts';
+import { appParam, lastPage } from './schemas.ts';
+
+export interface HistoryAreaDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly forms: AnswerForms;
+}
+
+/** Devices of a user that are looked at: the newest, whose ids come last. */
+const devicesMax = 1000;
+
+const segmentOfUser = component(
+  'SegmentOfUser',
+  z.strictObject({
+    id: segmentId,
+    name: z.string(),
+    devices: count.describe('Active devices of the user that the segment selects now.'),
+  }),
+);
+const eventOfUser = component(
+  'EventOfUser',
+  z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    occurred_at: instant,
+    device_id: deviceId.nullable(),
+    before_sign_in: z.boolean().describe('A device sent it before it belonged to the user.'),
+    properties: z.record(z.string(), z.unknown()),
+  }),
+);
+const ofMessage = {
+  message_id: messageId,
+  message_name: z.string().nullable(),
+  message_title: z.string().nullable().describe('Not rendered.'),
+};
+const deliveryOfMessage = component('DeliveryOfMessage', explainedDelivery.extend(ofMessage));
+const deliveryHistory = component('DeliveryHistory', z.strictObject(pageFields(deliveryOfMessage)));
+const exampleDelivered = {
+  ...{ message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', message_name: 'Autumn sale', message_title: 'Sale' },
+  ...exampleExplained,
+};
+const userParams = { ...appParam, external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
+const deviceParams = { ...appParam, id: { description: 'The id of a device.', example: exampleExplained.device_id } };
+const answersOfDeliveries = {
+  200: {
+    description: 'A page of deliveries, the latest first.',
+    schema: deliveryHistory,
+    example: { data: [exampleDelivered], ...lastPage },
+  },
+};
+
+const ofUsers = routesWith<HistoryAreaDeps, AppCaller>('Users');
+const ofDevices = routesWith<HistoryAreaDeps, AppCaller>('Devices');
+
+export const historyAreaRoutes = [
+  ofUsers({
+    id: 'listUserSegments',
+    method: 'GET',
+    path: '/console/api/apps/:app/users/:external_id/segments',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The segments that select a user now',
+    description: 'Each page asks `limit` segments and shows those that select the user, so a page may be empty.',
+    params: userParams,
+    query: z.strictObject(pageQuery(50)),
+    answers: {
+      200: {
+        description: 'A page of segments, newest first.',
+        schema: component('UserSegments', z.strictObject(pageFields(segmentOfUser))),
+        example: { data: [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE', devices: 2 }], ...lastPage },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, clock, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
+    const person = await getPerson(sql, app.id, params.external_id);
+    const scope = [app.id, 'user segments', person.id];
+    const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
+    const after = createdAt === undefined ? null : { createdAt: String(createdAt), id: String(id) };
+    const { selecting, stoppedAt } = await listSegmentsOf({ sql, clock }, app.id, person, after, limit);
+    return {
+      data: selecting.map(({ segment, devices }) => ({
+        id: encodeId('seg', segment.id),
+        name: segment.name,
+        devices,
+      })),
+      has_more: stoppedAt !== null,
+      next_cursor: stoppedAt && cursors.write([stoppedAt.createdAt.toISOString(), stoppedAt.id], scope),
+    };
+  }),
+  ofUsers({
+    id: 'listUserEvents',
+    method: 'GET',
+    path: '/console/api/apps/:app/users/:external_id/events',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The events of a user and of their devices, the latest first',
+    params: userParams,
+    query: z.strictObject(pageQuery(200)),
+    answers: {
+      200: {
+        description: 'A page of events.',
+        schema: component('UserEvents', z.strictObject(pageFields(eventOfUser))),
+        example: {
+          data: [
+            {
+              ...{ id: '01930000-0000-7000-8000-000000000001', name: 'purchase' },
+              ...{ occurred_at: '2026-11-21T10:15:30.123Z', device_id: null, before_sign_in: false },
+              properties: { amount: 79.9, currency: 'EUR' },
+            },
+          ],
+          ...lastPage,
+        },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
+    const person = await getPerson(sql, app.id, params.external_id);
+    const scope = [app.id, 'user events', person.id];
+    const [at, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
+    const before = at === undefined ? null : { at: String(at), id: String(id) };
+    const part: HistoryPart = await listHistory(sql, app.id, person.subjects, before, limit + 1);
+    const page = toPage(
+      part.events,
+      limit,
+      (event) => ({
+        id: event.id,
+        name: event.name,
+        occurred_at: event.at,
+        device_id: event.deviceId === null ? null : encodeId('dev', event.deviceId),
+        before_sign_in: event.subjectId !== person.id,
+        properties: event.properties,
+      }),
+      (last) => cursors.write([last.atText, last.id], scope),
+    );
+    const { stoppedAt } = part;
+    if (stoppedAt === null || page.has_more) return page;
+    return { ...page, has_more: true, next_cursor: cursors.write([stoppedAt.at, stoppedAt.id], scope) };
+  }),
+  ofUsers({
+    id: 'listUserDeliveries',
+    method: 'GET',
+    path: '/console/api/apps/:app/users/:external_id/deliveries',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The deliveries to a user, and to their devices before these had a user',
+    params: userParams,
+    query: z.strictObject(pageQuery(200)),
+    answers: answersOfDeliveries,
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller: { app }, params, query }) => {
+    const { id, subjects } = await getPerson(deps.sql, app.id, params.external_id);
+    return deliveriesOf(deps, app.id, { people: subjects, deviceId: null, scope: ['user deliveries', id] }, query);
+  }),
+  ofDevices({
+    id: 'listDeviceDeliveries',
+    method: 'GET',
+    path: '/console/api/apps/:app/devices/:id/deliveries',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The deliveries to a device, whosever it was',
+    params: deviceParams,
+    query: z.strictObject(pageQuery(200)),
+    answers: answersOfDeliveries,
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller: { app }, params, query }) => {
+    const id = decodeId('dev', params.id);
+    const link = id && (await findLink(deps.sql, app.id, id));
+    if (!link) throw noSuch('device', params.id);
+    const former = await listFormerUsers(deps.sql, app.id, id);
+    const people = [...new Set([id, ...(link.userId ? [link.userId] : []), ...former])];
+    return deliveriesOf(deps, app.id, { people, deviceId: id, scope: ['device deliveries', id] }, query);
+  }),
+];
+
+interface Person {
+  readonly id: Uuid;
+  readonly deviceIds: readonly Uuid[];
+  /** The user and the devices. */
+  readonly subjects: readonly Uuid[];
+}
+
+/** Finds a user of whom anything is known. Throws the 404. */
+async function getPerson(sql: Sql, appId: Uuid, externalId: string): Promise<Person> {
+  const id = await findPersonId(sql, appId, externalId);
+  if (id === undefined) throw noSuch('user', externalId);
+  const deviceIds = (await listDeviceIdsOfUser(sql, appId, externalId)).slice(-devicesMax);
+  return { id, deviceIds, subjects: [id, ...deviceIds] };
+}
+
+interface Recipients {
+  readonly people: readonly Uuid[];
+  readonly deviceId: Uuid | null;
+  readonly scope: readonly string[];
+}
+
+async function deliveriesOf(
+  deps: HistoryAreaDeps,
+  appId: Uuid,
+  { people, deviceId: ofDevice, scope: of }: Recipients,
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+) {
+  const { sql, cursors } = deps;
+  const scope = [appId, ...of];
+  const [batchId, device] = cursor === undefined ? [] : cursors.read(cursor, scope);
+  const before = batchId === undefined ? null : { batchId: String(batchId), deviceId: String(device) };
+  const rows = await listLastDeliveries(sql, people, ofDevice, before, limit + 1);
+  const page = toPage(
+    rows,
+    limit,
+    (row) => row,
+    (last) => cursors.write([last.batchId, last.deviceId], scope),
+  );
+  const batches = await findBatches(sql, appId, [...new Set(page.data.map((row) => row.batchId))]);
+  const placed = page.data.flatMap((row) => {
+    const batch = batches.get(row.batchId);
+    return batch ? [{ row, batch }] : [];
+  });
+  const names = await listMessageNames(sql, appId, [...new Set(placed.map(({ batch }) => batch.messageId))]);
+  const shown = await presentDeliveries(deps, appId, placed);
+  const data = shown.map((one, i) => {
+    const id = placed[i]?.batch.messageId ?? '';
+    const named = names.get(id);
+    return {
+      message_id: encodeId('msg', id),
+      message_name: named?.name ?? null,
+      message_title: named?.title ?? null,
+      ...explainDelivery(one),
+    };
+  });
+  return { ...page, data };
+}

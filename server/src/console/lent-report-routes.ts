@@ -1,0 +1,79 @@
+// The reports that /v1 lends to the console, and what became of the messages of each day.
+import { z } from 'zod';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { TimeZones } from '../ground/time-zones.ts';
+import type { Cursors } from '../http/page.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, instant } from '../http/schemas.ts';
+import type { Turns } from '../http/turns.ts';
+import { reportEngagement } from '../reports/engagement.ts';
+import { periodsOf } from '../reports/periods.ts';
+import { readerOf } from '../reports/report-fields.ts';
+import { rangeQuery, reportQuery } from '../reports/report-request.ts';
+import { reportRoutes } from '../reports/routes.ts';
+import type { AppCaller } from './caller.ts';
+import { lendRoutes } from './lent-route.ts';
+import { appParam } from './schemas.ts';
+
+export interface LentReportDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly countSql: Sql;
+  readonly countTurns: Turns;
+  readonly timeZones: TimeZones;
+  readonly retentionDays: number;
+}
+
+const day = component(
+  'DayFigures',
+  z.strictObject({
+    ...{ from: instant, to: instant, accepted: count, sent: count, failed: count, skipped: count },
+    ...{ displayed: count, clicked: count },
+  }),
+);
+
+const ofReports = routesWith<LentReportDeps, AppCaller>('Reports');
+
+export const lentReportRoutes = [
+  ...lendRoutes(reportRoutes, {
+    reportRevenue: 'viewer',
+    reportEngagement: 'viewer',
+    reportDevices: 'viewer',
+    reportEvents: 'viewer',
+  }),
+  ofReports({
+    id: 'reportDelivery',
+    method: 'GET',
+    path: '/console/api/apps/:app/reports/delivery',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'What became of the messages that began on each day, or in each week or month',
+    params: appParam,
+    ...reportQuery(rangeQuery),
+    answers: {
+      200: {
+        description: 'The days of the range, oldest first.',
+        schema: component('DeliveryReport', z.strictObject({ days: z.array(day) })),
+        example: {
+          days: [
+            {
+              ...{ from: '2026-11-01T00:00:00.000Z', to: '2026-11-02T00:00:00.000Z', accepted: 3, sent: 2, failed: 1 },
+              ...{ skipped: 0, displayed: 2, clicked: 1 },
+            },
+          ],
+        },
+      },
+    },
+    refusals: ['not_found'],
+    within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
+  }).handle(async (deps, { caller: { app }, query: { range, zone, group }, gone }) => {
+    const asked = { appId: app.id, range, periods: periodsOf(range, group ?? 'day', zone), after: null, limit: 1 };
+    const { periods } = await reportEngagement({ ...readerOf(deps, gone), clock: deps.clock }, asked);
+    const days = periods.map(({ fromMs, toMs, accepted, sent, failed, skipped, displayed, clicked }) => ({
+      ...{ from: new Date(fromMs), to: new Date(toMs), accepted, sent, failed, skipped, displayed, clicked },
+    }));
+    return { days };
+  }),
+];

@@ -1,0 +1,124 @@
+// The area Live: feeds of server-sent events. Each begins with the whole state, so a reader that
+// connects again, to any process, needs nothing of what it read before.
+import { z } from 'zod';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { nameLengthMax } from '../events/event.ts';
+import { routesWith } from '../http/route.ts';
+import { component, deviceId, idSchema, instant } from '../http/schemas.ts';
+import { listedMessage } from '../messages/present-message.ts';
+import { exampleListed } from '../messages/routes.ts';
+import type { AppCaller } from './caller.ts';
+import { credential, example as exampleChannel, present as presentChannel } from './channel-routes.ts';
+import type { Feeds } from './feeds.ts';
+import { beginLive } from './live-source.ts';
+import { appParam } from './schemas.ts';
+import { beginTail } from './tail-source.ts';
+import { stateExample as exampleWebhook, presentState as presentWebhook, webhookState } from './webhook-routes.ts';
+
+export interface LiveAreaDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly feeds: Feeds;
+  readonly isPaused: () => boolean;
+}
+
+const paused = z.boolean().describe('Sends and webhooks of the service wait.');
+const liveEvent = component(
+  'LiveEvent',
+  z.discriminatedUnion('type', [
+    z.strictObject({
+      type: z.literal('state'),
+      messages: z.array(listedMessage).describe('The last ones and those that are being sent, newest first.'),
+      channels: z.array(credential).describe('Newest first, former ones too.'),
+      webhooks: z.array(webhookState).describe('Oldest first.'),
+      paused,
+    }),
+    z.strictObject({ type: z.literal('message'), message: listedMessage }),
+    z.strictObject({ type: z.literal('channel'), channel: credential }),
+    z.strictObject({ type: z.literal('webhook'), webhook: webhookState }),
+    z.strictObject({ type: z.literal('webhook_removed'), id: component('RemovedWebhookId', idSchema('whk')) }),
+    z.strictObject({ type: z.literal('pause'), paused }),
+  ]),
+);
+const arrivedEvent = component(
+  'ArrivedEvent',
+  z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    occurred_at: instant,
+    device_id: deviceId.nullable(),
+    external_id: z.string().nullable().describe('As the caller gave it.'),
+    properties: z.record(z.string(), z.unknown()),
+  }),
+);
+const events = z.array(arrivedEvent).describe('The last one received comes first.');
+const tailEvent = component(
+  'TailEvent',
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('recent'), events }),
+    z.strictObject({ type: z.literal('arrived'), events }),
+  ]),
+);
+const exampleEvent = {
+  ...{ id: '01930000-0000-7000-8000-000000000001', name: 'purchase', occurred_at: '2026-11-21T10:15:30.123Z' },
+  ...{ device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', external_id: null, properties: { amount: 79.9, currency: 'EUR' } },
+};
+const manners =
+  'The data of each event is one JSON document. The first one is the whole state, after each connection, so `Last-Event-ID` is not needed. A comment comes every 15 s. The feed ends with the session or token, when its role is too low, and with the app; a reader that does not keep up is dropped. A session or token has at most 10 feeds.';
+
+const route = routesWith<LiveAreaDeps, AppCaller>('Live');
+
+export const liveAreaRoutes = [
+  route({
+    id: 'followApp',
+    method: 'GET',
+    path: '/console/api/apps/:app/live',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'Follow the figures of messages and the states of channels and webhooks',
+    description: `${manners} At most one event a second and object.`,
+    params: appParam,
+    answers: {
+      200: {
+        description: 'Server-sent events.',
+        isStream: true,
+        schema: liveEvent,
+        example: {
+          type: 'state',
+          messages: [exampleListed],
+          channels: [exampleChannel],
+          webhooks: [exampleWebhook],
+          paused: false,
+        },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, feeds, isPaused }, { caller }) =>
+    feeds.open(caller, 'viewer', 'live', () =>
+      beginLive({ sql, isPaused, presentChannel, presentWebhook }, caller.app.id),
+    ),
+  ),
+  route({
+    id: 'followEvents',
+    method: 'GET',
+    path: '/console/api/apps/:app/live/events',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Follow the events of an app as they arrive',
+    description: `${manners} Of each name the 50 latest events by their own time are looked at once a second; without a name, of the 20 names with the latest events.`,
+    params: appParam,
+    query: z.strictObject({ name: z.string().min(1).max(nameLengthMax).optional() }),
+    answers: {
+      200: {
+        description: 'Server-sent events: the last 50 of a week, then each as it arrives.',
+        isStream: true,
+        schema: tailEvent,
+        example: { type: 'recent', events: [exampleEvent] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, clock, feeds }, { caller, query: { name = null } }) =>
+    feeds.open(caller, 'member', `events ${name ?? ''}`, () => beginTail({ sql, clock }, caller.app.id, name)),
+  ),
+];

@@ -1,0 +1,202 @@
+// The area Single sign-on: the way to the provider of OpenID Connect and back. Both routes that a
+// browser visits answer a redirect, because a person looks at them; a refusal stands as a word in
+// the address of the sign-in page.
+import { z } from 'zod';
+import { getLink } from '../accounts/links.ts';
+import { type OidcClient, OidcError } from '../accounts/oidc-client.ts';
+import { beginProof, proofSeconds, readProof, readWaiting, writeWaiting } from '../accounts/oidc-proof.ts';
+import { enterByOidc, linkIdentity } from '../accounts/oidc-sign-in.ts';
+import { type CookieForm, clearCookie, readCookie, writeCookie } from '../accounts/session-cookie.ts';
+import { signToken } from '../accounts/signed-token.ts';
+import { firstOrganisationId } from '../apps/queries.ts';
+import type { OidcConfig } from '../config.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import type { Log } from '../ground/log.ts';
+import { invalid, notFound } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component } from '../http/schemas.ts';
+import { Answer } from '../http/server.ts';
+import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
+import { done } from './schemas.ts';
+import { formOf, userAgentOf } from './sign-in-routes.ts';
+
+/** The provider that people sign in with. */
+export interface Oidc extends Pick<OidcConfig, 'isOnly' | 'domains' | 'role'>, OidcClient {}
+
+export interface OidcRouteDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly authSecret: string;
+  /** Null: there is none. */
+  readonly oidc: Oidc | null;
+  onSignIn(): void;
+}
+
+/** The words that the sign-in page explains. */
+const refusals =
+  '`cancelled`, `failed`, `unavailable`, `unverified`, `not_invited`, `confirm` (sign in by password, then ' +
+  '`POST /console/api/oidc/link`) or `https_required`';
+const withCookie = { location: 'Where the browser goes.', 'set-cookie': 'The session, or the attempt.' };
+
+const open = routesWith<OidcRouteDeps, Visitor>('Single sign-on');
+const own = routesWith<OidcRouteDeps, ConsoleCaller>('Single sign-on');
+
+export const oidcRoutes = [
+  open({
+    id: 'beginOidc',
+    method: 'GET',
+    path: '/console/api/oidc/start',
+    access: 'public',
+    summary: "Go to the provider's sign-in page",
+    answers: {
+      303: { description: 'To the provider, or back to the sign-in page where that fails.', headers: withCookie },
+    },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller }) => {
+    const oidc = oidcOf(deps);
+    const form = caller.cookieForm;
+    if (!form) return back('https_required');
+    try {
+      const { cookie, address } = await begin(deps, oidc, null);
+      return new Answer<303>(303, { location: address, 'set-cookie': attempt(form, cookie) });
+    } catch (error) {
+      return back(explain(deps, error));
+    }
+  }),
+  open({
+    id: 'beginOidcByLink',
+    method: 'POST',
+    path: '/console/api/oidc/start',
+    access: 'public',
+    summary: 'Begin a sign-in by which a set-up link or an invitation is accepted',
+    body: {
+      schema: component('OidcLink', z.strictObject({ secret: z.string().min(1).max(64) })),
+      example: { secret: 'Zp3…' },
+    },
+    answers: {
+      200: {
+        description: "The address of the provider's sign-in page.",
+        schema: component('OidcStart', z.strictObject({ url: z.string() })),
+        example: { url: 'https://login.shop.example/authorize?…' },
+        headers: { 'set-cookie': 'The attempt.' },
+      },
+    },
+    refusals: ['not_found', 'https_required'],
+  }).handle(async (deps, { caller, body }) => {
+    const oidc = oidcOf(deps);
+    const form = formOf(caller);
+    const { kind } = await getLink(deps, body.secret);
+    if (kind === 'reset') throw notFound('A link that resets a password is for the password.');
+    const { cookie, address } = await begin(deps, oidc, body.secret).catch((error: unknown) => {
+      throw invalid([{ path: [], code: 'invalid_value', message: `The provider is ${explain(deps, error)}.` }]);
+    });
+    return new Answer<200, { url: string }>(200, { 'set-cookie': attempt(form, cookie) }, { url: address });
+  }),
+  open({
+    id: 'finishOidc',
+    method: 'GET',
+    path: '/console/api/oidc/callback',
+    access: 'public',
+    summary: 'Come back from the provider',
+    description: `Refusals lead to \`/console/sign-in?oidc=…\`: ${refusals}.`,
+    ignoresUnknownQuery: true,
+    readQuery: (given) => given,
+    answers: { 303: { description: 'Into the console, or back to the sign-in page.', headers: withCookie } },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, query, header, address }) => {
+    const oidc = oidcOf(deps);
+    const form = caller.cookieForm;
+    if (!form) return back('https_required');
+    const { authSecret, clock } = deps;
+    const attemptForm = formFor(form, 'oidc');
+    const cookie = readCookie(header('cookie'), attemptForm.name);
+    const begun = cookie === undefined ? undefined : readProof(authSecret, cookie, clock.nowMs());
+    // A browser without the attempt's cookie was sent here by somebody else.
+    if (!begun) return back('failed');
+    const forget = clearCookie(attemptForm);
+    try {
+      const identity = await oidc.finish(new URLSearchParams({ ...query }), begun.proof);
+      const userAgent = userAgentOf({ header });
+      const entry = await enterByOidc(
+        { ...deps, settings: oidc, organisationId: firstOrganisationId },
+        { identity, link: begun.link, address, userAgent },
+      );
+      if ('token' in entry) {
+        deps.onSignIn();
+        const session = writeCookie(form, signToken(authSecret, entry.token));
+        return new Answer<303>(303, { location: '/console/', 'set-cookie': [session, forget] });
+      }
+      if (entry.refusal !== 'confirm') return back(entry.refusal, [forget]);
+      const { issuer, subject } = identity;
+      const waiting = writeWaiting(authSecret, { issuer, subject, email: entry.email, atMs: clock.nowMs() });
+      return back('confirm', [forget, writeCookie(formFor(form, 'identity'), waiting, proofSeconds)]);
+    } catch (error) {
+      return back(explain(deps, error), [forget]);
+    }
+  }),
+];
+
+export const oidcLinkRoutes = [
+  own({
+    id: 'linkOidc',
+    method: 'POST',
+    path: '/console/api/oidc/link',
+    access: 'session',
+    least: 'person',
+    summary: 'Link the identity that the provider named to your account, after you signed in by password',
+    answers: {
+      200: {
+        description: 'From now on the provider lets you in.',
+        schema: done,
+        example: { done: true },
+        headers: { 'set-cookie': 'Clears the identity that waited.' },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, header }) => {
+    oidcOf(deps);
+    const form = formFor(formOf(caller), 'identity');
+    const cookie = readCookie(header('cookie'), form.name);
+    const identity = cookie && readWaiting(deps.authSecret, cookie, deps.clock.nowMs());
+    if (!identity) throw notFound('No identity waits to be linked: sign in by the provider again.');
+    await linkIdentity({ ...deps, by: caller.by }, sessionOf(caller), identity);
+    return new Answer<200, { done: true }>(200, { 'set-cookie': clearCookie(form) }, { done: true });
+  }),
+];
+
+function oidcOf({ oidc }: OidcRouteDeps): Oidc {
+  if (!oidc) throw notFound('There is no sign-in by OpenID Connect here.');
+  return oidc;
+}
+
+async function begin({ authSecret, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
+  const { cookie, proof } = beginProof(authSecret, clock.nowMs(), link);
+  return { cookie, address: await oidc.begin(proof) };
+}
+
+/** The provider sends the browser back from another site, which a strict cookie would not survive. */
+function formFor(form: CookieForm, use: 'oidc' | 'identity'): CookieForm {
+  const attributes = form.attributes.replace('SameSite=Strict', 'SameSite=Lax');
+  return { name: form.name.replace('session', use), attributes };
+}
+
+function attempt(form: CookieForm, cookie: string): string {
+  return writeCookie(formFor(form, 'oidc'), cookie, proofSeconds);
+}
+
+function back(word: string, cookies: readonly string[] = []): Answer<303> {
+  const location = `/console/sign-in?oidc=${word}`;
+  return new Answer<303>(303, { location, ...(cookies.length > 0 && { 'set-cookie': [...cookies] }) });
+}
+
+/** Logs why the provider let nobody in, and returns the word for the page. Other errors are thrown. */
+function explain({ log }: OidcRouteDeps, error: unknown): OidcError['reason'] {
+  if (!(error instanceof OidcError)) throw error;
+  const { message } = error.cause instanceof Error ? error.cause : error;
+  // The cause itself may hold claims of a person.
+  log.info({ reason: error.reason, message }, 'a sign-in by OpenID Connect failed');
+  return error.reason;
+}

@@ -1,0 +1,44 @@
+// OIDC_ONLY: everything that a password opens is refused. One way stays: an operator's
+// `owner reset-password`, whose new password opens a session within its hour, with a second factor
+// where the account has one.
+import { hasNewPassword } from '../accounts/oidc-queries.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { isRecord } from '../ground/is-record.ts';
+import { ApiError } from '../http/api-error.ts';
+import type { Route } from '../http/route.ts';
+
+const ofPasswords: ReadonlySet<string> = new Set([
+  ...['setUp', 'acceptInvite', 'signIn', 'changePassword', 'beginSecondFactor', 'confirmSecondFactor'],
+  ...['removeSecondFactor', 'renewRecoveryCodes'],
+]);
+
+interface GateDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly oidc: { readonly isOnly: boolean } | null;
+}
+
+/** Puts the gate before the routes that work by a password. */
+export function gatePasswords<Deps extends GateDeps, Caller>(
+  routes: readonly Route<Deps, Caller>[],
+): Route<Deps, Caller>[] {
+  return routes.map((route) => {
+    if (!ofPasswords.has(route.id)) return route;
+    return {
+      ...route,
+      refusals: [...(route.refusals ?? []), 'password_off'],
+      async answer(deps, request) {
+        if (deps.oidc?.isOnly && !(route.id === 'signIn' && (await wasReset(deps, request.body)))) {
+          throw new ApiError('password_off');
+        }
+        return route.answer(deps, request);
+      },
+    };
+  });
+}
+
+async function wasReset({ sql, clock }: GateDeps, body: unknown): Promise<boolean> {
+  if (!isRecord(body) || typeof body['email'] !== 'string') return false;
+  return hasNewPassword(sql, clock, body['email'].trim().toLowerCase());
+}

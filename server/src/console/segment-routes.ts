@@ -1,0 +1,223 @@
+// The area Segments: the list with its search, changes that mind what others saved meanwhile, what
+// uses a segment, live counts, and values for conditions.
+import { z } from 'zod';
+import { isAtLeast } from '../accounts/roles.ts';
+import { filterField } from '../audience/audience.ts';
+import type { FieldUses } from '../audience/follow-use.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { draftId } from '../drafts/draft.ts';
+import { listDraftsNaming } from '../drafts/queries.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { isRecord } from '../ground/is-record.ts';
+import { ApiError, namingMissing, noSuch } from '../http/api-error.ts';
+import { type Cursors, toPage } from '../http/page.ts';
+import { type Route, routesWith } from '../http/route.ts';
+import { component, instant, messageId } from '../http/schemas.ts';
+import type { Turns } from '../http/turns.ts';
+import { propertyValue } from '../properties/property.ts';
+import { findSegment, listScheduledUses, listSegments, type ScheduledUse } from '../segments/queries.ts';
+import {
+  exampleSegment,
+  presentSegment,
+  presentSegments,
+  segmentPage,
+  segmentRoutes,
+  segmentSchema,
+} from '../segments/routes.ts';
+import { editSegment } from '../segments/save-segment.ts';
+import { suggestionsMax, suggestValues } from '../segments/suggest-values.ts';
+import type { AppCaller } from './caller.ts';
+import { lendRoutes } from './lent-route.ts';
+import { searchedListQuery } from './list.ts';
+import { appParam, checkSeen, lastPage, searchField, seenAt } from './schemas.ts';
+
+export interface SegmentAreaDeps {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly countSql: Sql;
+  readonly countTurns: Turns;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly fieldUses: FieldUses;
+}
+
+const segmentEdit = component(
+  'SegmentEdit',
+  z.strictObject({
+    updated_at: seenAt,
+    name: z.string().min(1).max(128).optional(),
+    description: z.string().max(1_024).nullable().optional(),
+    filter: filterField.optional(),
+  }),
+);
+const scheduledUse = component(
+  'ScheduledUse',
+  z.strictObject({
+    id: messageId,
+    name: z.string().nullable(),
+    title: z.string().nullable(),
+    run_at: instant,
+    excludes: z.boolean().describe('True: the message leaves the segment out.'),
+  }),
+);
+const segmentUses = component(
+  'SegmentUses',
+  z.strictObject({
+    messages: z.array(scheduledUse).describe('Scheduled messages, the oldest 100: they keep the segment.'),
+    drafts: z
+      .array(z.strictObject({ id: draftId, name: z.string(), excludes: z.boolean() }))
+      .describe('Drafts, for members: they do not keep the segment.'),
+  }),
+);
+const usesMax = 100;
+
+const route = routesWith<SegmentAreaDeps, AppCaller>('Segments');
+const params = { ...appParam, id: { description: 'The id of a segment.', example: exampleSegment.id } };
+
+export const segmentAreaRoutes = [
+  route({
+    id: 'listSegments',
+    method: 'GET',
+    path: '/console/api/apps/:app/segments',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'List segments, newest first',
+    params: appParam,
+    query: searchedListQuery('An id, or the beginning of a name.'),
+    answers: {
+      200: {
+        description: 'A page of segments.',
+        schema: segmentPage,
+        example: { data: [exampleSegment], ...lastPage },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql, cursors }, { caller: { app }, query: { limit, cursor, q = null } }) => {
+    const scope = [app.id, 'console segments', q];
+    const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
+    const after = position ? { createdAt: String(position[0]), id: String(position[1]) } : null;
+    const rows = await listSegments(sql, app.id, after, limit + 1, q);
+    const presentOne = await presentSegments(sql, app.id, rows);
+    return toPage(rows, limit, presentOne, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
+  }),
+  ...lendRoutes<SegmentAreaDeps>(segmentRoutes, { previewAudience: 'viewer' }).map(withoutProbing),
+  ...lendRoutes<SegmentAreaDeps>(segmentRoutes, {
+    createSegment: 'member',
+    getSegment: 'viewer',
+    deleteSegment: 'admin',
+  }),
+  route({
+    id: 'editSegment',
+    method: 'PATCH',
+    path: '/console/api/apps/:app/segments/:id',
+    access: 'session-or-token',
+    least: 'member',
+    bodyBytesMax: 1024 * 1024,
+    summary: 'Rename a segment, or change its filter or description',
+    params,
+    body: { schema: segmentEdit, example: { updated_at: exampleSegment.updated_at, name: 'Pro users in Germany' } },
+    answers: { 200: { description: 'The segment as it is now.', schema: segmentSchema, example: exampleSegment } },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body }) => {
+    const { updated_at: seen, name, description, filter } = body;
+    const edit = {
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      ...(filter !== undefined && { filter }),
+    };
+    const deps = { sql: txSql, clock, by };
+    const edited = editSegment(deps, app.id, readId(params.id), edit, async (former, tx) => {
+      const shown = await presentSegment(tx, app.id, former);
+      checkSeen(seen, former.updatedAt, () => shown);
+    });
+    return presentSegment(sql, app.id, await namingMissing('segment', params.id, edited));
+  }),
+  route({
+    id: 'getSegmentUses',
+    method: 'GET',
+    path: '/console/api/apps/:app/segments/:id/uses',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'List what uses a segment',
+    params,
+    answers: {
+      200: {
+        description: 'A segment with scheduled messages cannot be deleted.',
+        schema: segmentUses,
+        example: {
+          messages: [
+            {
+              ...{ id: 'msg_02y9GVDsTuJUi2BOoCH5G3', name: 'Autumn sale', title: 'Sale', excludes: false },
+              run_at: '2026-11-28T09:00:00.000Z',
+            },
+          ],
+          drafts: [{ id: 'drf_02y9GVDsTuJUi2BOoCH5G3', name: 'Winter sale', excludes: false }],
+        },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller: { app, role }, params }) => {
+    const id = readId(params.id);
+    if (!(await findSegment(sql, app.id, id))) throw noSuch('segment', params.id);
+    const drafts = isAtLeast(role, 'member') ? await listDraftsNaming(sql, app.id, encodeId('seg', id), usesMax) : [];
+    return {
+      messages: (await listScheduledUses(sql, app.id, id, usesMax)).map(presentUse),
+      drafts: drafts.map((draft) => ({
+        ...{ id: encodeId('drf', draft.id), name: draft.name, excludes: draft.isExclusion },
+      })),
+    };
+  }),
+  route({
+    id: 'suggestValues',
+    method: 'GET',
+    path: '/console/api/apps/:app/values',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Suggest values of a field for a condition',
+    description: 'Values of the newest devices, the most frequent first. Others may exist.',
+    params: appParam,
+    query: z.strictObject({
+      field: z.string().max(128).describe('A field of a filter.'),
+      q: searchField.describe('The beginning of a value.').optional(),
+    }),
+    answers: {
+      200: {
+        description: `At most ${suggestionsMax} values.`,
+        schema: component('ValueList', z.strictObject({ data: z.array(propertyValue) })),
+        example: { data: ['DE', 'FR'] },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller: { app }, query: { field, q = null } }) => ({
+    data: await suggestValues(sql, app.id, field, q),
+  })),
+];
+
+/**
+ * A viewer counts stored segments and nothing else: the count of a filter of one's own would tell any
+ * property of any person, value by value.
+ */
+function withoutProbing<Deps>(lent: Route<Deps, AppCaller>): Route<Deps, AppCaller> {
+  return {
+    ...lent,
+    description: `${lent.description ?? ''} A viewer names a segment alone; other counts need the role member.`.trim(),
+    async answer(deps, request) {
+      const asked = isRecord(request.body) ? request.body : {};
+      const isOwn = ownQuestions.some((name) => (asked[name] ?? null) !== null);
+      if (!isOwn || isAtLeast(request.caller.role, 'member')) return lent.answer(deps, request);
+      throw new ApiError('role_too_low', { message: 'A viewer counts a segment by segment_id alone.' });
+    },
+  };
+}
+const ownQuestions = ['filter', 'audience', 'exclude_segment_id'] as const;
+
+function readId(given: string): Uuid {
+  const id = decodeId('seg', given);
+  if (id === undefined) throw noSuch('segment', given);
+  return id;
+}
+
+function presentUse({ id, name, title, runAt, isExclusion }: ScheduledUse) {
+  return { id: encodeId('msg', id), name, title, run_at: runAt, excludes: isExclusion };
+}

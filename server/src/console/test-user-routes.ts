@@ -1,0 +1,161 @@
+// The area Test users: up to 20 people and devices that see a message before it is sent to others.
+import { z } from 'zod';
+import { contentSchema } from '../content/content.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { listTargets } from '../delivery/targets.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { changedMeanwhile, invalid, noSuch } from '../http/api-error.ts';
+import { routesWith } from '../http/route.ts';
+import { component, count, instant, messageId } from '../http/schemas.ts';
+import { validate } from '../http/validate.ts';
+import { awaitOutcomes } from '../messages/await-outcomes.ts';
+import { messageRequestSchema, report, reportOf } from '../messages/message.ts';
+import type { SendRouteDeps } from '../messages/send-routes.ts';
+import { planNamed } from '../quotas/plan.ts';
+import { findTestUsers, listTestDevices, type TestUsers } from '../users/test-user-queries.ts';
+import { replaceTestUsers, testDevicesOfUserMax, testUsersMax } from '../users/test-users.ts';
+import type { AppCaller } from './caller.ts';
+import { callerOf } from './lent-route.ts';
+import { appParam, seenAt } from './schemas.ts';
+
+export interface TestUserAreaDeps extends Pick<SendRouteDeps, 'accept' | 'wait' | 'plans'> {
+  readonly sql: Sql;
+  readonly txSql: Sql;
+  readonly clock: Clock;
+}
+
+const byUser = z.strictObject({ external_id: z.string().min(1).max(256) });
+const byDevice = z.strictObject({ device_id: z.string() });
+const listed = { devices: count.describe('Active devices that a test reaches, ten of a user at most.') };
+const testUsers = component(
+  'TestUsers',
+  z.strictObject({
+    users: z.array(z.union([byUser.extend(listed), byDevice.extend(listed)])).max(testUsersMax),
+    updated_at: instant.nullable().describe('Null: nobody has made the list yet.'),
+  }),
+);
+const example = {
+  users: [
+    { external_id: 'u-42', devices: 2 },
+    { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', devices: 1 },
+  ],
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
+const answers = { 200: { description: 'The list: users first.', schema: testUsers, example } };
+
+const route = routesWith<TestUserAreaDeps, AppCaller>('Test users');
+
+export const testUserAreaRoutes = [
+  route({
+    id: 'getTestUsers',
+    method: 'GET',
+    path: '/console/api/apps/:app/test-users',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The users and devices that a test reaches',
+    params: appParam,
+    answers,
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller: { app } }) => present(sql, app.id, await findTestUsers(sql, app.id))),
+  route({
+    id: 'setTestUsers',
+    method: 'PUT',
+    path: '/console/api/apps/:app/test-users',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Replace the list of test users',
+    params: appParam,
+    body: {
+      schema: component(
+        'TestUserList',
+        z.strictObject({
+          users: z.array(z.union([byUser, byDevice])).max(testUsersMax),
+          updated_at: seenAt.nullable(),
+        }),
+      ),
+      example: { users: [{ external_id: 'u-42' }], updated_at: null },
+    },
+    answers,
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, body }) => {
+    const externalIds = body.users.flatMap((each) => ('external_id' in each ? [each.external_id] : []));
+    const deviceTexts = body.users.flatMap((each) => ('device_id' in each ? [each.device_id] : []));
+    const deviceIds = await getDeviceIds(sql, app.id, [...new Set(deviceTexts)]);
+    const list = { externalIds: [...new Set(externalIds)], deviceIds };
+    const seen = body.updated_at === null ? null : new Date(body.updated_at).getTime();
+    const before = await present(sql, app.id, await findTestUsers(sql, app.id));
+    const stored = await replaceTestUsers({ sql: txSql, clock, by }, app.id, list, (former) => {
+      if ((former?.updatedAt.getTime() ?? null) !== seen) throw changedMeanwhile(before);
+    });
+    return present(sql, app.id, stored);
+  }),
+  route({
+    id: 'sendToTestUsers',
+    method: 'POST',
+    path: '/console/api/apps/:app/test-users/send',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Send content to the test users, by the normal path and quota',
+    params: appParam,
+    body: {
+      schema: component('TestSend', z.strictObject({ content: contentSchema })),
+      example: { content: { title: 'Sale', body: 'Now on' } },
+    },
+    answers: {
+      200: {
+        description: 'The numbers so far, as for any message.',
+        schema: component('TestSent', z.strictObject({ message_id: messageId, report })),
+        example: { message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', report: { accepted: 3, sent: 3, failed: 0, skipped: 0 } },
+      },
+    },
+    refusals: ['not_found', 'quota_exceeded'],
+  }).handle(async ({ sql, plans, accept, wait }, { caller, body, aside }) => {
+    const { app } = caller;
+    const list = await findTestUsers(sql, app.id);
+    const devices = list ? await listTestDevices(sql, app.id, list, testDevicesOfUserMax) : [];
+    if (devices.length === 0) {
+      const message = list ? 'No test user has an active device.' : 'The app has no test users yet.';
+      throw invalid([{ path: [], code: 'invalid_value', message }]);
+    }
+    const request = validate(messageRequestSchema, {
+      audience: { device_ids: devices.map(({ deviceId }) => encodeId('dev', deviceId)) },
+      content: body.content,
+      name: 'Test',
+    });
+    const accepted = await accept(callerOf(caller), planNamed(plans, app.plan), request, null);
+    const counts = await aside(() => awaitOutcomes(wait, app.id, accepted.id, accepted.claim));
+    return { message_id: encodeId('msg', accepted.id), report: reportOf(counts) };
+  }),
+];
+
+/** One statement for all of them, so that a list holds one connection. */
+async function getDeviceIds(sql: Sql, appId: Uuid, texts: readonly string[]): Promise<Uuid[]> {
+  const ids = texts.map((text) => {
+    const id = decodeId('dev', text);
+    if (id === undefined) throw noSuch('device', text);
+    return id;
+  });
+  const found = new Set((await listTargets(sql, appId, ids, [])).map(({ deviceId }) => deviceId));
+  const missing = texts.find((_text, place) => !found.has(ids[place] ?? ''));
+  if (missing !== undefined) throw noSuch('device', missing);
+  return ids;
+}
+
+async function present(sql: Sql, appId: Uuid, list: TestUsers | undefined) {
+  if (!list) return { users: [], updated_at: null };
+  const devices = await listTestDevices(sql, appId, list, testDevicesOfUserMax);
+  return {
+    users: [
+      ...list.externalIds.map((id) => ({
+        external_id: id,
+        devices: devices.filter(({ externalId }) => externalId === id).length,
+      })),
+      ...list.deviceIds.map((id) => ({
+        device_id: encodeId('dev', id),
+        devices: devices.filter(({ deviceId }) => deviceId === id).length,
+      })),
+    ],
+    updated_at: list.updatedAt,
+  };
+}
