@@ -1,11 +1,30 @@
 // Written by tools/api-types.ts from the description of the API. Never edited by hand.
 
+export type AcceptedMessage = {
+  readonly id: MessageId;
+  /** How the message was accepted; its status of the moment is on the message. */
+  readonly status: "sent";
+  /** True for a repeated Idempotency-Key: nothing was sent again. */
+  readonly replayed: boolean;
+  readonly report: Report;
+  /** Why fewer devices were reached than it may seem; only when there is something to say. */
+  readonly warnings?: readonly ({
+    readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "none_sent";
+    readonly channel?: "webpush" | "apns" | "fcm" | undefined;
+    readonly message: string;
+  })[] | undefined;
+  /** Ids of the audience that name no active device; only when there are any. */
+  readonly audience_unmatched?: number | undefined;
+};
+
 export type AccountId = string;
 
 /** An exact decimal, without trailing zeros. */
 export type Amount = string;
 
 export type AndroidPushCredential = {
+  /** `created_at` of the present credential as it was read, null for none. Absent: nothing is compared. */
+  readonly updated_at?: Instant | null | undefined;
   readonly service_account_json: string;
 };
 
@@ -42,14 +61,29 @@ export type AppId = string;
 
 export type AppList = {
   readonly data: readonly ListedApp[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type ApplePushCredential = {
+  /** `created_at` of the present credential as it was read, null for none. Absent: nothing is compared. */
+  readonly updated_at?: Instant | null | undefined;
   readonly p8: string;
   readonly key_id: string;
   readonly team_id: string;
   readonly bundle_id: string;
   readonly environment?: "production" | "sandbox" | undefined;
+};
+
+export type ArrivedEvent = {
+  readonly id: string;
+  readonly name: string;
+  readonly occurred_at: Instant;
+  readonly device_id: DeviceId | null;
+  /** As the caller gave it. */
+  readonly external_id: string | null;
+  readonly properties: { readonly [key: string]: unknown };
 };
 
 export type Audience = { readonly all: true; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids: readonly string[]; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids: readonly string[]; readonly segment_id?: null | undefined; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id: string; readonly filter?: null | undefined } | { readonly all?: null | undefined; readonly device_ids?: null | undefined; readonly external_ids?: null | undefined; readonly segment_id?: null | undefined; readonly filter: object };
@@ -85,6 +119,14 @@ export type BuiltinField = {
   readonly operators: readonly Operator[];
 };
 
+export type CatalogPage = {
+  readonly data: readonly CataloguedProperty[];
+  readonly builtins: readonly BuiltinField[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
 export type CataloguedEvent = {
   readonly name: string;
   readonly count: number;
@@ -95,6 +137,34 @@ export type CataloguedEvent = {
     readonly type: "string" | "number" | "boolean" | "object" | "array" | "null";
     readonly samples: readonly (string | number | boolean)[];
   })[];
+  /** Events by day in UTC, oldest first; the last day is today. */
+  readonly days: readonly {
+    readonly day: string;
+    readonly count: number;
+  }[];
+};
+
+export type CataloguedProperty = {
+  readonly key: string;
+  /** Its name in a filter. */
+  readonly field: string;
+  readonly type: "string" | "number" | "boolean";
+  readonly filterable: true;
+  readonly operators: readonly Operator[];
+  readonly indexed: boolean;
+  readonly users_count: number;
+  readonly samples: readonly PropertyValue[];
+  readonly conflicts_count: number;
+  readonly last_conflict_at: Instant | null;
+  readonly first_seen_at: Instant | null;
+  readonly last_seen_at: Instant | null;
+  /** Segments whose filters compare it. */
+  readonly segments: readonly SegmentName[];
+  /** Days in UTC, of the last 30, on which a value of another type came. */
+  readonly conflict_days: readonly {
+    readonly day: string;
+    readonly count: number;
+  }[];
 };
 
 export type ChannelCounts = {
@@ -153,6 +223,22 @@ export type ClientEvents = {
   readonly purchases: boolean;
 };
 
+export type CodeMeaning = {
+  /** A few words, as a heading. */
+  readonly title: string;
+  /** Completes the sentence "The push failed: …". */
+  readonly meaning: string;
+  /** The next step, as a sentence. */
+  readonly action: string;
+};
+
+export type Comparison = {
+  /** A field of GET /v1/properties. */
+  readonly field: string;
+  readonly op: "eq" | "neq" | "in" | "not_in" | "contains" | "not_contains" | "starts_with" | "ends_with" | "exists" | "not_exists" | "gt" | "gte" | "lt" | "lte" | "before" | "after" | "within_last";
+  readonly value?: string | number | boolean | readonly (string | number | boolean)[] | undefined;
+};
+
 export type ConsoleBadRequestError = {
   readonly error: "validation_failed" | "invalid_json" | "body_too_large" | "changed_meanwhile";
   /** For people; may change. */
@@ -164,7 +250,7 @@ export type ConsoleBadRequestError = {
 };
 
 export type ConsoleForbiddenError = {
-  readonly error: "app_suspended" | "role_too_low" | "session_only" | "cross_origin" | "second_factor_required" | "https_required";
+  readonly error: "app_suspended" | "role_too_low" | "session_only" | "cross_origin" | "second_factor_required" | "password_off" | "https_required";
   /** For people; may change. */
   readonly message: string;
   readonly request_id: RequestId;
@@ -291,6 +377,9 @@ export type Credential = {
 
 export type CredentialList = {
   readonly data: readonly Credential[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type Credentials = {
@@ -302,6 +391,16 @@ export type CreditedRevenue = {
   readonly currency: string;
   readonly direct: ClassSum;
   readonly influenced: ClassSum;
+};
+
+export type CutText = {
+  /** The whole text, as the device gets it. */
+  readonly text: string;
+  /** The text as the screen cuts it; ends in `…` where it is cut. */
+  readonly shown: string;
+  /** Characters as people count them. */
+  readonly length: number;
+  readonly limit: number;
 };
 
 export type DayFigures = {
@@ -322,7 +421,36 @@ export type DeletedApp = {
   readonly messages: number;
 };
 
-export type Delivery = {
+export type DeletedSegment = {
+  readonly id: SegmentId;
+  readonly deleted: true;
+};
+
+export type DeliverabilityReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** The figures of the whole range. */
+  readonly services: readonly ServiceFigures[];
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly services: readonly ServiceFigures[];
+  }[] | undefined;
+};
+
+export type DeliveryCode = "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
+
+export type DeliveryHistory = {
+  readonly data: readonly DeliveryOfMessage[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type DeliveryOfMessage = {
   readonly device_id: DeviceId;
   /** Whose the device was when it was sent. */
   readonly external_id: string | null;
@@ -343,18 +471,12 @@ export type Delivery = {
   readonly provider_message_id: string | null;
   /** In time order. */
   readonly timeline: readonly TimelineEntry[];
-};
-
-export type DeliveryCode = "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
-
-export type DeliveryPage = {
+  /** The meaning of `error_code`; null without one. */
+  readonly explained: CodeMeaning | null;
   readonly message_id: MessageId;
-  readonly status: MessageStatus;
-  readonly report: Report;
-  readonly data: readonly Delivery[];
-  readonly has_more: boolean;
-  /** Null exactly when there is no more. A page may be empty and still have a next one. */
-  readonly next_cursor: string | null;
+  readonly message_name: string | null;
+  /** Not rendered. */
+  readonly message_title: string | null;
 };
 
 export type DeliveryReport = {
@@ -449,6 +571,81 @@ export type Done = {
   readonly done: true;
 };
 
+export type Draft = {
+  readonly id: DraftId;
+  readonly name: string;
+  /** The title of its content so far. */
+  readonly title: string | null;
+  readonly changed_by: string;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+  readonly message: { readonly [key: string]: unknown };
+};
+
+export type DraftId = string;
+
+export type DraftPage = {
+  readonly data: readonly ListedDraft[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type DryRun = {
+  readonly dry_run: true;
+  /** Active devices that a send would reach. */
+  readonly count: number;
+  readonly users: number;
+  readonly by_channel: {
+    readonly webpush: number;
+    readonly apns: number;
+    readonly fcm: number;
+  };
+  /** Null on a plan without one. */
+  readonly quota: {
+    readonly plan: string;
+    readonly limit: number;
+    readonly used: number;
+    readonly requested: number;
+    readonly fits: boolean;
+    readonly resets_at: Instant;
+  } | null;
+  readonly warnings: readonly ({
+    readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "rate_too_low" | "quota_exceeded";
+    readonly channel?: "webpush" | "apns" | "fcm" | undefined;
+    readonly message: string;
+    /** With `rate_too_low`: the least `per_second` that is fast enough. */
+    readonly limit?: number | undefined;
+  })[];
+};
+
+export type EditedProperty = {
+  readonly key: string;
+  readonly type: "string" | "number" | "boolean";
+  /** Values that are no longer seen. */
+  readonly removed: {
+    readonly users: number;
+    readonly devices: number;
+  };
+  /** Segments whose filters compare it, checked again from now on. */
+  readonly segments: readonly SegmentName[];
+};
+
+export type EditedUser = {
+  readonly id: UserId;
+  readonly external_id: string;
+  readonly first_name: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  readonly properties: PropertyValues;
+  /** The newest active ones. */
+  readonly devices: readonly DeviceId[];
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+  readonly property_conflicts: readonly PropertyConflict[];
+};
+
 export type EngagementReport = {
   readonly from: Instant;
   readonly to: Instant;
@@ -496,11 +693,35 @@ export type EventCount = {
 
 export type EventKind = "message.sent" | "message.failed" | "message.clicked";
 
+export type EventLeaf = {
+  readonly event: string;
+  readonly count?: {
+    readonly op: "gte" | "lte" | "gt" | "lt" | "eq";
+    readonly value: number;
+  } | null | undefined;
+  readonly within?: string | null | undefined;
+  readonly last?: {
+    readonly op: "before" | "after" | "within_last";
+    readonly value: string;
+  } | null | undefined;
+  readonly where?: readonly Comparison[] | null | undefined;
+};
+
 export type EventNamePage = {
   readonly data: readonly CataloguedEvent[];
   readonly has_more: boolean;
   /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
+};
+
+export type EventOfUser = {
+  readonly id: string;
+  readonly name: string;
+  readonly occurred_at: Instant;
+  readonly device_id: DeviceId | null;
+  /** A device sent it before it belonged to the user. */
+  readonly before_sign_in: boolean;
+  readonly properties: { readonly [key: string]: unknown };
 };
 
 export type EventReport = {
@@ -642,6 +863,41 @@ export type ExplainStep = {
   };
 };
 
+export type ExplainedDelivery = {
+  readonly device_id: DeviceId;
+  /** Whose the device was when it was sent. */
+  readonly external_id: string | null;
+  readonly platform: "web" | "ios" | "android";
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly status: "retrying" | "sent" | "failed" | "skipped";
+  readonly error_code: DeliveryCode | null;
+  /** Provider requests whose outcome is known. */
+  readonly attempts: number;
+  readonly queued_at: Instant;
+  readonly sent_at: Instant | null;
+  readonly failed_at: Instant | null;
+  readonly displayed_at: Instant | null;
+  readonly clicked_at: Instant | null;
+  readonly dismissed_at: Instant | null;
+  /** The button of the first click. */
+  readonly action: string | null;
+  readonly provider_message_id: string | null;
+  /** In time order. */
+  readonly timeline: readonly TimelineEntry[];
+  /** The meaning of `error_code`; null without one. */
+  readonly explained: CodeMeaning | null;
+};
+
+export type ExplainedDeliveryPage = {
+  readonly message_id: MessageId;
+  readonly status: MessageStatus;
+  readonly report: Report;
+  readonly data: readonly ExplainedDelivery[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
 export type ExplainedDevice = {
   readonly device_id: DeviceId;
   readonly platform: "web" | "ios" | "android";
@@ -677,6 +933,25 @@ export type Explanation = {
   /** The person's devices, 100 at most, and those that got it. */
   readonly devices: readonly ExplainedDevice[];
 };
+
+export type FailureCount = {
+  /** A few words, as a heading. */
+  readonly title: string;
+  /** Completes the sentence "The push failed: …". */
+  readonly meaning: string;
+  /** The next step, as a sentence. */
+  readonly action: string;
+  readonly code: DeliveryCode;
+  readonly count: number;
+};
+
+export type Filter = {
+  readonly and: readonly Filter[];
+} | {
+  readonly or: readonly Filter[];
+} | {
+  readonly not: Filter;
+} | Comparison | EventLeaf;
 
 export type FirstCode = {
   readonly code: string;
@@ -765,10 +1040,17 @@ export type KeyId = string;
 
 export type KeyList = {
   readonly data: readonly Key[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type KeyRotation = {
   readonly overlap_hours?: number | undefined;
+};
+
+export type LastReportRebuild = {
+  readonly rebuild: ReportRebuild | null;
 };
 
 export type Link = {
@@ -793,6 +1075,16 @@ export type ListedApp = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+};
+
+export type ListedDraft = {
+  readonly id: DraftId;
+  readonly name: string;
+  /** The title of its content so far. */
+  readonly title: string | null;
+  readonly changed_by: string;
   readonly created_at: Instant;
   readonly updated_at: Instant;
 };
@@ -835,6 +1127,17 @@ export type ListedMessage = {
   readonly title: string | null;
 };
 
+export type ListedTemplate = {
+  readonly id: TemplateId;
+  readonly name: string;
+  /** The newest. */
+  readonly version: number;
+  readonly title: string | null;
+  readonly changed_by: string;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+};
+
 export type ListedUser = {
   readonly id: UserId;
   readonly external_id: string;
@@ -842,6 +1145,34 @@ export type ListedUser = {
   readonly country: string | null;
   readonly language: string | null;
   readonly created_at: Instant;
+};
+
+export type LiveEvent = {
+  readonly type: "state";
+  /** The last ones and those that are being sent, newest first. */
+  readonly messages: readonly ListedMessage[];
+  /** Newest first, former ones too. */
+  readonly channels: readonly Credential[];
+  /** Oldest first. */
+  readonly webhooks: readonly WebhookState[];
+  /** Sends and webhooks of the service wait. */
+  readonly paused: boolean;
+} | {
+  readonly type: "message";
+  readonly message: ListedMessage;
+} | {
+  readonly type: "channel";
+  readonly channel: Credential;
+} | {
+  readonly type: "webhook";
+  readonly webhook: WebhookState;
+} | {
+  readonly type: "webhook_removed";
+  readonly id: RemovedWebhookId;
+} | {
+  readonly type: "pause";
+  /** Sends and webhooks of the service wait. */
+  readonly paused: boolean;
 };
 
 export type MadeApp = {
@@ -952,7 +1283,120 @@ export type Member = {
   readonly last_used_at: Instant | null;
 };
 
-export type Message = {
+export type MessageAnswer = AcceptedMessage | ScheduledMessage | DryRun;
+
+export type MessageEngagement = {
+  readonly message_id: MessageId;
+  readonly name: string | null;
+  readonly started_at: Instant;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly displayed: number;
+  readonly clicked: number;
+  readonly dismissed: number;
+  /** Credited to it, direct or influenced. */
+  readonly purchases: number;
+  readonly revenue: readonly CreditedRevenue[];
+};
+
+export type MessageFigures = {
+  readonly accepted: number;
+  /** Deliveries that the series were counted from. Below `accepted` they are every n-th batch, scaled to the exact totals. */
+  readonly read: number;
+  readonly outcomes: {
+    readonly step: "minute" | "hour" | "day";
+    readonly points: readonly {
+      readonly at: Instant;
+      readonly sent: number;
+      readonly failed: number;
+    }[];
+  };
+  /** The marks of the first week. */
+  readonly marks: {
+    readonly step: "minute" | "hour" | "day";
+    readonly points: readonly {
+      readonly at: Instant;
+      readonly displayed: number;
+      readonly clicked: number;
+      readonly dismissed: number;
+    }[];
+  };
+  /** After the first week. */
+  readonly later_marks: {
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+  };
+  readonly by_channel: {
+    readonly webpush: {
+      readonly displayed: number;
+      readonly clicked: number;
+      readonly dismissed: number;
+      readonly sent: number;
+      readonly failed: number;
+    };
+    readonly apns: {
+      readonly displayed: number;
+      readonly clicked: number;
+      readonly dismissed: number;
+      readonly sent: number;
+      readonly failed: number;
+    };
+    readonly fcm: {
+      readonly displayed: number;
+      readonly clicked: number;
+      readonly dismissed: number;
+      readonly sent: number;
+      readonly failed: number;
+    };
+  };
+  /** Credited to it, direct or influenced, whenever they were made. */
+  readonly purchases: number;
+  readonly revenue: readonly {
+    readonly currency: string;
+    readonly direct: ClassSum;
+    readonly influenced: ClassSum;
+  }[];
+};
+
+export type MessageId = string;
+
+export type MessagePage = {
+  readonly data: readonly ListedMessage[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type MessageRequest = {
+  readonly audience: Audience;
+  readonly content: Content;
+  readonly exclude_segment_id?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly metadata?: { readonly [key: string]: string | number | boolean } | null | undefined;
+  readonly dry_run?: boolean | null | undefined;
+  /** Upper bound of provider requests per second for this message, over all workers, retries included. */
+  readonly per_second?: number | null | undefined;
+  /** 30 seconds to 365 days ahead; without it the message is sent now. */
+  readonly send_at?: string | null | undefined;
+  /** Only with `send_at`: its date and time of day count in the time zone of each device. */
+  readonly local_time?: boolean | null | undefined;
+  /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told. */
+  readonly local_time_past?: "refuse" | "now" | "skip" | null | undefined;
+};
+
+export type MessageRevenue = {
+  readonly message_id: MessageId;
+  readonly currency: string;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+};
+
+export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "canceled";
+
+export type MessageWithFailures = {
   readonly id: MessageId;
   readonly status: MessageStatus;
   readonly status_reason: "quota_exceeded" | "segment_invalid" | "app_suspended" | "expired" | "internal_error" | null;
@@ -988,44 +1432,22 @@ export type Message = {
     readonly clicked: number;
     readonly dismissed: number;
   };
+  /** The codes of `error_counts`, the most frequent first. */
+  readonly failures: readonly FailureCount[];
 };
-
-export type MessageEngagement = {
-  readonly message_id: MessageId;
-  readonly name: string | null;
-  readonly started_at: Instant;
-  readonly accepted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly displayed: number;
-  readonly clicked: number;
-  readonly dismissed: number;
-  /** Credited to it, direct or influenced. */
-  readonly purchases: number;
-  readonly revenue: readonly CreditedRevenue[];
-};
-
-export type MessageId = string;
-
-export type MessagePage = {
-  readonly data: readonly ListedMessage[];
-  readonly has_more: boolean;
-  /** Null exactly when there is no more. A page may be empty and still have a next one. */
-  readonly next_cursor: string | null;
-};
-
-export type MessageRevenue = {
-  readonly message_id: MessageId;
-  readonly currency: string;
-  readonly direct: ClassSum;
-  readonly influenced: ClassSum;
-};
-
-export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "canceled";
 
 export type NewApp = {
   readonly name: string;
+};
+
+export type NewDraft = {
+  readonly name?: string | undefined;
+  /** The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet. */
+  readonly message: object;
+  /** A message that this writer sent to be saved and got no answer for. As the present one it counts as seen. */
+  readonly unanswered?: object | undefined;
+  /** An id that the writer chose at random, so that a request that is sent again makes one draft. */
+  readonly id?: DraftId | undefined;
 };
 
 export type NewInvite = {
@@ -1038,6 +1460,16 @@ export type NewKey = {
   readonly name?: string | undefined;
 };
 
+export type NewProperty = {
+  readonly key: string;
+  readonly type: "string" | "number" | "boolean";
+};
+
+export type NewTemplate = {
+  readonly name: string;
+  readonly content: Content;
+};
+
 export type NewToken = {
   readonly name: string;
   readonly role: Role;
@@ -1046,6 +1478,14 @@ export type NewToken = {
 export type NewWebhook = {
   readonly endpoint: string;
   readonly events?: readonly EventKind[] | undefined;
+};
+
+export type OidcLink = {
+  readonly secret: string;
+};
+
+export type OidcStart = {
+  readonly url: string;
 };
 
 export type Operator = "eq" | "neq" | "in" | "not_in" | "contains" | "not_contains" | "starts_with" | "ends_with" | "exists" | "not_exists" | "gt" | "gte" | "lt" | "lte" | "before" | "after" | "within_last";
@@ -1071,6 +1511,36 @@ export type OrganisationEdit = {
 
 export type OrganisationId = string;
 
+export type Overview = {
+  readonly tz: string;
+  /** Yesterday is a whole day. The last 7 and 30 days end now. `before` is as much time, just before. */
+  readonly spans: readonly ({
+    readonly name: "yesterday" | "last_7_days" | "last_30_days";
+    readonly now: OverviewFigures;
+    readonly before: OverviewFigures;
+  })[];
+  /** The last 30 days, oldest first; today is not over. */
+  readonly days: readonly OverviewFigures[];
+};
+
+export type OverviewFigures = {
+  readonly from: Instant;
+  readonly to: Instant;
+  /** Messages that began in the range; so are `sent`, `failed` and `clicked`. */
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly clicked: number;
+  /** At the end. */
+  readonly active_devices: number;
+  readonly revenue: readonly {
+    readonly currency: string;
+    readonly total: Amount;
+    readonly direct: Amount;
+    readonly influenced: Amount;
+  }[];
+};
+
 export type OwnPassword = {
   readonly password: string;
 };
@@ -1084,10 +1554,18 @@ export type Pause = {
   readonly paused: boolean;
   readonly since: Instant | null;
   readonly reason: "operator" | "start" | "restore" | "other_server" | null;
+  /** Null without a pause. Scheduled messages are counted up to 1000. */
+  readonly waiting: {
+    /** Messages of the organisation that would go out now. */
+    readonly messages: number;
+    /** Messages whose time passed while they waited. */
+    readonly expired: number;
+  } | null;
 };
 
 export type PersonRecord = {
   readonly exported_at: Instant;
+  readonly app_id: AppId;
   readonly external_id: string;
   readonly user_id: UserId;
   /** Null: only events have named this person. */
@@ -1141,28 +1619,47 @@ export type PresentSession = {
   readonly must_set_up_two_factor: boolean;
 };
 
-export type Property = {
-  readonly key: string;
-  /** Its name in a filter. */
-  readonly field: string;
-  readonly type: "string" | "number" | "boolean";
-  readonly filterable: true;
-  readonly operators: readonly Operator[];
-  readonly indexed: boolean;
-  readonly users_count: number;
-  readonly samples: readonly PropertyValue[];
-  readonly conflicts_count: number;
-  readonly last_conflict_at: Instant | null;
-  readonly first_seen_at: Instant | null;
-  readonly last_seen_at: Instant | null;
+export type Preview = {
+  /** Active devices that a send would reach now. */
+  readonly count: number;
+  /** Distinct users among them. */
+  readonly users: number;
+  readonly by_channel: {
+    readonly webpush: number;
+    readonly apns: number;
+    readonly fcm: number;
+  };
+  readonly evaluated_at: Instant;
 };
 
-export type PropertyPage = {
-  readonly data: readonly Property[];
-  readonly builtins: readonly BuiltinField[];
-  readonly has_more: boolean;
-  /** Null exactly when there is no more. A page may be empty and still have a next one. */
-  readonly next_cursor: string | null;
+export type PreviewRequest = {
+  readonly filter?: object | null | undefined;
+  readonly segment_id?: string | null | undefined;
+  readonly audience?: Audience | null | undefined;
+  readonly exclude_segment_id?: string | null | undefined;
+};
+
+/** A value of another type than its key has in the catalog: neither written nor converted. */
+export type PropertyConflict = {
+  readonly key: string;
+  readonly expected: "string" | "number" | "boolean";
+  readonly received: "string" | "number" | "boolean";
+  readonly value: PropertyValue;
+  readonly kept: PropertyValue | null;
+};
+
+export type PropertyConsequences = {
+  readonly key: string;
+  readonly type: "string" | "number" | "boolean";
+  readonly values: {
+    readonly users: number;
+    readonly devices: number;
+  };
+  readonly segments: readonly SegmentName[];
+};
+
+export type PropertyEdit = {
+  readonly type: "string" | "number" | "boolean";
 };
 
 export type PropertyValue = string | number | boolean;
@@ -1204,8 +1701,61 @@ export type RateLimitedError = {
   readonly request_id: RequestId;
 };
 
+export type RecentEvent = {
+  readonly id: string;
+  readonly at: Instant;
+  readonly external_id: string | null;
+  readonly device_id: DeviceId | null;
+  readonly properties: { readonly [key: string]: unknown };
+};
+
+export type RecentEventPage = {
+  readonly data: readonly RecentEvent[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
 export type RecoveryCodes = {
   readonly recovery_codes: readonly string[];
+};
+
+export type RemovedWebhookId = string;
+
+export type RenderRequest = {
+  readonly content: Content;
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly external_id?: string | null | undefined;
+  readonly device_id?: string | null | undefined;
+  /** In place of the person's own. */
+  readonly language?: string | null | undefined;
+};
+
+export type RenderedMessage = {
+  readonly channel: "webpush" | "apns" | "fcm";
+  /** `background` shows nothing on a device; the last three: no push is made. */
+  readonly result: "shown" | "background" | "empty_content" | "payload_too_large" | "unknown_error";
+  /** The language of the delivery. */
+  readonly language: string | null;
+  /** The entry of `content.locales` that is taken; null: the top level. */
+  readonly locale: string | null;
+  /** The address that a tap opens. */
+  readonly url: string | null;
+  readonly payload_bytes: number | null;
+  readonly payload_bytes_max: number;
+  /** The values that the content reads. Null: this person has none. */
+  readonly variables: readonly ({
+    readonly name: string;
+    readonly value: string | number | boolean | null;
+  })[];
+  readonly screens: readonly ({
+    readonly screen: "iphone_lock_screen" | "android_shade" | "chrome_windows" | "chrome_macos" | "firefox";
+    readonly title: CutText | null;
+    readonly subtitle: CutText | null;
+    readonly body: CutText | null;
+    readonly image: string | null;
+    readonly actions: readonly CutText[];
+  })[];
 };
 
 export type Replay = {
@@ -1231,6 +1781,25 @@ export type Report = {
   readonly skipped: number;
   /** Only while some delivery is not final. */
   readonly pending?: number | undefined;
+};
+
+export type ReportRebuild = {
+  readonly status: "waiting" | "running" | "done" | "failed";
+  readonly asked_at: Instant;
+  /** Null: as far as there are events; as `to`. */
+  readonly from: Instant | null;
+  readonly to: Instant | null;
+  readonly started_at: Instant | null;
+  readonly finished_at: Instant | null;
+  /** Events that were summed up again. */
+  readonly events: number | null;
+  /** Settled purchases that were classed again. */
+  readonly purchases: number | null;
+};
+
+export type ReportRebuildRange = {
+  readonly from?: string | null | undefined;
+  readonly to?: string | null | undefined;
 };
 
 export type RequestEntry = {
@@ -1295,6 +1864,8 @@ export type RevenueRow = {
   readonly direct: ClassSum;
   readonly influenced: ClassSum;
   readonly unattributed: ClassSum;
+  /** The part of the total whose windows are open, to the quarter of an hour: its classes may still change. */
+  readonly open: ClassSum;
 };
 
 export type Role = "viewer" | "member" | "admin" | "owner";
@@ -1347,6 +1918,41 @@ export type RotatedWebhook = {
   readonly secret: string;
 };
 
+export type SavedDraft = {
+  readonly name?: string | undefined;
+  /** The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet. */
+  readonly message: object;
+  /** A message that this writer sent to be saved and got no answer for. As the present one it counts as seen. */
+  readonly unanswered?: object | undefined;
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
+};
+
+export type SavedTemplate = {
+  readonly name: string;
+  readonly content: Content;
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
+};
+
+export type ScheduledMessage = {
+  readonly id: MessageId;
+  /** How the message was accepted, also after it has run. */
+  readonly status: "scheduled";
+  readonly run_at: Instant;
+  /** Only for a repeated Idempotency-Key: nothing was scheduled again. */
+  readonly replayed?: true | undefined;
+};
+
+export type ScheduledUse = {
+  readonly id: MessageId;
+  readonly name: string | null;
+  readonly title: string | null;
+  readonly run_at: Instant;
+  /** True: the message leaves the segment out. */
+  readonly excludes: boolean;
+};
+
 export type SecondFactor = {
   readonly uri: string;
   readonly recovery_codes: readonly string[];
@@ -1357,7 +1963,79 @@ export type SecondFactorCode = {
   readonly is_recovery?: boolean | undefined;
 };
 
+export type Segment = {
+  readonly id: SegmentId;
+  readonly name: string;
+  readonly description: string | null;
+  readonly filter: Filter;
+  /** The fields that the filter compares, each once. */
+  readonly fields: readonly string[];
+  /** False while the catalog lacks a key of it, or has it with another type. */
+  readonly valid: boolean;
+  readonly invalid_reason: "unknown_property" | "operator_not_allowed" | "value_type_mismatch" | null;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+};
+
+export type SegmentEdit = {
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
+  readonly name?: string | undefined;
+  readonly description?: string | null | undefined;
+  /** A node: {and: […]}, {or: […]}, {not: …}, a comparison {field, op, value}, or events {event, count, within, last, where}. */
+  readonly filter?: object | undefined;
+};
+
 export type SegmentId = string;
+
+export type SegmentName = {
+  readonly id: SegmentId;
+  readonly name: string;
+};
+
+export type SegmentOfUser = {
+  readonly id: SegmentId;
+  readonly name: string;
+  /** Active devices of the user that the segment selects now. */
+  readonly devices: number;
+};
+
+export type SegmentPage = {
+  readonly data: readonly Segment[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type SegmentRequest = {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  /** A node: {and: […]}, {or: […]}, {not: …}, a comparison {field, op, value}, or events {event, count, within, last, where}. */
+  readonly filter: object;
+};
+
+export type SegmentUses = {
+  /** Scheduled messages, the oldest 100: they keep the segment. */
+  readonly messages: readonly ScheduledUse[];
+  /** Drafts, for members: they do not keep the segment. */
+  readonly drafts: readonly {
+    readonly id: DraftId;
+    readonly name: string;
+    readonly excludes: boolean;
+  }[];
+};
+
+export type ServiceFigures = {
+  readonly channel: "webpush" | "apns" | "fcm";
+  /** Whose push service it was. */
+  readonly provider: "google" | "mozilla" | "apple" | "microsoft" | "other";
+  readonly sent: number;
+  readonly failed: number;
+  readonly error_counts: { readonly [key: string]: number };
+  /** Milliseconds until the service took half of the pushes, counted in steps of 41 %. */
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+};
 
 export type SessionId = string;
 
@@ -1377,6 +2055,9 @@ export type SessionList = {
     /** Exact to a minute. */
     readonly last_used_at: Instant;
   })[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type Setup = {
@@ -1391,10 +2072,91 @@ export type Setup = {
 /** Why a delivery was not tried. */
 export type SkipReason = "not_configured" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
 
+export type TailEvent = {
+  readonly type: "recent";
+  /** The last one received comes first. */
+  readonly events: readonly ArrivedEvent[];
+} | {
+  readonly type: "arrived";
+  /** The last one received comes first. */
+  readonly events: readonly ArrivedEvent[];
+};
+
 export type Team = {
   readonly organisation: Organisation;
   readonly members: readonly Member[];
   readonly invites: readonly Invite[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type Template = {
+  readonly id: TemplateId;
+  readonly name: string;
+  /** The newest. */
+  readonly version: number;
+  readonly title: string | null;
+  readonly changed_by: string;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
+  /** Content as in POST /v1/messages. */
+  readonly content: { readonly [key: string]: unknown };
+  /** Newest first. */
+  readonly versions: readonly {
+    readonly version: number;
+    readonly created_by: string;
+    readonly created_at: Instant;
+  }[];
+};
+
+export type TemplateId = string;
+
+export type TemplatePage = {
+  readonly data: readonly ListedTemplate[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type TemplateVersion = {
+  readonly version: number;
+  readonly created_by: string;
+  readonly created_at: Instant;
+  /** Content as in POST /v1/messages. */
+  readonly content: { readonly [key: string]: unknown };
+};
+
+export type TestSend = {
+  readonly content: Content;
+};
+
+export type TestSent = {
+  readonly message_id: MessageId;
+  readonly report: Report;
+};
+
+export type TestUserList = {
+  readonly users: readonly ({
+    readonly external_id: string;
+  } | {
+    readonly device_id: string;
+  })[];
+  readonly updated_at: Instant | null;
+};
+
+export type TestUsers = {
+  readonly users: readonly ({
+    readonly external_id: string;
+    /** Active devices that a test reaches, ten of a user at most. */
+    readonly devices: number;
+  } | {
+    readonly device_id: string;
+    /** Active devices that a test reaches, ten of a user at most. */
+    readonly devices: number;
+  })[];
+  /** Null: nobody has made the list yet. */
+  readonly updated_at: Instant | null;
 };
 
 export type TimelineEntry = {
@@ -1451,6 +2213,9 @@ export type TokenId = string;
 
 export type TokenList = {
   readonly data: readonly Token[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type TooManyError = RateLimitedError | QuotaExceededError;
@@ -1491,6 +2256,23 @@ export type User = {
   readonly updated_at: Instant;
 };
 
+export type UserEdit = {
+  readonly first_name?: string | null | undefined;
+  readonly country?: string | null | undefined;
+  readonly language?: string | null | undefined;
+  readonly timezone?: string | null | undefined;
+  readonly properties?: { readonly [key: string]: string | number | boolean | null } | null | undefined;
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
+};
+
+export type UserEvents = {
+  readonly data: readonly EventOfUser[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
 export type UserId = string;
 
 export type UserPage = {
@@ -1500,9 +2282,22 @@ export type UserPage = {
   readonly next_cursor: string | null;
 };
 
+export type UserSegments = {
+  readonly data: readonly SegmentOfUser[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
+};
+
+export type ValueList = {
+  readonly data: readonly PropertyValue[];
+};
+
 export type Verdict = "clicked" | "displayed" | "sent" | "retrying" | "failed" | "skipped" | "waiting" | "scheduled" | "canceled" | "excluded" | "not_in_audience" | "no_active_device" | "unknown_user";
 
 export type WebPushCredential = {
+  /** `created_at` of the present credential as it was read, null for none. Absent: nothing is compared. */
+  readonly updated_at?: Instant | null | undefined;
   readonly subject?: string | undefined;
   readonly public_key?: string | undefined;
   readonly private_key?: string | undefined;
@@ -1558,11 +2353,33 @@ export type WebhookId = string;
 
 export type WebhookList = {
   readonly data: readonly Webhook[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type WebhookRotation = {
   readonly finish_at?: Instant | null | undefined;
   readonly dual?: boolean | undefined;
+};
+
+export type WebhookState = {
+  readonly id: WebhookId;
+  readonly app_id: AppId;
+  readonly endpoint: string;
+  /** Empty: all. */
+  readonly events: readonly EventKind[];
+  readonly state: "enabled" | "disabled";
+  readonly consecutive_failures: number;
+  /** A new secret is pending; the present one signs. */
+  readonly rotation: {
+    readonly created_at: Instant;
+    readonly finish_at: Instant | null;
+    readonly dual: boolean;
+  } | null;
+  readonly last_test: WebhookTest | null;
+  readonly created_at: Instant;
+  readonly updated_at: Instant;
 };
 
 export type WebhookTest = {

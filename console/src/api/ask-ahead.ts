@@ -1,0 +1,24 @@
+// Asks for what a page shows while its script is still loaded. The page asks the same questions by
+// itself, so nothing waits for this, and an error is the page's to tell.
+import type { FetchQueryOptions } from '@tanstack/react-query';
+import { queries, queryClient } from './queries.ts';
+
+// Each question has an answer of its own type, which nobody reads here.
+// biome-ignore lint/suspicious/noExplicitAny: no other type admits all of them
+export type Question = FetchQueryOptions<any, any, any, any>;
+
+/**
+ * Asks the questions that have no answer yet, all at once, as soon as there is a session: without one
+ * they would be refused. Every role may ask them.
+ */
+export async function askAhead(questionsOf: () => readonly Question[]): Promise<void> {
+  try {
+    const session = await queryClient.ensureQueryData(queries.session());
+    if (session.must_set_up_two_factor) return;
+    for (const question of questionsOf()) {
+      if (queryClient.getQueryData(question.queryKey) === undefined) void queryClient.prefetchQuery(question);
+    }
+  } catch {
+    // The frame leads to the sign-in page, or tells what failed.
+  }
+}

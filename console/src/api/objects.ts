@@ -1,0 +1,15 @@
+// The objects that the console shows: those of the API's description, with a few names of our own.
+export type * from './types.gen.ts';
+export type {
+  Device as ListedDevice,
+  DeviceWithHistory as Device,
+  ExplainedDelivery as Delivery,
+  ExplainedDeliveryPage as DeliveryPage,
+  MessageWithFailures as Message,
+} from './types.gen.ts';
+
+export interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}

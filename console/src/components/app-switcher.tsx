@@ -1,0 +1,65 @@
+// Which app one is in, and the way to the others.
+import { Menu, Tooltip, VisuallyHidden } from '@mantine/core';
+import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { queries } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { paths } from '../paths.ts';
+
+export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
+  const apps = useQuery(queries.apps()).data?.data ?? [];
+  const { may } = useMay('app.create');
+  const present = apps.find(({ id }) => id === appId);
+  const name = present?.name ?? (appId === undefined ? 'Choose an app' : '…');
+  return (
+    <Menu position="bottom-start" width={260} withinPortal>
+      <Menu.Target>
+        <button type="button" className="switcher">
+          <VisuallyHidden>App: {isNarrow && name}</VisuallyHidden>
+          <Tooltip label={name} disabled={!isNarrow} position="right">
+            <span className="switcher-letter" aria-hidden="true">
+              {name.slice(0, 1).toUpperCase()}
+            </span>
+          </Tooltip>
+          {!isNarrow && (
+            <>
+              <span style={{ minWidth: 0, flex: 1, textAlign: 'left' }}>
+                <span className="cell" style={{ display: 'block', fontWeight: 600 }}>
+                  {name}
+                </span>
+                {present && (
+                  <span className="muted" style={{ fontSize: 12 }}>
+                    {present.plan}
+                    {present.suspended_at !== null && ' · suspended'}
+                  </span>
+                )}
+              </span>
+              <IconSelector size={16} aria-hidden />
+            </>
+          )}
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {apps.map((app) => (
+          <Menu.Item
+            key={app.id}
+            component={Link}
+            to={paths.overview(app.id)}
+            rightSection={app.id === appId ? <IconCheck size={14} aria-hidden /> : undefined}
+          >
+            {app.name}
+          </Menu.Item>
+        ))}
+        {may && (
+          <>
+            {apps.length > 0 && <Menu.Divider />}
+            <Menu.Item component={Link} to={paths.newApp} leftSection={<IconPlus size={14} aria-hidden />}>
+              New app
+            </Menu.Item>
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

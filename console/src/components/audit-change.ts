@@ -1,0 +1,31 @@
+// The changes of one entry of the audit log, field by field. Pure.
+import type { AuditEntry } from '../api/objects.ts';
+
+export interface FieldChange {
+  readonly field: string;
+  /** Undefined: there was no such field. */
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** Only the fields that differ. */
+export function changesOfEntry({ before, after }: Pick<AuditEntry, 'before' | 'after'>): readonly FieldChange[] {
+  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  return fields
+    .map((field) => ({ field, before: tellValue(before?.[field]), after: tellValue(after?.[field]) }))
+    .filter((change) => change.before !== change.after);
+}
+
+/** `name: Shop → Harbour`. A value that is new or gone stands alone. */
+export function tellEntry(entry: Pick<AuditEntry, 'before' | 'after'>): string {
+  return changesOfEntry(entry)
+    .map(({ field, before, after }) => {
+      const isChange = entry.before !== null && entry.after !== null;
+      return `${field}: ${isChange ? `${before} → ${after}` : (after ?? before)}`;
+    })
+    .join(', ');
+}
+
+function tellValue(value: unknown): string | undefined {
+  return value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,259 @@
+// A message while it is composed: the request of POST /v1/messages as far as it is filled. Drafts,
+// duplicates and templates are this same object, so nothing is lost between them. Pure.
+import type { Content, Message } from '../../api/objects.ts';
+
+export type Channel = 'webpush' | 'apns' | 'fcm';
+export const channels: readonly Channel[] = ['webpush', 'apns', 'fcm'];
+export const textFields = ['title', 'subtitle', 'body', 'url', 'image'] as const;
+export type TextField = (typeof textFields)[number];
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Audience {
+  readonly all?: true;
+  readonly segment_id?: string;
+  readonly filter?: unknown;
+  readonly external_ids?: readonly string[];
+  readonly device_ids?: readonly string[];
+}
+export const audienceKinds = ['all', 'segment_id', 'filter', 'external_ids', 'device_ids'] as const;
+export type AudienceKind = (typeof audienceKinds)[number];
+
+export interface MessageForm {
+  readonly name?: string;
+  readonly audience: Audience;
+  readonly exclude_segment_id?: string | null;
+  readonly content: Fields;
+  readonly send_at?: string | null;
+  readonly local_time?: boolean;
+  readonly local_time_past?: 'refuse' | 'now' | 'skip';
+  readonly per_second?: number | null;
+  readonly metadata?: Fields | null;
+}
+
+export const emptyForm: MessageForm = { audience: { all: true }, content: {} };
+
+/** Reads a stored message. Parts of another shape are left out. */
+export function readForm(stored: unknown): MessageForm {
+  const given = recordOf(stored);
+  const audience = recordOf(given['audience']) as Audience;
+  return {
+    ...(given as unknown as MessageForm),
+    audience: Object.keys(audience).length > 0 ? audience : emptyForm.audience,
+    content: recordOf(given['content']),
+  };
+}
+
+/** The form of a message like one that exists. It is sent now, and to present members. */
+export function duplicateOf({ name, audience, content, metadata }: Message): MessageForm {
+  return {
+    ...(name !== null && { name: `${name} (copy)`.slice(0, 128) }),
+    audience: audience as Audience,
+    content: content as unknown as Fields,
+    ...(metadata !== null && { metadata }),
+  };
+}
+
+export function kindOf(audience: Audience): AudienceKind {
+  return audienceKinds.find((kind) => audience[kind] !== undefined) ?? 'all';
+}
+
+/** The audience of another kind, empty until somebody fills it. */
+export function audienceOf(kind: AudienceKind): Audience {
+  switch (kind) {
+    case 'all':
+      return { all: true };
+    case 'segment_id':
+      return { segment_id: '' };
+    case 'filter':
+      return { filter: { and: [] } };
+    case 'external_ids':
+      return { external_ids: [] };
+    case 'device_ids':
+      return { device_ids: [] };
+  }
+}
+
+/** Whether the audience names somebody, so that it can be counted. */
+export function isNamed(audience: Audience): boolean {
+  const { segment_id: segment, external_ids: people, device_ids: devices } = audience;
+  if (segment !== undefined) return segment !== '';
+  return (people ?? devices ?? ['all']).length > 0;
+}
+
+/** Ids as people paste them: one a line, or with commas, spaces and quotes between. */
+export function readIds(text: string): string[] {
+  const ids = text.split(/[\s,;]+/).map((each) => each.replaceAll(/^["']|["']$/g, ''));
+  return [...new Set(ids.filter((each) => each !== ''))];
+}
+
+/** Pairs as people type them: `key = value`, one a line. Null: there is none. */
+export function readPairs(text: string): Fields | null {
+  const entries = text.split('\n').flatMap((line) => {
+    const [key = '', ...rest] = line.split('=');
+    return key.trim() === '' ? [] : [[key.trim(), scalarOf(rest.join('=').trim())] as const];
+  });
+  return entries.length > 0 ? Object.fromEntries(entries) : null;
+}
+
+/** Writes pairs so that `readPairs` reads the same. Pure. */
+export function writePairs(pairs: Fields | null | undefined): string {
+  return Object.entries(pairs ?? {})
+    .map(([key, value]) => `${key} = ${isPlain(value) ? value : JSON.stringify(value)}`)
+    .join('\n');
+}
+
+/** Whether a value is read again as it stands. A browser changes line ends, and a line its spaces. */
+const isPlain = (value: unknown): boolean => {
+  const text = String(value);
+  return scalarOf(text) === value && text === text.trim() && !/\p{Cc}/u.test(text);
+};
+
+/** A number or a boolean is one; in quotes it is a text. */
+function scalarOf(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/.test(text) || isNumber(text)) return Number(text);
+  return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? unquote(text) : text;
+}
+
+const isNumber = (text: string): boolean => Number.isFinite(Number(text)) && String(Number(text)) === text;
+
+/** A text between quotes has the escapes of JSON; people who type none are understood too. */
+function unquote(text: string): string {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    return text.slice(1, -1);
+  }
+}
+
+/**
+ * A part of the content: everything, one language, or one channel. It holds no space, because it stands
+ * in the id by which a tab names its panel.
+ */
+export type Place = 'all' | `language-${string}` | Channel;
+
+export const languagesOf = (content: Fields): string[] => Object.keys(recordOf(content['locales']));
+
+export function fieldsAt(content: Fields, place: Place): Fields {
+  if (place === 'all') return content;
+  if (place.startsWith('language-')) return recordOf(recordOf(content['locales'])[tagOf(place)]);
+  return recordOf(content[place]);
+}
+
+/** The value that a field has in a place; undefined: none of its own, null: taken away there. */
+export const valueAt = (content: Fields, place: Place, field: string): unknown => fieldsAt(content, place)[field];
+
+export function textAt(content: Fields, place: Place, field: TextField): string | undefined {
+  const text = valueAt(content, place, field);
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** Whether a place gets this field from elsewhere: from what stands for all, or a channel from a language. */
+export function isSaidAbove(content: Fields, place: Place, field: string): boolean {
+  const above: readonly Place[] = isChannel(place)
+    ? ['all', ...languagesOf(content).map((tag): Place => `language-${tag}`)]
+    : ['all'];
+  return above.some((each) => (valueAt(content, each, field) ?? null) !== null);
+}
+
+export const isChannel = (place: Place): place is Channel => (channels as readonly Place[]).includes(place);
+
+/** Sets a field of a place. An undefined value gives the field back to what stands above. */
+export function withField(content: Fields, place: Place, field: string, value: unknown): Fields {
+  const next = without(fieldsAt(content, place), field, value);
+  if (place === 'all') return next;
+  if (!place.startsWith('language-')) return without(content, place, Object.keys(next).length > 0 ? next : undefined);
+  // A language without a text of its own stays, because its author added it.
+  return { ...content, locales: { ...recordOf(content['locales']), [tagOf(place)]: next } };
+}
+
+/** The language whose texts a place holds; null for every other place. */
+export function languageOf(place: Place): string | null {
+  return place.startsWith('language-') ? tagOf(place) : null;
+}
+
+export function withLanguage(content: Fields, tag: string): Fields {
+  return { ...content, locales: { ...recordOf(content['locales']), [tag]: {} } };
+}
+
+export function withoutPlace(content: Fields, place: Place): Fields {
+  if (!place.startsWith('language-')) return without(content, place, undefined);
+  const locales = without(recordOf(content['locales']), tagOf(place), undefined);
+  return without(content, 'locales', Object.keys(locales).length > 0 ? locales : undefined);
+}
+
+/** The number of fields in which a place differs. */
+export const differencesAt = (content: Fields, place: Place): number => Object.keys(fieldsAt(content, place)).length;
+
+export const tagOf = (place: Place): string => place.slice('language-'.length);
+
+/** The path of a field in the request, as issues name it. */
+export function pathOf(place: Place, field: string): readonly string[] {
+  if (place === 'all') return ['content', field];
+  return place.startsWith('language-') ? ['content', 'locales', tagOf(place), field] : ['content', place, field];
+}
+
+/**
+ * The content as a request has it. A language without any text stays: its readers read what stands
+ * for all, and not the entry of the bare language.
+ */
+export const contentOf = (form: MessageForm): Content => form.content as unknown as Content;
+
+/** Whether nothing is said yet, also in no language. */
+export const isEmptyContent = (content: Fields): boolean =>
+  Object.entries(content).every(
+    ([name, value]) =>
+      (value ?? null) === null ||
+      (name === 'locales' && languagesOf(content).every((tag) => differencesAt(content, `language-${tag}`) === 0)),
+  );
+
+/** The request of the form. Times that belong to no schedule are left out. */
+export function requestOf(form: MessageForm): Record<string, unknown> {
+  const { name, audience, exclude_segment_id: excluded, send_at: at, per_second: rate, metadata } = form;
+  return {
+    audience,
+    content: contentOf(form),
+    ...(name && { name }),
+    ...(excluded && { exclude_segment_id: excluded }),
+    ...(metadata && { metadata }),
+    ...(rate && { per_second: rate }),
+    ...(at && {
+      send_at: at,
+      ...(form.local_time && { local_time: true, local_time_past: form.local_time_past ?? 'refuse' }),
+    }),
+  };
+}
+
+/** Whether a person has begun: an untouched form needs no draft. */
+export const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+/**
+ * The field's own text for an instant: `2026-12-01T09:00`. A local time keeps its hour as it was
+ * written, and any other instant is told on the browser's clock, wherever it was written.
+ */
+export function toWallClock(instant: string | null | undefined, isLocal: boolean): string {
+  if (!instant || isLocal) return (instant ?? '').slice(0, 16);
+  const at = new Date(instant);
+  if (Number.isNaN(at.getTime())) return '';
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** A time of the browser's clock with the offset that the browser has then. */
+export function fromWallClock(text: string): string | null {
+  const at = new Date(text);
+  if (text === '' || Number.isNaN(at.getTime())) return null;
+  const minutes = -at.getTimezoneOffset();
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const offset = `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  return `${text.slice(0, 16)}:00${offset}`;
+}
+
+function without(fields: Fields, field: string, value: unknown): Fields {
+  const { [field]: _former, ...rest } = fields;
+  return value === undefined ? rest : { ...fields, [field]: value };
+}
+
+export function recordOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}

@@ -1,0 +1,46 @@
+// Sends a test to the browser of the person who composes: a client key of their session, the SDK and
+// its worker. The browser is a device of the app only as long as the test takes.
+import type { Content } from '../../api/objects.ts';
+import { createSessionKey, sendMessage } from '../../api/operations.ts';
+
+/** A push service answers within seconds; after that the person should look for a reason. */
+const shownWithinMs = 20_000;
+
+export type OwnBrowserResult = 'displayed' | 'sent' | 'not_sent';
+
+/** Throws what the SDK or the service throws; its message is in words. */
+export async function sendToOwnBrowser(app: string, content: Content): Promise<OwnBrowserResult> {
+  // First of all, because browsers want the click to be fresh.
+  if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission();
+  const [{ createCarillon }, { key }] = await Promise.all([
+    import('../../../../web/src/index.ts'),
+    createSessionKey(app),
+  ]);
+  const carillon = createCarillon({
+    baseUrl: window.location.origin,
+    clientKey: key,
+    serviceWorkerUrl: `${import.meta.env.BASE_URL}carillon-sw.js`,
+    onError: () => undefined,
+  });
+  const { id } = await carillon.subscribe();
+  let isOver = () => {};
+  const displayed = new Promise<boolean>((resolve) => {
+    const stop = carillon.onPush(({ kind }) => kind === 'displayed' && resolve(true));
+    const timer = setTimeout(() => resolve(false), shownWithinMs);
+    isOver = () => {
+      stop();
+      clearTimeout(timer);
+      resolve(false);
+    };
+  });
+  try {
+    const answer = await sendMessage(app, { audience: { device_ids: [id] }, content, name: 'Test' }, null);
+    const isSent = 'report' in answer && answer.report.sent > 0;
+    if (!isSent) return 'not_sent';
+    return (await displayed) ? 'displayed' : 'sent';
+  } finally {
+    isOver();
+    // Otherwise the next message to everybody would ring this browser, too.
+    await carillon.unsubscribe().catch(() => undefined);
+  }
+}

@@ -1,0 +1,177 @@
+// A text that may hold values of the reader. `{{` or a button offers attributes and properties with
+// samples, and asks for what stands there when somebody has none.
+import { ActionIcon, Button, Group, Popover, Textarea, TextInput, Tooltip } from '@mantine/core';
+import { IconBraces } from '@tabler/icons-react';
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { useDeferred } from './use-deferred.ts';
+import { type Variable, variablesLike } from './variables.ts';
+
+interface TemplateTextProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+  readonly variables: readonly Variable[];
+  readonly placeholder?: string | undefined;
+  readonly error?: string | undefined;
+  /** Shown below the field: how many of its characters each screen shows. */
+  readonly below?: ReactNode;
+  readonly rows?: number;
+  readonly maxLength: number;
+}
+
+export function TemplateText(props: TemplateTextProps) {
+  const { label, value, onChange, variables, placeholder, error, below, rows = 1, maxLength } = props;
+  const field = useDeferred(value, onChange);
+  const input = useRef<HTMLTextAreaElement | HTMLInputElement>(null);
+  const [range, setRange] = useState<{ readonly from: number; readonly to: number } | null>(null);
+  const [prefix, setPrefix] = useState('');
+
+  const onType = (text: string, caret: number) => {
+    field.set(text);
+    const open = /\{\{\s*([\w.]*)$/.exec(text.slice(0, caret));
+    setRange(open ? { from: open.index, to: caret } : null);
+    setPrefix(open?.[1] ?? '');
+  };
+  const openAtCaret = () => {
+    const at = input.current?.selectionStart ?? field.text.length;
+    setPrefix('');
+    setRange({ from: at, to: input.current?.selectionEnd ?? at });
+  };
+  const insert = (tag: string) => {
+    if (!range) return;
+    const text = field.text.slice(0, range.from) + tag + field.text.slice(range.to);
+    const caret = range.from + tag.length;
+    field.set(text);
+    setRange(null);
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      input.current?.setSelectionRange(caret, caret);
+    });
+  };
+  const close = () => setRange(null);
+  const common = {
+    label,
+    value: field.text,
+    onBlur: field.settle,
+    onKeyDown: (event: KeyboardEvent) => event.key === 'Escape' && close(),
+    maxLength,
+    ...(placeholder !== undefined && { placeholder }),
+    ...(error !== undefined && { error }),
+    rightSection: (
+      <Tooltip label="Insert a value">
+        <ActionIcon variant="subtle" color="gray" aria-label={`Insert a value into ${label}`} onClick={openAtCaret}>
+          <IconBraces size={16} aria-hidden />
+        </ActionIcon>
+      </Tooltip>
+    ),
+  };
+  return (
+    <div>
+      <Popover
+        opened={range !== null}
+        onChange={(isOpen) => !isOpen && close()}
+        position="bottom-start"
+        width={340}
+        withRoles={false}
+      >
+        <Popover.Target>
+          <div>
+            {rows === 1 ? (
+              <TextInput
+                {...common}
+                ref={input as React.Ref<HTMLInputElement>}
+                onChange={({ currentTarget: { value: text, selectionStart } }) =>
+                  onType(text, selectionStart ?? text.length)
+                }
+              />
+            ) : (
+              <Textarea
+                {...common}
+                // The button stands beside the first line.
+                rightSectionProps={{ style: { alignItems: 'start', paddingTop: 4 } }}
+                rows={rows}
+                ref={input as React.Ref<HTMLTextAreaElement>}
+                onChange={({ currentTarget: { value: text, selectionStart } }) => onType(text, selectionStart)}
+              />
+            )}
+          </div>
+        </Popover.Target>
+        <Popover.Dropdown p="xs">
+          {range !== null && <ValueMenu variables={variables} prefix={prefix} onInsert={insert} onClose={close} />}
+        </Popover.Dropdown>
+      </Popover>
+      {below}
+    </div>
+  );
+}
+
+interface ValueMenuProps {
+  readonly variables: readonly Variable[];
+  readonly prefix: string;
+  readonly onInsert: (tag: string) => void;
+  readonly onClose: () => void;
+}
+
+function ValueMenu({ variables, prefix, onInsert, onClose }: ValueMenuProps) {
+  const headingId = useId();
+  const [chosen, setChosen] = useState<Variable | null>(null);
+  const [fallback, setFallback] = useState('');
+  const shown = variablesLike(variables, prefix);
+  if (chosen) {
+    // A quote of the other kind may stand inside the text.
+    const quote = fallback.includes("'") ? '"' : "'";
+    const isQuotable = !fallback.includes(quote);
+    const tag = fallback === '' ? `{{${chosen.name}}}` : `{{${chosen.name} | default: ${quote}${fallback}${quote}}}`;
+    const submit = () => isQuotable && onInsert(tag);
+    return (
+      <div className="stack" style={{ gap: 8 }}>
+        <TextInput
+          label={`Instead of ${chosen.name}, for those who have none`}
+          description={fallback === '' ? 'Empty: nothing stands there for them' : undefined}
+          error={isQuotable ? undefined : 'Use one kind of quotes only.'}
+          value={fallback}
+          maxLength={200}
+          data-autofocus
+          autoFocus
+          onChange={({ currentTarget }) => setFallback(currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter') return;
+            event.preventDefault();
+            submit();
+          }}
+        />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" size="xs" onClick={() => setChosen(null)}>
+            Back
+          </Button>
+          <Button size="xs" onClick={submit} disabled={!isQuotable}>
+            Insert
+          </Button>
+        </Group>
+      </div>
+    );
+  }
+  return (
+    <div>
+      <p id={headingId} className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
+        A value of each reader
+      </p>
+      <ul aria-labelledby={headingId} className="value-list">
+        {shown.map((variable) => (
+          <li key={variable.name}>
+            <button type="button" className="value-option" onClick={() => setChosen(variable)}>
+              <span className="mono">{variable.name}</span>
+              {variable.samples.length > 0 && (
+                <span className="muted cell">such as {variable.samples.map(String).join(', ')}</span>
+              )}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p className="muted">No attribute or property begins so.</p>}
+      <Button variant="subtle" size="compact-xs" color="gray" onClick={onClose}>
+        Close
+      </Button>
+    </div>
+  );
+}

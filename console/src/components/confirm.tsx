@@ -1,0 +1,79 @@
+// Acts that take something away: they name what they touch first. The worst ask to type a name.
+import { Button, type ButtonProps, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { ProblemPanel } from './problem.tsx';
+
+interface ConfirmProps {
+  readonly label: string;
+  readonly title: string;
+  /** What will happen, and to how many. */
+  readonly effect: ReactNode;
+  /** The label of the button that does it; the label of this button unless told. */
+  readonly act?: string;
+  /** The text that has to be typed first. */
+  readonly typed?: string;
+  readonly isDestructive?: boolean;
+  readonly run: () => Promise<unknown>;
+  readonly button?: ButtonProps;
+}
+
+export function ConfirmButton(props: ConfirmProps) {
+  const { label, title, effect, act = label, typed, isDestructive = false, run, button } = props;
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [text, setText] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await run();
+      close();
+      setText('');
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const color = isDestructive ? 'red' : undefined;
+  return (
+    <>
+      <Button variant="default" {...(color && { color })} {...button} onClick={open}>
+        {label}
+      </Button>
+      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <form onSubmit={(event) => void submit(event)}>
+          <Stack gap="md">
+            <div>{effect}</div>
+            {typed !== undefined && (
+              <TextInput
+                label={`Type ${typed} to go on`}
+                value={text}
+                onChange={({ currentTarget }) => setText(currentTarget.value)}
+                autoComplete="off"
+                data-autofocus
+              />
+            )}
+            {error !== undefined && <ProblemPanel error={error} />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Keep as it is
+              </Button>
+              <Button
+                type="submit"
+                {...(color && { color })}
+                loading={isBusy}
+                disabled={typed !== undefined && text !== typed}
+              >
+                {act}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+// The deliveries of a message: one row per device, filtered in the address.
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { Delivery } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { codeTitle, codeTitles } from '../failure-codes.ts';
+import { channelNames, formatDuration } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Filters } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+import { DeliveryCsv } from './delivery-csv.tsx';
+import { ChoiceField } from './filter-fields.tsx';
+import { List, useFilters } from './list.tsx';
+import { Status } from './status.tsx';
+
+/** The word that tells most of a delivery: a click says more than a push that was sent. */
+export function stateOf({ status, clicked_at, displayed_at }: Delivery): string {
+  if (clicked_at) return 'clicked';
+  return displayed_at ? 'displayed' : status;
+}
+
+function latencyOf({ timeline }: Delivery): string {
+  const attempt = timeline.findLast((entry) => entry.type === 'attempt');
+  return attempt ? formatDuration(attempt.latency_ms) : '–';
+}
+
+const columns: readonly Column<Delivery>[] = [
+  { name: 'State', width: '116px', onCard: 'aside', cell: (delivery) => <Status status={stateOf(delivery)} /> },
+  {
+    name: 'Device',
+    width: 'minmax(220px, 2fr)',
+    onCard: 'title',
+    cell: ({ device_id }) => <span className="mono">{device_id}</span>,
+  },
+  { name: 'User', width: 'minmax(80px, 1fr)', cell: ({ external_id }) => external_id },
+  {
+    name: 'Reason',
+    width: 'minmax(120px, 1.5fr)',
+    cell: ({ error_code, explained }) =>
+      error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
+  },
+  { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
+  { name: 'Answer in', width: '80px', isRight: true, cell: latencyOf },
+  {
+    name: 'When',
+    width: '116px',
+    cell: ({ sent_at, failed_at, queued_at }) => <RelativeTime at={sent_at ?? failed_at ?? queued_at} />,
+  },
+];
+
+const states = [
+  ['sent', 'Sent'],
+  ['failed', 'Failed'],
+  ['retrying', 'Retrying'],
+  ['skipped', 'Skipped'],
+] as const;
+const channels = Object.entries(channelNames) as [string, string][];
+
+export function Deliveries({ app, message, isMoving }: { app: string; message: string; isMoving: boolean }) {
+  const { filters, field, from } = useFilters(['status', 'channel', 'code']);
+  const { code: error_code, ...rest } = filters;
+  const query = useInfiniteQuery({
+    ...queries.deliveries(app, message, { ...rest, error_code }, from),
+    refetchInterval: isMoving ? 3000 : false,
+  });
+  return (
+    <div id="deliveries">
+      <Card
+        title="Deliveries"
+        isFlush
+        actions={<DeliveryCsv app={app} message={message} filters={{ ...rest, error_code }} />}
+      >
+        <Filters>
+          <ChoiceField label="State" all="Any state" choices={states} {...field('status')} />
+          <ChoiceField label="Channel" all="Any channel" choices={channels} {...field('channel')} />
+          <ChoiceField label="Reason" all="Any reason" choices={codeTitles} {...field('code')} />
+        </Filters>
+        <List
+          label="Deliveries"
+          query={query}
+          columns={columns}
+          keyOf={({ device_id }) => device_id}
+          hrefOf={({ device_id }) => paths.delivery(app, message, device_id)}
+          minWidth={860}
+          empty={
+            <Empty title="No delivery to show">
+              {Object.values(filters).some(Boolean)
+                ? 'No delivery matches these filters.'
+                : 'The first outcomes arrive within a second of the send.'}
+            </Empty>
+          }
+        />
+      </Card>
+    </div>
+  );
+}

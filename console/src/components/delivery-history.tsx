@@ -1,0 +1,61 @@
+// The deliveries to one user or device over all messages, the latest first.
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { DeliveryOfMessage } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { codeTitle } from '../failure-codes.ts';
+import { channelNames } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Empty } from '../ui/empty.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+import { stateOf } from './deliveries.tsx';
+import { List, useFilters } from './list.tsx';
+import { nameOf } from './message-text.ts';
+import { Status } from './status.tsx';
+
+const columns: readonly Column<DeliveryOfMessage>[] = [
+  { name: 'State', width: '116px', onCard: 'aside', cell: (delivery) => <Status status={stateOf(delivery)} /> },
+  {
+    name: 'Message',
+    width: 'minmax(160px, 2fr)',
+    onCard: 'title',
+    cell: ({ message_id, message_name, message_title }) => (
+      <strong style={{ fontWeight: 500 }}>
+        {nameOf({ id: message_id, name: message_name, title: message_title })}
+      </strong>
+    ),
+  },
+  {
+    name: 'Reason',
+    width: 'minmax(120px, 1.5fr)',
+    cell: ({ error_code, explained }) =>
+      error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
+  },
+  { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
+  { name: 'Device', width: '232px', cell: ({ device_id }) => <span className="mono">{device_id}</span> },
+  {
+    name: 'When',
+    width: '116px',
+    cell: ({ sent_at, failed_at, queued_at }) => <RelativeTime at={sent_at ?? failed_at ?? queued_at} />,
+  },
+];
+
+type Recipient = { readonly user: string } | { readonly device: string };
+
+export function DeliveryHistory({ app, of }: { app: string; of: Recipient }) {
+  const { from } = useFilters([]);
+  const query = useInfiniteQuery(
+    'user' in of ? queries.userDeliveries(app, of.user, from) : queries.deviceDeliveries(app, of.device, from),
+  );
+  return (
+    <List
+      label="Deliveries"
+      query={query}
+      columns={'user' in of ? columns : columns.filter(({ name }) => name !== 'Device')}
+      keyOf={({ message_id, device_id }) => `${message_id} ${device_id}`}
+      hrefOf={({ message_id, device_id }) => paths.delivery(app, message_id, device_id)}
+      minWidth={780}
+      empty={<Empty title="No delivery">No message was ever on its way here.</Empty>}
+    />
+  );
+}

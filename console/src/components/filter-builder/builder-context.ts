@@ -1,0 +1,38 @@
+// What every part of the builder needs: the tree as a whole, how to change it, and what the app has.
+import { createContext, useContext } from 'react';
+import type { Field } from './fields.ts';
+import type { Tree } from './tree.ts';
+
+export interface Catalog {
+  readonly fields: readonly Field[];
+  readonly fieldOf: (name: string) => Field | undefined;
+  readonly events: readonly CataloguedEvent[];
+}
+
+interface CataloguedEvent {
+  readonly name: string;
+  readonly properties: readonly { readonly key: string; readonly type: string; readonly samples: readonly unknown[] }[];
+}
+
+export interface Builder {
+  readonly app: string;
+  readonly tree: Tree;
+  readonly catalog: Catalog;
+  readonly isReadOnly: boolean;
+  /** Changes the tree. `focus` names the row that has the focus then; `said` is read out. */
+  readonly apply: (next: Tree, act?: { readonly focus?: string; readonly said?: string }) => void;
+  /** The row that takes the focus when it is drawn. */
+  readonly focused: { current: string | null };
+  /** What the service has to say about a node. */
+  readonly problemOf: (id: string) => string | undefined;
+  /** True: conditions may be counted, because the whole is. */
+  readonly countsParts: boolean;
+}
+
+export const BuilderContext = createContext<Builder | null>(null);
+
+export function useBuilder(): Builder {
+  const builder = useContext(BuilderContext);
+  if (!builder) throw new Error('this part stands outside a filter builder');
+  return builder;
+}

@@ -1,0 +1,117 @@
+// What people do to a tree: add, change, remove, move, negate, group. Pure: each act returns another
+// tree, and a node that was not touched stays the same object.
+import { emptyTree, type GroupTree, isGroup, newGroup, newNegation, type Tree } from './tree.ts';
+
+/** Changes the node with this id; null removes it, and with it a negation that has nothing left. */
+export function changeNode(tree: Tree, id: string, change: (node: Tree) => Tree | null): Tree {
+  return changeIn(tree, id, change) ?? emptyTree();
+}
+
+function changeIn(tree: Tree, id: string, change: (node: Tree) => Tree | null): Tree | null {
+  if (tree.id === id) return change(tree);
+  if (tree.kind === 'not') {
+    const node = changeIn(tree.node, id, change);
+    return node === tree.node ? tree : node && { ...tree, node };
+  }
+  if (!isGroup(tree)) return tree;
+  const nodes = tree.nodes.flatMap((node) => changeIn(node, id, change) ?? []);
+  const isSame = nodes.length === tree.nodes.length && nodes.every((node, i) => node === tree.nodes[i]);
+  return isSame ? tree : { ...tree, nodes };
+}
+
+export const replaceNode = (tree: Tree, id: string, next: Tree): Tree => changeNode(tree, id, () => next);
+
+/** Removes a node. Groups that have nothing left go with it, up to the outermost. */
+export function removeNode(tree: Tree, id: string): Tree {
+  const group = parentOf(tree, id);
+  if (group && group.nodes.length === 1 && outermost(tree).id !== group.id) return removeNode(tree, group.id);
+  return changeNode(tree, id, () => null);
+}
+
+/** The tree as a group of conditions: one that is no group is put into one. */
+function asGroup(tree: Tree): GroupTree {
+  return isGroup(tree) ? tree : newGroup('and', [tree]);
+}
+
+/** The group that shows the outermost conditions, through negations. */
+function outermost(tree: Tree): Tree {
+  return tree.kind === 'not' ? outermost(tree.node) : tree;
+}
+
+/** Adds a node at the end of a group. For an id that is no group, that node and the new one share one. */
+export function addNode(tree: Tree, id: string, node: Tree): Tree {
+  return changeNode(tree, id, (found) => {
+    const group = asGroup(found);
+    return { ...group, nodes: [...group.nodes, node] };
+  });
+}
+
+/** The innermost group that has this node, directly or below negations. */
+export function parentOf(tree: Tree, id: string): GroupTree | undefined {
+  if (tree.kind === 'not') return parentOf(tree.node, id);
+  if (!isGroup(tree)) return undefined;
+  for (const node of tree.nodes) {
+    if (isHeldBy(node, id)) return tree;
+    const inner = parentOf(node, id);
+    if (inner) return inner;
+  }
+  return undefined;
+}
+
+/** Whether an item of a group is this node, or a negation of it. */
+function isHeldBy(item: Tree, id: string): boolean {
+  return item.id === id || (item.kind === 'not' && isHeldBy(item.node, id));
+}
+
+/** Moves an item within its group by so many places. */
+export function shiftNode(tree: Tree, id: string, by: -1 | 1): Tree {
+  const group = parentOf(tree, id);
+  const at = group?.nodes.findIndex((node) => node.id === id) ?? -1;
+  const [item, other] = [group?.nodes[at], group?.nodes[at + by]];
+  if (!group || !item || !other) return tree;
+  const nodes = group.nodes.map((node, i) => (i === at ? other : i === at + by ? item : node));
+  return changeNode(tree, group.id, () => ({ ...group, nodes }));
+}
+
+/** Groups beside an item, into which it can move. */
+export function groupsBeside(tree: Tree, id: string): readonly GroupTree[] {
+  return (parentOf(tree, id)?.nodes ?? []).flatMap((node) => {
+    const inner = outermost(node);
+    return node.id !== id && isGroup(inner) ? [inner] : [];
+  });
+}
+
+/** Moves an item to the end of another group. A group that has nothing left goes. */
+export function moveInto(tree: Tree, id: string, groupId: string): Tree {
+  const item = parentOf(tree, id)?.nodes.find((node) => node.id === id);
+  if (!item) return tree;
+  const added = changeNode(tree, groupId, (group) =>
+    isGroup(group) ? { ...group, nodes: [...group.nodes, { ...item, id: `${item.id}+` }] } : group,
+  );
+  return changeNode(removeNode(added, id), `${item.id}+`, () => item);
+}
+
+/** Moves an item out of its group, to the place behind that group. Only an inner group has such a place. */
+export function moveOut(tree: Tree, id: string): Tree {
+  const group = parentOf(tree, id);
+  const outer = group && parentOf(tree, group.id);
+  const item = group?.nodes.find((node) => node.id === id);
+  if (!group || !outer || !item) return tree;
+  const copy = { ...item, id: `${item.id}+` };
+  const nodes = outer.nodes.flatMap((node) => (isHeldBy(node, group.id) ? [node, copy] : [node]));
+  const added = changeNode(tree, outer.id, () => ({ ...outer, nodes }));
+  return changeNode(removeNode(added, id), copy.id, () => item);
+}
+
+export const canMoveOut = (tree: Tree, id: string): boolean => {
+  const group = parentOf(tree, id);
+  return group !== undefined && parentOf(tree, group.id) !== undefined;
+};
+
+/** Puts a node into a group of its own, to which others can be added. */
+export const wrapNode = (tree: Tree, id: string, kind: 'and' | 'or'): Tree =>
+  changeNode(tree, id, (node) => newGroup(kind, [node]));
+
+/** Turns a node into its opposite: a negation goes, and anything else gets one. */
+export const negateNode = (tree: Tree, id: string): Tree =>
+  changeNode(tree, id, (node) => (node.kind === 'not' ? node.node : newNegation(node)));

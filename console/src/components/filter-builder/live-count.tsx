@@ -1,0 +1,113 @@
+// A count that follows what is typed: it asks about a single change at once and about changes in a row
+// when they pause, cancels the question before, and keeps the former number in sight until the next
+// one is there.
+import { Tooltip } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Problem } from '../../api/client.ts';
+import type { Preview } from '../../api/objects.ts';
+import { type AudienceQuestion, countAudience } from '../../api/operations.ts';
+import { channelNames, count, formatNumber } from '../../format.ts';
+
+const typingPauseMs = 120;
+const asksAtOnce = { leading: true };
+const freshMs = 15_000;
+
+interface LiveCount {
+  readonly counted: Preview | undefined;
+  /** True: the number is of a former question. */
+  readonly isMoving: boolean;
+  readonly error: unknown;
+}
+
+interface LiveOptions {
+  /** While true, no new count is requested. */
+  readonly isPaused?: boolean;
+  /** True: it waits until no other part is being counted, so that many parts stand in nobody's way. */
+  readonly isPart?: boolean;
+}
+
+/** Counts an audience live; null asks nothing. An older question is canceled in the service, too. */
+export function useLiveCount(
+  app: string,
+  question: AudienceQuestion | null,
+  { isPaused = false, isPart = false }: LiveOptions = {},
+): LiveCount {
+  const text = question === null ? null : JSON.stringify(question);
+  const [asked] = useDebouncedValue(text, typingPauseMs, asksAtOnce);
+  const query = useQuery({
+    queryKey: ['app', app, 'count', asked],
+    queryFn: ({ signal }) => {
+      const ask = () => countAudience(app, JSON.parse(asked ?? '{}') as AudienceQuestion, signal);
+      return isPart ? inTurn(ask, signal) : ask();
+    },
+    enabled: asked !== null && text !== null && !isPaused,
+    placeholderData: keepPreviousData,
+    staleTime: freshMs,
+    retry: false,
+  });
+  if (text === null) return { counted: undefined, isMoving: false, error: null };
+  const isMoving = asked !== text || query.isFetching;
+  return { counted: query.data, isMoving, error: isMoving ? null : query.error };
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** Does one piece of work after the other. One that was aborted meanwhile is left out. */
+function inTurn<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const turn = lastTurn.then(() => {
+    signal.throwIfAborted();
+    return work();
+  });
+  lastTurn = turn.catch(() => undefined);
+  return turn;
+}
+
+/** `40,000 web push, 5,000 Apple push`. */
+function tellChannels({ by_channel: channels }: Preview): string {
+  const parts = Object.entries(channelNames).flatMap(([channel, name]) => {
+    const devices = channels[channel as keyof typeof channelNames];
+    return devices > 0 ? [`${formatNumber(devices)} ${name}`] : [];
+  });
+  return parts.length === 0 ? 'no device' : parts.join(', ');
+}
+
+/** The answer of the whole: devices, people, channels. It is read out when it changes. */
+export function WholeCount({ live }: { live: LiveCount }) {
+  const { counted, isMoving, error } = live;
+  if (error instanceof Problem && error.status !== 400) {
+    return (
+      <p className="live-count" role="status">
+        {error.message}
+      </p>
+    );
+  }
+  return (
+    <p className={isMoving && counted ? 'live-count is-moving' : 'live-count'} role="status" aria-busy={isMoving}>
+      {counted && !error ? (
+        <>
+          <strong>{count(counted.count, 'device')}</strong> of {count(counted.users, 'user')}
+          {counted.count > 0 && <span className="muted"> · {tellChannels(counted)}</span>}
+        </>
+      ) : (
+        <span className="muted">{isMoving ? 'Counting…' : 'Complete the filter to see how many it reaches.'}</span>
+      )}
+    </p>
+  );
+}
+
+/** The count of one condition, at the end of its row. */
+export function PartCount({ app, filter, isPaused }: { app: string; filter: object | null; isPaused: boolean }) {
+  const question = filter === null ? null : { filter };
+  const { counted, isMoving, error } = useLiveCount(app, question, { isPaused, isPart: true });
+  if (!counted || error) return <span className="part-count" />;
+  const label = `${count(counted.count, 'device')} fulfil this condition: ${tellChannels(counted)}`;
+  return (
+    <Tooltip label={label}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the channels behind the number are told on focus */}
+      <span className={isMoving ? 'part-count is-moving' : 'part-count'} tabIndex={0} role="note" aria-label={label}>
+        {formatNumber(counted.count)}
+      </span>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,28 @@
+// The fields and events of an app, for every builder on a page.
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { queries } from '../../api/queries.ts';
+import type { Catalog } from './builder-context.ts';
+import { propertyOf } from './fields.ts';
+
+export function useCatalog(app: string): Catalog & { readonly error: unknown; readonly isReady: boolean } {
+  const catalog = useQuery(queries.catalog(app));
+  const events = useQuery(queries.eventNames(app));
+  const fields = useMemo(() => {
+    if (!catalog.data) return [];
+    const properties = catalog.data.data.map(({ key, type, operators }) => ({
+      field: propertyOf(key),
+      type,
+      operators,
+    }));
+    return [...catalog.data.builtins, ...properties];
+  }, [catalog.data]);
+  const byName = useMemo(() => new Map(fields.map((each) => [each.field, each])), [fields]);
+  return {
+    fields,
+    fieldOf: (name) => byName.get(name),
+    events: events.data ?? [],
+    error: catalog.error,
+    isReady: catalog.data !== undefined,
+  };
+}

@@ -1,0 +1,86 @@
+// The end of every form: what went wrong, what somebody else changed, and the button to save.
+import { Alert, Anchor, Button, Group } from '@mantine/core';
+import { Problem } from '../api/client.ts';
+import { ChangeList } from './change-list.tsx';
+import { changesOf } from './draft-merge.ts';
+import { ProblemPanel } from './problem.tsx';
+import type { Draft } from './use-draft.ts';
+
+interface FormFootProps<Values extends object> {
+  readonly label: string;
+  readonly save: { readonly isSaving: boolean; readonly problem: unknown; readonly clear: () => void };
+  readonly onCancel?: () => void;
+  /** What was typed before and what somebody else saved meanwhile. */
+  readonly draft?: Draft<Values>;
+  readonly isDisabled?: boolean;
+  /** True: the button takes the whole width, where it is the only way on. */
+  readonly isWide?: boolean;
+}
+
+export function FormFoot<Values extends object>(props: FormFootProps<Values>) {
+  const { label, save, onCancel, draft, isDisabled = false, isWide = false } = props;
+  const { problem, isSaving } = save;
+  const isChanged = problem instanceof Problem && problem.isChangedMeanwhile && draft?.readPresent;
+  const cancel = () => {
+    draft?.forget();
+    save.clear();
+    onCancel?.();
+  };
+  return (
+    <div style={{ display: 'grid', gap: 12 }}>
+      {draft?.isRestored && (
+        <p className="muted" style={{ margin: 0 }} role="status">
+          The form has what you typed before.{' '}
+          <Anchor component="button" type="button" onClick={draft.forget}>
+            Start over
+          </Anchor>
+        </p>
+      )}
+      {isChanged && draft ? (
+        <ChangedMeanwhile draft={draft} present={problem.present} onDone={save.clear} />
+      ) : (
+        problem !== undefined && <ProblemPanel error={problem} />
+      )}
+      {/* In a window the buttons end it; on a page they stand below the fields. */}
+      <Group justify={onCancel ? 'flex-end' : 'flex-start'}>
+        {onCancel && (
+          <Button variant="default" onClick={cancel}>
+            Cancel
+          </Button>
+        )}
+        <Button type="submit" loading={isSaving} disabled={isDisabled} fullWidth={isWide}>
+          {label}
+        </Button>
+      </Group>
+    </div>
+  );
+}
+
+interface ChangedProps<Values> {
+  readonly draft: Draft<Values>;
+  readonly present: unknown;
+  readonly onDone: () => void;
+}
+
+function ChangedMeanwhile<Values extends object>({ draft, present, onDone }: ChangedProps<Values>) {
+  const theirs = draft.readPresent?.(present);
+  const changes = theirs ? changesOf(draft.base, draft.form.getValues(), theirs) : [];
+  const choose = (act: (present: unknown) => void) => () => {
+    act(present);
+    onDone();
+  };
+  return (
+    <Alert color="yellow" title="Somebody else saved this meanwhile" role="alert">
+      <p style={{ margin: 0 }}>Nothing of yours is lost, and nothing is saved yet.</p>
+      <ChangeList changes={changes} />
+      <Group gap="xs">
+        <Button size="xs" variant="default" onClick={choose(draft.merge)}>
+          Keep mine, take their other changes
+        </Button>
+        <Button size="xs" variant="default" onClick={choose(draft.replace)}>
+          Give mine up, show theirs
+        </Button>
+      </Group>
+    </Alert>
+  );
+}

@@ -1,0 +1,73 @@
+// One dot in the header: everything that this app sends through is healthy, or the first thing that is not.
+import { Popover, Stack, UnstyledButton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import type { Credential, Webhook } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { channelNames } from '../format.ts';
+import { paths } from '../paths.ts';
+
+export interface Concern {
+  readonly text: string;
+  readonly to: string;
+  readonly tone: 'bad' | 'warn';
+}
+
+/** What about channels and webhooks needs somebody, the worst first. */
+export function concernsOf(app: string, channels: readonly Credential[], webhooks: readonly Webhook[]): Concern[] {
+  const ofChannels = channels.flatMap(({ channel, current, health }): Concern[] => {
+    if (!current || health === 'ok') return [];
+    const name = channelNames[channel];
+    const text =
+      health === 'failing'
+        ? `${name} is failing: the push service rejects its credential.`
+        : `${name} is suspect: most pushes fail as if the credential were the wrong one.`;
+    return [{ text, to: paths.channels(app), tone: health === 'failing' ? 'bad' : 'warn' }];
+  });
+  const ofWebhooks = webhooks.flatMap(({ id, endpoint, state, consecutive_failures: failures }): Concern[] => {
+    const to = paths.webhook(app, id);
+    if (state === 'disabled') return [{ text: `The webhook to ${endpoint} is disabled.`, to, tone: 'bad' }];
+    if (failures > 0)
+      return [{ text: `The webhook to ${endpoint} failed ${failures} times in a row.`, to, tone: 'warn' }];
+    return [];
+  });
+  return [...ofChannels, ...ofWebhooks].toSorted(
+    (one, other) => Number(one.tone === 'warn') - Number(other.tone === 'warn'),
+  );
+}
+
+export function useConcerns(appId: string): { readonly concerns: readonly Concern[]; readonly isKnown: boolean } {
+  const channels = useQuery(queries.channels(appId)).data?.data;
+  const webhooks = useQuery(queries.webhooks(appId)).data?.data;
+  return { concerns: concernsOf(appId, channels ?? [], webhooks ?? []), isKnown: channels !== undefined };
+}
+
+export function Health({ appId }: { appId: string }) {
+  const { concerns, isKnown } = useConcerns(appId);
+  if (!isKnown) return null;
+  const worst = concerns[0];
+  const text = worst ? `${concerns.length} to look at` : 'Healthy';
+  return (
+    <Popover position="bottom-end" width={320} shadow="md">
+      <Popover.Target>
+        <UnstyledButton className="health" aria-label={`State of channels and webhooks: ${text}`}>
+          <span className={`dot tone-${worst?.tone ?? 'good'}`} />
+          <span className="only-wide">{text}</span>
+        </UnstyledButton>
+      </Popover.Target>
+      <Popover.Dropdown>
+        {worst ? (
+          <Stack gap="xs">
+            {concerns.map((concern) => (
+              <Link key={concern.to + concern.text} to={concern.to} style={{ color: 'inherit' }}>
+                {concern.text}
+              </Link>
+            ))}
+          </Stack>
+        ) : (
+          'All channels and webhooks of this app are healthy.'
+        )}
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

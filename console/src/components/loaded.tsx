@@ -1,0 +1,23 @@
+// The four states of a page that reads one thing: loading, error, and what the caller shows.
+import { Skeleton, Stack } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ProblemPanel } from './problem.tsx';
+
+interface LoadedProps<Data> {
+  readonly query: UseQueryResult<Data>;
+  readonly children: (data: Data) => ReactNode;
+}
+
+export function Loaded<Data>({ query, children }: LoadedProps<Data>) {
+  // Data that is there stays on the page, even while a later look fails.
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <ProblemPanel error={query.error} onRetry={() => void query.refetch()} />;
+  return (
+    <Stack gap="md" role="status" aria-busy="true" aria-label="Loading">
+      <Skeleton height={28} width="40%" />
+      <Skeleton height={96} />
+      <Skeleton height={180} />
+    </Stack>
+  );
+}

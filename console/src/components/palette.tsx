@@ -1,0 +1,305 @@
+// Ctrl or ⌘ K: finds a page, or an object by its id or by the beginning of its name. `?` shows the
+// keys that work everywhere.
+import { Button, Kbd, Modal, TextInput } from '@mantine/core';
+import { useDebouncedValue, useDisclosure, useHotkeys } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react';
+import { useNavigate } from 'react-router';
+import { type Act, mayDo, type Role } from '../api/can.ts';
+import {
+  listDevices,
+  listEventNames,
+  listMessages,
+  listProperties,
+  listSegments,
+  listUsers,
+  listWebhooks,
+} from '../api/operations.ts';
+import { queries } from '../api/queries.ts';
+import { useMay, useSession } from '../api/session.ts';
+import { paths } from '../paths.ts';
+import { pagesOfApp, pagesOfOrganisation } from './navigation.tsx';
+import { settingsPages } from './settings-pages.ts';
+
+interface Hit {
+  readonly kind: string;
+  readonly name: string;
+  readonly note?: string | undefined;
+  readonly to: string;
+}
+
+const isMac = /mac|iphone|ipad/i.test(navigator.userAgent);
+export const commandKey = isMac ? '⌘' : 'Ctrl';
+
+export function Palette({ appId }: { appId: string | undefined }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [text, setText] = useTypedText(isOpen);
+  const [areKeysShown, keys] = useDisclosure(false);
+  useHotkeys([['mod+K', open]], []);
+  useHotkeys([['shift+?', keys.open]]);
+  const navigate = useNavigate();
+  const { may: maySend } = useMay('message.send');
+  useHotkeys([['c', () => appId !== undefined && maySend && void navigate(paths.compose(appId))]]);
+  return (
+    <>
+      <Button
+        variant="default"
+        onClick={open}
+        leftSection={<IconSearch size={15} aria-hidden />}
+        className="palette-button"
+        styles={{ inner: { justifyContent: 'flex-start' } }}
+      >
+        <span className="palette-text muted">Search</span>
+        <Kbd size="sm" className="only-wide" aria-hidden>
+          {commandKey} K
+        </Kbd>
+      </Button>
+      <Modal
+        opened={isOpen}
+        onClose={close}
+        withCloseButton={false}
+        padding={0}
+        size={600}
+        yOffset="12vh"
+        centered={false}
+        title="Search"
+        styles={{ header: { display: 'none' } }}
+      >
+        <Finder appId={appId} text={text} onText={setText} onDone={close} />
+      </Modal>
+      <Modal opened={areKeysShown} onClose={keys.close} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <dl className="facts">
+          {shortcuts.map(([key, act]) => (
+            <div key={key} style={{ display: 'contents' }}>
+              <dt>
+                <Kbd>{key}</Kbd>
+              </dt>
+              <dd>{act}</dd>
+            </div>
+          ))}
+        </dl>
+      </Modal>
+    </>
+  );
+}
+
+const shortcuts = [
+  [`${commandKey} K`, 'Search pages and objects'],
+  ['C', 'Compose a message'],
+  ['?', 'Show these keys'],
+  ['↑ ↓', 'Move through a list'],
+  ['Enter', 'Open the row in focus'],
+  ['Esc', 'Close what is open'],
+] as const;
+
+/**
+ * The text of the palette. A key that is pressed after Ctrl K and before the field has the focus is
+ * kept: people type on without looking.
+ */
+function useTypedText(isOpen: boolean) {
+  const [text, setText] = useState('');
+  useEffect(() => {
+    if (!isOpen) return;
+    const keep = (event: globalThis.KeyboardEvent) => {
+      const isCommand = event.ctrlKey || event.metaKey || event.altKey;
+      if (event.key.length !== 1 || isCommand || document.activeElement?.hasAttribute('data-palette')) return;
+      event.preventDefault();
+      setText((before) => before + event.key);
+    };
+    window.addEventListener('keydown', keep, true);
+    return () => {
+      window.removeEventListener('keydown', keep, true);
+      setText('');
+    };
+  }, [isOpen]);
+  return [text, setText] as const;
+}
+
+const pauseMs = 150;
+
+interface FinderProps {
+  readonly appId: string | undefined;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly onDone: () => void;
+}
+
+function Finder({ appId, text, onText, onDone }: FinderProps) {
+  const navigate = useNavigate();
+  const listId = useId();
+  const [at, setAt] = useState(0);
+  const [asked] = useDebouncedValue(text.trim(), pauseMs);
+  const { role } = useSession();
+  const pages = usePages(appId);
+  const objects = useQuery({
+    queryKey: ['app', appId, 'find', asked],
+    queryFn: ({ signal }) => findObjects(appId ?? '', asked, role, signal),
+    enabled: appId !== undefined && asked.length > 0,
+    placeholderData: (before) => before,
+  });
+  const wanted = text.trim().toLowerCase();
+  const hits = [
+    ...pages.filter(({ name }) => name.toLowerCase().includes(wanted)),
+    ...(wanted === '' ? [] : (objects.data ?? [])),
+  ].slice(0, 12);
+  const choose = async (hit: Hit | undefined) => {
+    if (!hit) return;
+    onDone();
+    await navigate(hit.to);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, hits.length - 1));
+    else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0));
+    else if (event.key === 'Enter') void choose(hits[at]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <>
+      <TextInput
+        aria-label="Search pages, messages, users, devices, segments, properties, events and webhooks"
+        placeholder="Page, id, external id or name"
+        leftSection={<IconSearch size={16} aria-hidden />}
+        variant="unstyled"
+        size="md"
+        px="sm"
+        py={6}
+        value={text}
+        maxLength={128}
+        data-autofocus
+        data-palette
+        role="combobox"
+        aria-expanded
+        aria-controls={listId}
+        aria-activedescendant={hits[at] ? `${listId}-${at}` : undefined}
+        onKeyDown={onKeyDown}
+        // Keys that were kept stand before those that follow.
+        onFocus={({ currentTarget }) => currentTarget.setSelectionRange(text.length, text.length)}
+        onChange={({ currentTarget }) => {
+          onText(currentTarget.value);
+          setAt(0);
+        }}
+      />
+      <div id={listId} role="listbox" aria-label="Found" className="hits">
+        {hits.map((hit, index) => (
+          <div
+            key={hit.kind + hit.to}
+            id={`${listId}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            tabIndex={-1}
+            className="hit"
+            onMouseMove={() => setAt(index)}
+            onClick={() => void choose(hit)}
+            onKeyDown={onKeyDown}
+          >
+            <span className="muted" style={{ width: 88, flex: 'none' }}>
+              {hit.kind}
+            </span>
+            <span className="cell" style={{ flex: 1 }}>
+              {hit.name}
+            </span>
+            {hit.note !== undefined && <span className="muted cell mono">{hit.note}</span>}
+          </div>
+        ))}
+        {hits.length === 0 && (
+          <p className="muted" style={{ padding: '12px 16px', margin: 0 }}>
+            {objects.isFetching ? 'Searching…' : 'Nothing has this id or begins with this text.'}
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function usePages(appId: string | undefined): Hit[] {
+  const { role } = useSession();
+  const apps = useQuery(queries.apps()).data?.data;
+  return useMemo(() => {
+    const own = [...(appId === undefined ? [] : pagesOfApp(appId)), ...pagesOfOrganisation];
+    return [
+      ...own
+        .filter(({ needs }) => !needs || mayDo(role, needs))
+        .map(({ name, to }): Hit => ({ kind: 'Page', name, to })),
+      ...(appId === undefined ? [] : settingsPages)
+        .filter(({ needs }) => !needs || mayDo(role, needs))
+        .map(({ name, path }): Hit => ({ kind: 'Settings', name, to: path(appId ?? '') })),
+      ...(apps ?? []).map(({ id, name }): Hit => ({ kind: 'App', name, note: id, to: paths.overview(id) })),
+      { kind: 'Page', name: 'Your account', to: paths.account },
+    ];
+  }, [appId, apps, role]);
+}
+
+const found = 4;
+
+type Finder = (app: string, walk: { q: string; limit: number; signal: AbortSignal }) => Promise<Hit[]>;
+
+const finders: readonly { readonly needs?: Act; readonly find: Finder }[] = [
+  {
+    find: async (app, walk) =>
+      (await listMessages(app, walk)).data.map(({ id, name, title }) => ({
+        kind: 'Message',
+        name: name ?? title ?? id,
+        note: id,
+        to: paths.message(app, id),
+      })),
+  },
+  {
+    needs: 'user.read',
+    find: async (app, walk) =>
+      (await listUsers(app, walk)).data.map(({ external_id: id, first_name: name }) => ({
+        kind: 'User',
+        name: id,
+        note: name ?? undefined,
+        to: paths.user(app, id),
+      })),
+  },
+  {
+    needs: 'device.read',
+    find: async (app, walk) =>
+      (await listDevices(app, walk)).data.map(({ id, external_id: owner }) => ({
+        kind: 'Device',
+        name: id,
+        note: owner ?? undefined,
+        to: paths.device(app, id),
+      })),
+  },
+  {
+    find: async (app, walk) =>
+      (await listWebhooks(app, walk)).data.map(({ id, endpoint }) => ({
+        kind: 'Webhook',
+        name: endpoint,
+        note: id,
+        to: paths.webhook(app, id),
+      })),
+  },
+  {
+    find: async (app, walk) =>
+      (await listSegments(app, walk)).data.map(({ id, name }) => ({
+        kind: 'Segment',
+        name,
+        note: id,
+        to: paths.segment(app, id),
+      })),
+  },
+  {
+    find: async (app, walk) =>
+      (await listProperties(app, walk)).data.map(({ key }) => ({
+        kind: 'Property',
+        name: key,
+        to: paths.property(app, key),
+      })),
+  },
+  {
+    find: async (app, walk) =>
+      (await listEventNames(app, walk)).data.map(({ name }) => ({ kind: 'Event', name, to: paths.event(app, name) })),
+  },
+];
+
+/** Asks the lists that the role may read; one that fails is left out. */
+async function findObjects(app: string, q: string, role: Role, signal: AbortSignal): Promise<Hit[]> {
+  const asked = finders.filter(({ needs }) => !needs || mayDo(role, needs));
+  const answers = await Promise.allSettled(asked.map(({ find }) => find(app, { q, limit: found, signal })));
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+}

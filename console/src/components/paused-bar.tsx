@@ -1,0 +1,54 @@
+// After a restore nothing is sent until somebody says so. Every page says that it is so.
+import { Button } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { resumeService } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { count } from '../format.ts';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { ConfirmButton } from './confirm.tsx';
+
+const reasons = {
+  operator: 'somebody paused it',
+  start: 'it was started with START_PAUSED',
+  restore: 'its data was restored from a backup',
+  other_server: 'its data was copied to another server',
+} as const;
+
+export function PausedBar() {
+  const { may, reason } = useMay('system.resume');
+  const pause = useQuery(queries.pause()).data;
+  const resume = useMutation({
+    mutationFn: resumeService,
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['pause'] }),
+  });
+  if (!pause?.paused) return null;
+  return (
+    <div className="notice" role="status">
+      <strong>Sending is paused</strong>
+      <span style={{ flex: '1 1 320px' }}>
+        since <RelativeTime at={pause.since} />, because {reasons[pause.reason ?? 'operator']}. Pushes and webhooks
+        wait; the API goes on accepting.
+        {pause.waiting && <> {tellWaiting(pause.waiting)}</>}
+      </span>
+      {may ? (
+        <ConfirmButton
+          label="Resume sending"
+          title="Resume sending?"
+          effect={`${pause.waiting ? tellWaiting(pause.waiting) : ''} Webhook events that wait go out, too. Make sure that no other service sends from the same data.`}
+          run={() => resume.mutateAsync()}
+        />
+      ) : (
+        <Button variant="default" disabled title={reason ?? undefined}>
+          Resume sending
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** How many messages a resumption sends, and how many it is too late for. */
+function tellWaiting({ messages, expired }: { messages: number; expired: number }): string {
+  const late = expired === 0 ? '' : ` ${count(expired, 'message')} waited too long and would expire.`;
+  return `${count(messages, 'message')} would go out now.${late}`;
+}

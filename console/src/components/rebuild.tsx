@@ -1,0 +1,64 @@
+// Computing the stored sums of reports again: how the last time went, and asking for it.
+import { useMutation, useQuery } from '@tanstack/react-query';
+import type { ReportRebuild } from '../api/objects.ts';
+import { rebuildReports } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { count } from '../format.ts';
+import { Card } from '../ui/card.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { ConfirmButton } from './confirm.tsx';
+
+export function Rebuild({ app }: { app: string }) {
+  const { may, reason } = useMay('report.rebuild');
+  const last = useQuery({
+    ...queries.rebuild(app),
+    refetchInterval: ({ state: { data } }) => (data?.rebuild && isOpen(data.rebuild) ? 2000 : false),
+  }).data?.rebuild;
+  const ask = useMutation({
+    mutationFn: () => rebuildReports(app),
+    onSuccess: (rebuild) => queryClient.setQueryData(queries.rebuild(app).queryKey, { rebuild }),
+  });
+  return (
+    <div className="no-print">
+      <Card
+        title="Stored sums"
+        actions={
+          may && !(last && isOpen(last)) ? (
+            <ConfirmButton
+              label="Rebuild"
+              title="Rebuild the reports?"
+              effect="Sums and classes are computed again from the events and deliveries that are kept. Reports stay readable meanwhile; it may take minutes."
+              run={() => ask.mutateAsync()}
+            />
+          ) : undefined
+        }
+      >
+        <p className="muted" style={{ margin: 0 }} aria-live="polite">
+          {last ? <Told rebuild={last} /> : 'Reports are read from sums that are kept up to date. '}
+          {!may && reason}
+        </p>
+      </Card>
+    </div>
+  );
+}
+
+const isOpen = ({ status }: ReportRebuild): boolean => status === 'waiting' || status === 'running';
+
+function Told({ rebuild: { status, asked_at, finished_at, events, purchases } }: { rebuild: ReportRebuild }) {
+  if (status === 'waiting') return <>A rebuild waits for a worker. </>;
+  if (status === 'running') return <>The sums are being computed again. </>;
+  if (status === 'failed') {
+    return (
+      <>
+        The rebuild of <RelativeTime at={asked_at} /> failed. The service's log says why. Ask for it again.{' '}
+      </>
+    );
+  }
+  return (
+    <>
+      Rebuilt <RelativeTime at={finished_at} />: {count(events ?? 0, 'event')} summed up,{' '}
+      {count(purchases ?? 0, 'settled purchase')} classed again.{' '}
+    </>
+  );
+}

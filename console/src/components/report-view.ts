@@ -1,0 +1,132 @@
+// The view of a report as the address has it: days, zone, period, currency, window. The address alone
+// says what a page shows, so that a link gives exactly this view.
+import { useSearchParams } from 'react-router';
+
+const groups = ['day', 'week', 'month'] as const;
+export type Group = (typeof groups)[number];
+
+export const browserZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The last 7, 30 or 90 days, today among them. */
+export const presets = [7, 30, 90] as const;
+const presetDefault = 30;
+const dayMs = 86_400_000;
+/** The most that the service reports at once. */
+const daysMost = 366;
+
+export interface ReportView {
+  /** The first and the last day, `2026-11-01`, in days of the zone. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly zone: string;
+  readonly group: Group;
+  /** Undefined: the one with the most purchases. */
+  readonly currency: string | undefined;
+  /** Undefined: the app's own. */
+  readonly windowHours: string | undefined;
+  readonly isTable: boolean;
+}
+
+/** The view that an address means at an instant. What the address does not say, or says wrongly, is the default. Pure. */
+export function readView(search: URLSearchParams, nowMs: number): ReportView {
+  const given = search.get('tz');
+  const zone = given !== null && isZone(given) ? given : browserZone;
+  const today = dayIn(zone, nowMs);
+  const lastDay = dayOf(search.get('to')) ?? today;
+  const first = dayOf(search.get('from')) ?? addDays(lastDay, 1 - presetDefault);
+  const firstDay =
+    first > lastDay ? lastDay : first < addDays(lastDay, 1 - daysMost) ? addDays(lastDay, 1 - daysMost) : first;
+  const group = groups.find((each) => each === search.get('by')) ?? 'day';
+  return {
+    ...{ firstDay, lastDay, zone, group },
+    currency: search.get('currency') ?? undefined,
+    windowHours: /^[1-9]\d{0,2}$/.test(search.get('window') ?? '') ? (search.get('window') ?? undefined) : undefined,
+    isTable: search.get('view') === 'table',
+  };
+}
+
+/** The query of the service for a view. */
+export function rangeOf({ firstDay, lastDay, zone }: ReportView): { from: string; to: string; tz: string } {
+  return { from: startOfDay(firstDay, zone), to: startOfDay(addDays(lastDay, 1), zone), tz: zone };
+}
+
+/** As many days, just before. */
+export function rangeBefore(view: ReportView): { from: string; to: string; tz: string } {
+  const days = daysOf(view);
+  return rangeOf({ ...view, firstDay: addDays(view.firstDay, -days), lastDay: addDays(view.lastDay, -days) });
+}
+
+export function daysOf({ firstDay, lastDay }: ReportView): number {
+  return Math.round((Date.parse(lastDay) - Date.parse(firstDay)) / dayMs) + 1;
+}
+
+export function addDays(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+}
+
+/** The day that it is in a zone. */
+export function dayIn(zone: string, ms: number): string {
+  return new Date(ms + offsetMs(zone, ms)).toISOString().slice(0, 10);
+}
+
+/** The instant at which a day begins in a zone; after a change of the clocks at midnight, the first one of the day. */
+export function startOfDay(day: string, zone: string): string {
+  const wallMs = Date.parse(day);
+  // The offset of the day before is too early or right, so the second look is at the day itself.
+  const guess = wallMs - offsetMs(zone, wallMs - dayMs / 2);
+  const ms = wallMs - offsetMs(zone, guess);
+  const late = dayIn(zone, ms) < day ? guess : ms;
+  return new Date(late).toISOString();
+}
+
+function offsetMs(zone: string, ms: number): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone: zone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
+    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  } as Intl.DateTimeFormatOptions).formatToParts(ms);
+  const of = (type: string): number => Number(parts.find((part) => part.type === type)?.value);
+  const wall = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'));
+  return wall - Math.floor(ms / 1000) * 1000;
+}
+
+function isZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function dayOf(text: string | null): string | undefined {
+  if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text))) return undefined;
+  return new Date(text).toISOString().slice(0, 10) === text ? text : undefined;
+}
+
+/** The view of the page's address, and how to change it. A value of null takes the default. */
+export function useReportView() {
+  const [search, setSearch] = useSearchParams();
+  const view = readView(search, Date.now());
+  const change = (values: Readonly<Record<string, string | null>>) =>
+    setSearch(
+      (before) => {
+        const next = new URLSearchParams(before);
+        for (const [name, value] of Object.entries(values)) {
+          if (value) next.set(name, value);
+          else next.delete(name);
+        }
+        return next;
+      },
+      { replace: true },
+    );
+  return { view, change, search };
+}
+
+/** The address that gives exactly this view tomorrow too: its days and its zone are written out. */
+export function searchOfView(search: URLSearchParams, view: ReportView): string {
+  const whole = new URLSearchParams(search);
+  whole.set('from', view.firstDay);
+  whole.set('to', view.lastDay);
+  whole.set('tz', view.zone);
+  whole.set('by', view.group);
+  return whole.toString();
+}

@@ -1,0 +1,157 @@
+// From an empty app to the first click, step by step. Each step ticks itself off when the service
+// sees it done; the first open step shows its code and waits for it live.
+import { Anchor, Button, UnstyledButton } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { IconCircle, IconCircleCheck } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { listDevices, listUsers } from '../api/operations.ts';
+import { queries } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { CodeBlock } from '../ui/copy.tsx';
+import { FirstDevice, FirstSend } from './first-code.tsx';
+import { useIsLive } from './live-feed.tsx';
+import { isGood } from './webhook-text.ts';
+
+interface Step {
+  readonly name: string;
+  readonly isDone: boolean;
+  readonly waitsFor: string;
+  readonly how: ReactNode;
+}
+
+const lookEveryMs = 3000;
+
+export function SetupGuide({ app }: { app: string }) {
+  const [isHidden, setHidden] = useLocalStorage({ key: `carillon-guide-${app}`, defaultValue: false });
+  const { may } = useMay('channel.edit');
+  const steps = useSteps(app, may);
+  if (!may || steps === undefined) return null;
+  const done = steps.filter(({ isDone }) => isDone).length;
+  if (done === steps.length) return null;
+  if (isHidden) {
+    return (
+      <UnstyledButton onClick={() => setHidden(false)} style={{ justifySelf: 'start', color: 'var(--accent)' }}>
+        Show the set-up guide ({done} of {steps.length} done)
+      </UnstyledButton>
+    );
+  }
+  return (
+    <Card
+      title={`Set up: ${done} of ${steps.length} done`}
+      actions={
+        <Button variant="subtle" color="gray" size="compact-sm" onClick={() => setHidden(true)}>
+          Hide
+        </Button>
+      }
+    >
+      {done > 0 && (
+        <ul className="guide-done" aria-label="Done">
+          {steps
+            .filter(({ isDone }) => isDone)
+            .map(({ name }) => (
+              <li key={name}>
+                <IconCircleCheck size={18} className="tone-good" aria-hidden /> {name}
+              </li>
+            ))}
+        </ul>
+      )}
+      <ol aria-label="To do" style={{ listStyle: 'none', margin: 0, padding: 0 }}>
+        {steps
+          .filter(({ isDone }) => !isDone)
+          .map(({ name, waitsFor, how }, index) => (
+            <li key={name} className="guide-step">
+              <IconCircle size={20} className="tone-idle" aria-hidden />
+              <div style={{ minWidth: 0 }}>
+                <strong style={{ fontWeight: index === 0 ? 600 : 400 }}>{name}</strong>
+                {index === 0 && (
+                  <div style={{ marginTop: 8, display: 'grid', gap: 8 }}>
+                    {how}
+                    <p className="muted" style={{ margin: 0 }} role="status">
+                      <span className="dot tone-warn is-moving" aria-hidden="true" /> Waiting for {waitsFor}
+                    </p>
+                  </div>
+                )}
+              </div>
+            </li>
+          ))}
+      </ol>
+    </Card>
+  );
+}
+
+/** The steps with their state; undefined until it is known. */
+function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
+  const isLive = useIsLive();
+  const look = { enabled: isWanted, refetchInterval: isLive ? false : lookEveryMs } as const;
+  // The live feed does not tell of devices and users: these are asked for until the first one is there.
+  const untilFirst = (page: { readonly data: readonly unknown[] } | undefined) =>
+    page && page.data.length > 0 ? false : lookEveryMs;
+  const channels = useQuery({ ...queries.channels(app), ...look });
+  const devices = useQuery({
+    queryKey: ['app', app, 'guide', 'device'],
+    queryFn: () => listDevices(app, { limit: 1 }),
+    enabled: isWanted,
+    refetchInterval: ({ state }) => untilFirst(state.data),
+  });
+  const users = useQuery({
+    queryKey: ['app', app, 'guide', 'user'],
+    queryFn: () => listUsers(app, { limit: 1 }),
+    enabled: isWanted,
+    refetchInterval: ({ state }) => untilFirst(state.data),
+  });
+  const messages = useQuery({ ...queries.newestMessages(app, 10), ...look });
+  const webhooks = useQuery({ ...queries.webhooks(app), ...look });
+  if (!channels.data || !devices.data || !users.data || !messages.data || !webhooks.data) return undefined;
+  const sent = messages.data.data;
+  return [
+    {
+      name: 'Configure a channel',
+      isDone: channels.data.data.some(({ current }) => current),
+      waitsFor: 'the first credential',
+      how: (
+        <p style={{ margin: 0 }}>
+          Web push needs only a contact address.{' '}
+          <Anchor component={Link} to={paths.channels(app)}>
+            Set up a channel
+          </Anchor>
+        </p>
+      ),
+    },
+    {
+      name: 'Register the first device',
+      isDone: devices.data.data.length > 0,
+      waitsFor: 'the first device',
+      how: <FirstDevice />,
+    },
+    {
+      name: 'Say who it belongs to',
+      isDone: users.data.data.length > 0,
+      waitsFor: 'the first user',
+      how: <CodeBlock label="Who it belongs to" code={"await carillon.identify('u-42', userHash);"} />,
+    },
+    { name: 'Send the first message', isDone: sent.length > 0, waitsFor: 'the first message', how: <FirstSend /> },
+    {
+      name: 'See the first click',
+      isDone: sent.some(({ engagement }) => engagement.clicked > 0),
+      waitsFor: 'the first click',
+      how: <p style={{ margin: 0 }}>Click the notification on the device. The SDK reports it by itself.</p>,
+    },
+    {
+      name: 'Verify a webhook',
+      isDone: webhooks.data.data.some(({ last_test }) => isGood(last_test)),
+      waitsFor: 'a test that your endpoint answers',
+      how: (
+        <p style={{ margin: 0 }}>
+          Outcomes and clicks are told to your server.{' '}
+          <Anchor component={Link} to={paths.webhooks(app)}>
+            Add a webhook and test it
+          </Anchor>
+        </p>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,65 @@
+// Saving a form: a refusal marks its fields and keeps what was typed. A form that somebody else
+// changed meanwhile says what changed.
+import type { UseFormReturnType } from '@mantine/form';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { type Issue, Problem } from '../api/client.ts';
+
+export interface Save<Values> {
+  readonly submit: (values: Values) => void;
+  readonly isSaving: boolean;
+  /** What no field can show. */
+  readonly problem: unknown;
+  /** Takes the problem away, once it is dealt with. */
+  readonly clear: () => void;
+}
+
+interface SaveOptions<Values, Answer> {
+  readonly form: UseFormReturnType<Values>;
+  readonly save: (values: Values) => Promise<Answer>;
+  readonly onSaved: (answer: Answer) => unknown;
+  /** The field that an issue is about, where fields are named in another way than the body. */
+  readonly fieldOf?: (path: Issue['path']) => string | undefined;
+}
+
+export function useSave<Values extends object, Answer>({
+  form,
+  save,
+  onSaved,
+  fieldOf,
+}: SaveOptions<Values, Answer>): Save<Values> {
+  const [problem, setProblem] = useState<unknown>();
+  const mutation = useMutation({
+    mutationFn: save,
+    onMutate: () => setProblem(undefined),
+    onSuccess: (answer) => onSaved(answer),
+    onError: (error) => {
+      const marked = error instanceof Problem ? fieldErrors(error.issues, form.getValues(), fieldOf) : {};
+      form.setErrors(marked);
+      const isAllMarked =
+        error instanceof Problem && error.issues.length > 0 && error.issues.length === Object.keys(marked).length;
+      setProblem(isAllMarked ? undefined : error);
+    },
+  });
+  return {
+    submit: (values) => mutation.mutate(values),
+    isSaving: mutation.isPending,
+    problem,
+    clear: () => setProblem(undefined),
+  };
+}
+
+/** The errors by field: `fieldOf` names it, or it is the first part of the issue's path that the form has. */
+export function fieldErrors(
+  issues: readonly Issue[],
+  values: object,
+  fieldOf: SaveOptions<object, unknown>['fieldOf'] = (path) =>
+    path.find((each): each is string => typeof each === 'string' && each in values),
+): Record<string, string> {
+  const marked: Record<string, string> = {};
+  for (const { path, message } of issues) {
+    const field = fieldOf(path);
+    if (field !== undefined && field in values) marked[field] ??= message;
+  }
+  return marked;
+}

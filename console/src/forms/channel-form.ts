@@ -1,0 +1,13 @@
+import type { Credential } from '../api/objects.ts';
+
+/** What the forms of all channels are given. */
+export interface ChannelFormProps {
+  readonly app: string;
+  /** The credential that is there already, as it was when the form was opened. */
+  readonly present: Credential | undefined;
+  readonly onSaved: () => unknown;
+  readonly onCancel: () => void;
+}
+
+/** The version that a save compares: null where there was no credential. */
+export const seenOf = (seen: string): string | null => (seen === '' ? null : seen);

@@ -1,0 +1,44 @@
+// The credential of Android push: a service account of a Firebase project.
+import { Stack, Textarea } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { setFcm } from '../api/operations.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { useSave } from '../components/use-save.ts';
+import type { ChannelFormProps } from './channel-form.ts';
+
+export function FcmForm({ app, present, onSaved, onCancel }: ChannelFormProps) {
+  const form = useForm({
+    initialValues: { service_account_json: '' },
+    validate: { service_account_json: (text) => (isJson(text) ? null : 'This is not JSON. Paste the whole file.') },
+  });
+  const updated_at = present?.created_at ?? null;
+  const save = useSave({ form, save: (values) => setFcm(app, { ...values, updated_at }), onSaved });
+  return (
+    <form onSubmit={form.onSubmit(save.submit)}>
+      <Stack>
+        <Textarea
+          label="Service account"
+          description="The JSON file that Firebase gives under Project settings, Service accounts. Its key is sealed and never shown again."
+          placeholder='{ "type": "service_account", … }'
+          required
+          autosize
+          minRows={8}
+          maxRows={16}
+          autoComplete="off"
+          data-autofocus
+          {...form.getInputProps('service_account_json')}
+        />
+        <FormFoot label={present ? 'Replace' : 'Set up Android push'} save={save} onCancel={onCancel} />
+      </Stack>
+    </form>
+  );
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

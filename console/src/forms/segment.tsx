@@ -1,0 +1,131 @@
+// A segment: its name, what it is for, and the filter as sentences with the JSON beside it.
+import { Button, Stack, Textarea, TextInput } from '@mantine/core';
+import { IconArrowBackUp } from '@tabler/icons-react';
+import { useEffect, useState } from 'react';
+import type { Segment, SegmentRequest } from '../api/objects.ts';
+import { FilterBuilder, readFilter, useFilterTree } from '../components/filter-builder/filter-builder.tsx';
+import { FilterJson } from '../components/filter-builder/filter-json.tsx';
+import { toFilter } from '../components/filter-builder/tree.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { LeaveGuard } from '../components/leave-guard.tsx';
+import { useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { Card } from '../ui/card.tsx';
+
+type Values = { name: string; description: string; filter: unknown };
+
+/** A filter without a condition, as the builder begins. */
+const noFilter = { and: [] };
+
+interface SegmentFormProps {
+  readonly app: string;
+  /** What is edited; undefined: a new segment. */
+  readonly segment?: Segment;
+  /** The filter that a new segment begins with. */
+  readonly filter?: unknown;
+  readonly label: string;
+  readonly isReadOnly?: boolean;
+  readonly save: (values: SegmentRequest, seen: string) => Promise<Segment>;
+  readonly onSaved: (segment: Segment) => unknown;
+}
+
+export function SegmentForm(props: SegmentFormProps) {
+  const { app, segment, filter = noFilter, label, isReadOnly = false, save, onSaved } = props;
+  const draft = useDraft<Values>(`segment ${segment?.id ?? app}`, {
+    initialValues: segment ? valuesOf(segment) : { name: '', description: '', filter },
+    ...(segment && { seen: segment.updated_at, read }),
+  });
+  const { form } = draft;
+  const [saved, setSaved] = useState<Segment>();
+  const { tree, set, undo } = useFilterTree(form.values.filter, (next) => form.setFieldValue('filter', next));
+  const saving = useSave({
+    form,
+    save: ({ name, description }) =>
+      save(
+        { name, description: description === '' ? null : description, filter: toFilter(tree) as object },
+        draft.seen,
+      ),
+    onSaved: (after) => {
+      if (segment) draft.settle(after.updated_at);
+      else draft.forget();
+      setSaved(after);
+    },
+  });
+  const isDirty = form.isDirty();
+  // The guard must have seen that nothing is unsaved before the page is left.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what follows a save runs once
+  useEffect(() => {
+    if (saved === undefined || isDirty) return;
+    setSaved(undefined);
+    onSaved(saved);
+  }, [saved, isDirty]);
+  return (
+    <form onSubmit={form.onSubmit(saving.submit)}>
+      <LeaveGuard isDirty={isDirty} />
+      <div className="segment-form">
+        <Card
+          title="Who is in it"
+          actions={
+            !isReadOnly && (
+              <Button
+                variant="subtle"
+                size="compact-sm"
+                leftSection={<IconArrowBackUp size={15} aria-hidden />}
+                disabled={undo === null}
+                onClick={() => undo?.()}
+              >
+                Undo
+              </Button>
+            )
+          }
+        >
+          <FilterBuilder
+            appId={app}
+            value={tree}
+            onChange={set}
+            isReadOnly={isReadOnly}
+            {...(segment && { segmentId: segment.id })}
+          />
+        </Card>
+        <Stack gap="md">
+          <Card title="Name">
+            <Stack gap="sm">
+              <TextInput label="Name" required maxLength={128} readOnly={isReadOnly} {...form.getInputProps('name')} />
+              <Textarea
+                label="What it is for"
+                autosize
+                minRows={2}
+                maxLength={1024}
+                readOnly={isReadOnly}
+                {...form.getInputProps('description')}
+              />
+              {form.errors['filter'] && (
+                <p className="builder-problem" role="alert">
+                  {form.errors['filter']}
+                </p>
+              )}
+              {!isReadOnly && (
+                <FormFoot
+                  label={label}
+                  save={saving}
+                  draft={draft}
+                  isDisabled={!isDirty || readFilter(tree) === null}
+                />
+              )}
+            </Stack>
+          </Card>
+          <Card title="The same as JSON">
+            <FilterJson value={tree} onChange={set} isReadOnly={isReadOnly} />
+          </Card>
+        </Stack>
+      </div>
+    </form>
+  );
+}
+
+const valuesOf = ({ name, description, filter }: Segment): Values => ({ name, description: description ?? '', filter });
+
+function read(present: unknown) {
+  const segment = present as Segment;
+  return { values: valuesOf(segment), seen: segment.updated_at };
+}

@@ -1,0 +1,192 @@
+// The profile of a user: the attributes that every app has, and the properties of this one, each with
+// the input of its type.
+import { ActionIcon, NumberInput, Select, Stack, TextInput, Tooltip } from '@mantine/core';
+import { IconArrowBackUp, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import type { CataloguedProperty, EditedUser, User } from '../api/objects.ts';
+import { editUser } from '../api/operations.ts';
+import { queries } from '../api/queries.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { propertyTypeNames } from '../components/property-text.ts';
+import { type Draft, useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { editOf, fieldOf, fieldOfIssue, keysOf, typeOf, type UserValues, valuesOf } from '../components/user-values.ts';
+import { paths } from '../paths.ts';
+
+const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+
+interface UserFormProps {
+  readonly app: string;
+  readonly user: User;
+  readonly onSaved: (user: EditedUser) => unknown;
+  readonly onCancel: () => void;
+}
+
+export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
+  const draft = useDraft<UserValues>(`user ${app} ${user.external_id}`, {
+    initialValues: valuesOf(user),
+    seen: user.updated_at,
+    read,
+  });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    fieldOf: fieldOfIssue,
+    save: (values) => editUser(app, user.external_id, editOf(draft.base, values, draft.seen)),
+    onSaved: (after) => {
+      draft.forget();
+      return onSaved(after);
+    },
+  });
+  const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
+  const submit = (values: UserValues) => {
+    // An unfinished number, such as a sign alone, is a text so far.
+    const wrong = keysOf(values).filter(
+      (key) => typeof values[fieldOf(key)] === 'string' && typeOf(key, undefined, catalog) === 'number',
+    );
+    if (wrong.length === 0) return save.submit(values);
+    form.setErrors(Object.fromEntries(wrong.map((key) => [fieldOf(key), 'Type a number.'])));
+  };
+  const zone = form.values['timezone'];
+  return (
+    <form onSubmit={form.onSubmit(submit)}>
+      <Stack>
+        <TextInput label="First name" maxLength={128} data-autofocus {...form.getInputProps('first_name')} />
+        <TextInput
+          label="Country"
+          description="Two letters, such as DE"
+          maxLength={2}
+          {...form.getInputProps('country')}
+        />
+        <TextInput
+          label="Language"
+          description="A tag such as de or pt-BR; it chooses the language of a message"
+          maxLength={35}
+          {...form.getInputProps('language')}
+        />
+        <Select
+          label="Time zone"
+          description="Sends at a local time follow it"
+          placeholder="Not known"
+          searchable
+          clearable
+          limit={40}
+          data={typeof zone !== 'string' || zone === '' || zones.includes(zone) ? zones : [zone, ...zones]}
+          {...form.getInputProps('timezone')}
+          value={typeof zone === 'string' && zone !== '' ? zone : null}
+          onChange={(value) => form.setFieldValue('timezone', value ?? '')}
+        />
+        <OwnProperties app={app} catalog={catalog} draft={draft} />
+        <FormFoot label="Save" save={save} draft={draft} onCancel={onCancel} isDisabled={!form.isDirty()} />
+      </Stack>
+    </form>
+  );
+}
+
+function read(present: unknown) {
+  const user = present as User;
+  return { values: valuesOf(user), seen: user.updated_at };
+}
+
+const first = { string: '', number: 0, boolean: true } as const;
+
+interface OwnPropertiesProps {
+  readonly app: string;
+  readonly catalog: readonly CataloguedProperty[];
+  readonly draft: Draft<UserValues>;
+}
+
+function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesProps) {
+  const keys = keysOf(form.values);
+  const others = catalog.filter(({ key, field }) => field === `properties.${key}` && !keys.includes(key));
+  return (
+    <fieldset className="own-properties">
+      <legend>Properties</legend>
+      {keys.map((key) => (
+        <OneProperty key={key} name={key} catalog={catalog} form={form} before={base[fieldOf(key)]} />
+      ))}
+      <Select
+        label="Add a property"
+        placeholder={others.length === 0 ? 'The catalog has no other key' : 'Choose a key of the catalog'}
+        description={
+          <>
+            New keys are declared under <Link to={paths.properties(app)}>Properties</Link>.
+          </>
+        }
+        searchable
+        disabled={others.length === 0}
+        data={others.map(({ key, type }) => ({
+          value: key,
+          label: `${key} (${propertyTypeNames[type].toLowerCase()})`,
+        }))}
+        value={null}
+        onChange={(key) => {
+          const chosen = others.find((each) => each.key === key);
+          if (chosen) form.setFieldValue(fieldOf(chosen.key), first[chosen.type]);
+        }}
+      />
+    </fieldset>
+  );
+}
+
+interface OnePropertyProps {
+  readonly name: string;
+  readonly catalog: readonly CataloguedProperty[];
+  readonly form: Draft<UserValues>['form'];
+  readonly before: UserValues[string] | undefined;
+}
+
+function OneProperty({ name, catalog, form, before }: OnePropertyProps) {
+  const field = fieldOf(name);
+  const value = form.values[field] ?? null;
+  const type = typeOf(name, value ?? before, catalog);
+  const isRemoved = value === null;
+  const label = `${name} (${propertyTypeNames[type].toLowerCase()})`;
+  const error = form.errors[field];
+  const input = isRemoved ? (
+    <TextInput label={label} value="" placeholder="Removed when you save" disabled error={error} />
+  ) : type === 'number' ? (
+    <NumberInput
+      label={label}
+      value={typeof value === 'boolean' ? '' : value}
+      error={error}
+      onChange={(next) => form.setFieldValue(field, next)}
+    />
+  ) : type === 'boolean' ? (
+    <Select
+      label={label}
+      data={[
+        { value: 'true', label: 'Yes' },
+        { value: 'false', label: 'No' },
+      ]}
+      value={String(value)}
+      error={error}
+      onChange={(next) => form.setFieldValue(field, next === 'true')}
+    />
+  ) : (
+    <TextInput
+      label={label}
+      value={String(value)}
+      error={error}
+      onChange={({ currentTarget }) => form.setFieldValue(field, currentTarget.value)}
+    />
+  );
+  const act = isRemoved ? `Put ${name} back` : `Remove ${name}`;
+  return (
+    <div className="own-property">
+      <div style={{ flex: 1, minWidth: 0 }}>{input}</div>
+      <Tooltip label={act}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size={36}
+          aria-label={act}
+          onClick={() => form.setFieldValue(field, isRemoved ? (before ?? first[type]) : null)}
+        >
+          {isRemoved ? <IconArrowBackUp size={16} aria-hidden /> : <IconTrash size={16} aria-hidden />}
+        </ActionIcon>
+      </Tooltip>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+// An invitation: who invites, to which role, and the account that takes it.
+import { Stack } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import type { Link } from '../api/objects.ts';
+import { acceptInvite } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { ByOidc } from '../components/by-oidc.tsx';
+import { FormFoot } from '../components/form-foot.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { PersonFields, secretOfLink } from '../components/new-person.tsx';
+import { useSave } from '../components/use-save.ts';
+import { formatExact } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+
+export function AcceptInvite() {
+  const [secret] = useState(secretOfLink);
+  const link = useQuery(queries.link(secret));
+  return (
+    <div style={{ maxWidth: 480, margin: '8vh auto', padding: '0 16px' }}>
+      <Loaded query={link}>{(data) => <Form secret={secret} invitation={data} />}</Loaded>
+    </div>
+  );
+}
+
+function Form({ secret, invitation }: { secret: string; invitation: Link }) {
+  const navigate = useNavigate();
+  const welcome = useQuery(queries.welcome()).data;
+  const form = useForm({ initialValues: { name: '', email: invitation.email ?? '', password: '' } });
+  const save = useSave({
+    form,
+    save: (values) => acceptInvite({ secret, ...values }),
+    onSaved: async () => {
+      queryClient.clear();
+      await navigate(paths.home, { replace: true });
+    },
+  });
+  return (
+    <>
+      <PageHead
+        title={`Join ${invitation.organisation ?? 'the organisation'}`}
+        answer={`Your role is ${invitation.role ?? 'viewer'}. The invitation works once${invitation.expires_at === null ? '' : `, until ${formatExact(invitation.expires_at)}`}.`}
+      />
+      <Card>
+        <Stack>
+          {welcome?.oidc && <ByOidc provider={welcome.oidc} secret={secret} hasPassword={welcome.password} />}
+          {welcome?.password !== false && (
+            <form onSubmit={form.onSubmit(save.submit)}>
+              <Stack>
+                <PersonFields form={form} email={invitation.email} />
+                <FormFoot label="Join" save={save} />
+              </Stack>
+            </form>
+          )}
+        </Stack>
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,294 @@
+// Your own account: password, second factor, sessions.
+import { Alert, Button, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useDisclosure } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { SecondFactor as MadeFactor, OwnPassword } from '../api/objects.ts';
+import {
+  beginSecondFactor,
+  changePassword,
+  confirmSecondFactor,
+  endSession,
+  makeRecoveryCodes,
+  removeSecondFactor,
+} from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useSession } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { FormFoot } from '../components/form-foot.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { SecretOnce } from '../components/secret-once.tsx';
+import { useSave } from '../components/use-save.ts';
+import { tellBrowser } from '../format.ts';
+import { Card } from '../ui/card.tsx';
+import { CodeBlock } from '../ui/copy.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { State } from '../ui/state.tsx';
+
+export function Account() {
+  const { account, must_set_up_two_factor: mustSetUp } = useSession();
+  return (
+    <>
+      <PageHead title={account.name} answer={account.email} />
+      <div className="stack">
+        {mustSetUp && (
+          <Alert color="yellow" title="Set up a second factor first" role="alert">
+            Your organisation requires one. Everything else opens as soon as it is set up.
+          </Alert>
+        )}
+        <SecondFactor isOn={account.two_factor} />
+        {!mustSetUp && <Password />}
+        {!mustSetUp && <Sessions />}
+      </div>
+    </>
+  );
+}
+
+function SecondFactor({ isOn }: { isOn: boolean }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  const refresh = () => queryClient.invalidateQueries({ queryKey: ['session'] });
+  return (
+    <Card title="Second factor">
+      <p style={{ margin: '0 0 12px' }}>
+        {isOn ? (
+          <>
+            <State tone="good" mark="done">
+              On
+            </State>{' '}
+            Signing in asks for a code of your authenticator app.
+          </>
+        ) : (
+          <>
+            <State tone="warn" mark="alert">
+              Off
+            </State>{' '}
+            Somebody with your password alone could sign in.
+          </>
+        )}
+      </p>
+      {isOn ? (
+        <div className="row-actions">
+          <PasswordAct
+            label="New recovery codes"
+            title="Make new recovery codes?"
+            effect="The codes that you have stop working at once."
+            act={makeRecoveryCodes}
+            onDone={({ recovery_codes }) => setCodes(recovery_codes)}
+          />
+          <PasswordAct
+            label="Turn off"
+            title="Turn the second factor off?"
+            effect="From then on the password alone signs you in. Your recovery codes stop working."
+            act={removeSecondFactor}
+            onDone={refresh}
+          />
+        </div>
+      ) : (
+        <Button onClick={open}>Set up a second factor</Button>
+      )}
+      <Modal
+        opened={isOpen}
+        onClose={close}
+        title="Set up a second factor"
+        size="lg"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <SetUp
+          onCancel={close}
+          onDone={(recovery) => {
+            close();
+            setCodes(recovery);
+          }}
+        />
+      </Modal>
+      <SecretOnce
+        title="Recovery codes"
+        text="Each of these codes signs you in once, if the app is lost. They are shown only once."
+        secrets={codes && [['Recovery codes', codes.join('\n')]]}
+        onClose={() => {
+          setCodes(null);
+          void refresh();
+        }}
+      />
+    </Card>
+  );
+}
+
+function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => void; onCancel: () => void }) {
+  const [setup, setSetup] = useState<MadeFactor | null>(null);
+  const first = useForm({ initialValues: { password: '' } });
+  const begin = useSave({ form: first, save: beginSecondFactor, onSaved: setSetup });
+  const second = useForm({ initialValues: { code: '' } });
+  const confirm = useSave({
+    form: second,
+    save: ({ code }) => confirmSecondFactor({ code: code.replaceAll(' ', '') }),
+    onSaved: () => onDone(setup?.recovery_codes ?? []),
+  });
+  if (!setup) {
+    return (
+      <form onSubmit={first.onSubmit(begin.submit)}>
+        <Stack>
+          <PasswordInput
+            label="Your password"
+            autoComplete="current-password"
+            required
+            data-autofocus
+            {...first.getInputProps('password')}
+          />
+          <FormFoot label="Go on" save={begin} onCancel={onCancel} />
+        </Stack>
+      </form>
+    );
+  }
+  return (
+    <form onSubmit={second.onSubmit(confirm.submit)}>
+      <Stack>
+        <p style={{ margin: 0 }}>
+          Add this secret to an authenticator app, <a href={setup.uri}>or open it there</a>.
+        </p>
+        <CodeBlock label="Secret" code={secretOf(setup.uri)} isWrapped />
+        <TextInput
+          label="Code"
+          description="The six digits that the app shows now"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          required
+          {...second.getInputProps('code')}
+        />
+        <FormFoot label="Turn it on" save={confirm} onCancel={onCancel} />
+      </Stack>
+    </form>
+  );
+}
+
+/** The secret within the address that authenticator apps read, for typing it by hand. */
+function secretOf(uri: string): string {
+  return new URL(uri).searchParams.get('secret') ?? uri;
+}
+
+interface PasswordActProps<Answer> {
+  readonly label: string;
+  readonly title: string;
+  readonly effect: string;
+  readonly act: (body: OwnPassword) => Promise<Answer>;
+  readonly onDone: (answer: Answer) => unknown;
+}
+
+/** An act for which the password is asked again. */
+function PasswordAct<Answer>({ label, title, effect, act, onDone }: PasswordActProps<Answer>) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const form = useForm({ initialValues: { password: '' } });
+  const save = useSave({
+    form,
+    save: act,
+    onSaved: (answer) => {
+      close();
+      form.reset();
+      onDone(answer);
+    },
+  });
+  return (
+    <>
+      <Button variant="default" onClick={open}>
+        {label}
+      </Button>
+      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <form onSubmit={form.onSubmit(save.submit)}>
+          <Stack>
+            <p style={{ margin: 0 }}>{effect}</p>
+            <PasswordInput
+              label="Your password"
+              autoComplete="current-password"
+              required
+              data-autofocus
+              {...form.getInputProps('password')}
+            />
+            <FormFoot label={label} save={save} onCancel={close} />
+          </Stack>
+        </form>
+      </Modal>
+    </>
+  );
+}
+
+function Password() {
+  const form = useForm({ initialValues: { current: '', next: '' } });
+  const save = useSave({
+    form,
+    save: changePassword,
+    onSaved: async () => {
+      form.reset();
+      notifications.show({ message: 'The password is changed. Your other sessions have ended.' });
+      await queryClient.invalidateQueries({ queryKey: ['sessions'] });
+    },
+  });
+  return (
+    <Card title="Password">
+      <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 440 }}>
+        <Stack>
+          <PasswordInput
+            label="Present password"
+            autoComplete="current-password"
+            required
+            {...form.getInputProps('current')}
+          />
+          <PasswordInput
+            label="New password"
+            description="At least 8 characters"
+            autoComplete="new-password"
+            required
+            minLength={8}
+            {...form.getInputProps('next')}
+          />
+          <FormFoot label="Change the password" save={save} />
+        </Stack>
+      </form>
+    </Card>
+  );
+}
+
+function Sessions() {
+  const sessions = useQuery(queries.sessions());
+  return (
+    <Card title="Sessions" isFlush>
+      <Loaded query={sessions}>
+        {({ data }) => (
+          <ul className="rows">
+            {data.map(({ id, is_present, user_agent, address, created_at, last_used_at }) => (
+              <li key={id} className="row">
+                <div className="row-main">
+                  <span title={user_agent ?? undefined}>
+                    {user_agent === null ? 'Unknown browser' : tellBrowser(user_agent)}
+                  </span>{' '}
+                  {is_present && (
+                    <State tone="good" mark="done">
+                      This session
+                    </State>
+                  )}
+                  <div className="muted">
+                    {address} · signed in <RelativeTime at={created_at} /> · used <RelativeTime at={last_used_at} />
+                  </div>
+                </div>
+                {!is_present && (
+                  <ConfirmButton
+                    label="End"
+                    title="End this session?"
+                    effect="The browser is signed out at once."
+                    run={async () => {
+                      await endSession(id);
+                      await queryClient.invalidateQueries({ queryKey: ['sessions'] });
+                    }}
+                  />
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,151 @@
+// How the audience grew and shrank: devices that registered, were active, and went.
+import { useQuery } from '@tanstack/react-query';
+import { getReportCsv } from '../api/operations.ts';
+import { useAppId } from '../api/session.ts';
+import { tellChange } from '../components/change.ts';
+import { FirstDevice } from '../components/first-code.tsx';
+import { audienceQuestions } from '../components/first-questions.ts';
+import { LoadedReport } from '../components/loaded-report.tsx';
+import { ReportChart } from '../components/report-chart.tsx';
+import { HandOn, ReportFilters } from '../components/report-filters.tsx';
+import { formatPeriod, tellBefore } from '../components/report-text.ts';
+import { rangeOf, useReportView } from '../components/report-view.ts';
+import { count, formatNumber } from '../format.ts';
+import { Card, Figures } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+
+const channels = ['webpush', 'apns', 'fcm'] as const;
+const platforms = { webpush: 'Web', apns: 'iOS', fcm: 'Android' } as const;
+const dashOf = { webpush: 'solid', apns: 'dashed', fcm: 'dotted' } as const;
+
+interface Counts {
+  readonly registered: number;
+  readonly active: number;
+  readonly invalid: number;
+  readonly unsubscribed: number;
+}
+type Devices = Readonly<Record<(typeof channels)[number], Counts>>;
+
+const all = (devices: Devices, name: keyof Counts): number =>
+  channels.reduce((sum, channel) => sum + devices[channel][name], 0);
+
+export function AudienceReport() {
+  const app = useAppId();
+  const { view } = useReportView();
+  const grouped = { ...rangeOf(view), group: view.group };
+  const questions = audienceQuestions(app, view);
+  const query = useQuery(questions.grouped);
+  const before = useQuery(questions.before).data?.devices;
+  const found = query.data?.groups ?? [];
+  const last = found.at(-1)?.devices;
+  const sum = (name: keyof Counts): number => found.reduce((total, { devices }) => total + all(devices, name), 0);
+  const [active, registered, opted, dead] = [
+    last ? all(last, 'active') : 0,
+    sum('registered'),
+    sum('unsubscribed'),
+    sum('invalid'),
+  ];
+  return (
+    <>
+      <PageHead
+        title="Audience"
+        answer={
+          query.data &&
+          `${count(active, 'active device')} at the end: ${formatNumber(registered)} registered, ${formatNumber(opted + dead)} went.`
+        }
+        actions={<HandOn />}
+      />
+      <div className="stack">
+        <ReportFilters />
+        <LoadedReport query={query}>
+          {({ groups = [], tz = view.zone, group: by = view.group }) => {
+            const compare = (now: number, name: keyof Counts): string =>
+              before ? tellChange(now, all(before, name), tellBefore(view)) : ' ';
+            const points = groups.map(({ from }) => formatPeriod(from, by, tz));
+            const columns = [
+              {
+                name: 'From',
+                cell: ({ from }: { from: string }) => formatPeriod(from, by, tz, 'whole'),
+              },
+              ...channels.map((channel) => ({
+                name: `Active, ${platforms[channel]}`,
+                isNumber: true,
+                cell: ({ devices }: { devices: Devices }) => formatNumber(devices[channel].active),
+              })),
+              ...(
+                [
+                  ['registered', 'Registered'],
+                  ['unsubscribed', 'Opted out'],
+                  ['invalid', 'Token dead'],
+                ] as const
+              ).map(([name, text]) => ({
+                name: text,
+                isNumber: true,
+                cell: ({ devices }: { devices: Devices }) => formatNumber(all(devices, name)),
+              })),
+            ];
+            const common = {
+              points,
+              format: formatNumber,
+              rows: groups,
+              keyOf: ({ from }: { from: string }) => from,
+              columns,
+            };
+            const csv = { name: 'audience.csv', read: () => getReportCsv(app, 'devices', grouped) };
+            return active + registered + opted + dead === 0 ? (
+              <Card>
+                <Empty title="No devices yet" action={<FirstDevice />}>
+                  A browser or phone registers with a client key of this app.
+                </Empty>
+              </Card>
+            ) : (
+              <>
+                <section aria-label="Audience of the range">
+                  <Figures
+                    figures={[
+                      { name: 'Active', value: formatNumber(active), note: compare(active, 'active') },
+                      { name: 'Registered', value: formatNumber(registered), note: compare(registered, 'registered') },
+                      { name: 'Opted out', value: formatNumber(opted), note: compare(opted, 'unsubscribed') },
+                      { name: 'Token dead', value: formatNumber(dead), note: compare(dead, 'invalid') },
+                    ]}
+                  />
+                </section>
+                <ReportChart
+                  {...common}
+                  csv={csv}
+                  title="Active devices by platform"
+                  lines={channels
+                    .filter((channel) => groups.some(({ devices }) => devices[channel].active > 0))
+                    .map((channel) => ({
+                      ...{ name: platforms[channel], tone: 'good' as const, dash: dashOf[channel] },
+                      values: groups.map(({ devices }) => devices[channel].active),
+                    }))}
+                />
+                <ReportChart
+                  {...common}
+                  csv={csv}
+                  title="Gained and lost"
+                  lines={[
+                    {
+                      ...{ name: 'Registered', tone: 'accent', dash: 'solid' },
+                      values: groups.map(({ devices }) => all(devices, 'registered')),
+                    },
+                    {
+                      ...{ name: 'Opted out', tone: 'warn', dash: 'dashed' },
+                      values: groups.map(({ devices }) => all(devices, 'unsubscribed')),
+                    },
+                    {
+                      ...{ name: 'Token dead', tone: 'bad', dash: 'dotted' },
+                      values: groups.map(({ devices }) => all(devices, 'invalid')),
+                    },
+                  ]}
+                />
+              </>
+            );
+          }}
+        </LoadedReport>
+      </div>
+    </>
+  );
+}

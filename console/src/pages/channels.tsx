@@ -1,0 +1,194 @@
+// The ways to reach devices: whether each works, its credential, and a test.
+import { Button, Modal, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'react-router';
+import type { ChannelName, ChannelTestResult, Credential } from '../api/objects.ts';
+import { removeChannel, testChannel } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { Status } from '../components/status.tsx';
+import { codeTitle } from '../failure-codes.ts';
+import { channelNames } from '../format.ts';
+import { ApnsForm } from '../forms/apns.tsx';
+import { FcmForm } from '../forms/fcm.tsx';
+import { WebpushForm } from '../forms/webpush.tsx';
+import { paths } from '../paths.ts';
+import { Card, Facts } from '../ui/card.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+
+const platforms: Readonly<Record<ChannelName, { readonly reaches: string; readonly needs: string }>> = {
+  webpush: {
+    reaches: 'Browsers: Chrome, Edge, Firefox, Safari',
+    needs: 'Needs only a contact address; Carillon makes the keys.',
+  },
+  apns: {
+    reaches: 'iPhones, iPads and Macs with your app',
+    needs: 'Needs a signing key (.p8) of your Apple developer account.',
+  },
+  fcm: { reaches: 'Android phones with your app', needs: 'Needs a service account of your Firebase project.' },
+};
+const ids = ['webpush', 'apns', 'fcm'] as const;
+
+export function Channels() {
+  const app = useAppId();
+  const channels = useQuery(queries.channels(app));
+  return (
+    <Loaded query={channels}>
+      {({ data }) =>
+        ids.map((id) => (
+          <ChannelCard
+            key={id}
+            app={app}
+            id={id}
+            channel={data.find(({ channel, current }) => channel === id && current)}
+          />
+        ))
+      }
+    </Loaded>
+  );
+}
+
+function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; channel: Credential | undefined }) {
+  const { may, reason } = useMay('channel.edit');
+  const [opened, setOpened] = useState<{ readonly present: Credential | undefined }>();
+  const open = () => setOpened({ present: channel });
+  const close = () => setOpened(undefined);
+  const saved = async () => {
+    close();
+    notifications.show({ message: `${channelNames[id]} is set up.` });
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+  };
+  const remove = async () => {
+    await removeChannel(app, id);
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+  };
+  const Form = { webpush: WebpushForm, apns: ApnsForm, fcm: FcmForm }[id];
+  return (
+    <Card
+      title={channelNames[id]}
+      actions={
+        may ? (
+          <div className="row-actions">
+            {channel && <TestButton app={app} id={id} />}
+            <Button variant={channel ? 'default' : 'filled'} onClick={open}>
+              {channel ? 'Replace' : 'Set up'}
+            </Button>
+            {channel && (
+              <ConfirmButton
+                label="Remove"
+                title={`Remove ${channelNames[id].toLowerCase()}?`}
+                effect="Deliveries on this channel are skipped from then on. Devices stay; a credential that they know can be set again."
+                isDestructive
+                run={remove}
+              />
+            )}
+          </div>
+        ) : (
+          <span className="muted" style={{ fontSize: 13 }}>
+            {reason}
+          </span>
+        )
+      }
+    >
+      {channel ? (
+        <>
+          <p style={{ margin: '0 0 12px' }}>
+            <Status status={channel.health} /> {tellHealth(channel)}
+          </p>
+          <Facts
+            facts={[
+              ...Object.entries(channel.public).map(
+                ([name, value]) =>
+                  [
+                    labelOf(name),
+                    <span key={name} className="mono">
+                      {value}
+                    </span>,
+                  ] as const,
+              ),
+              ['Last push taken', <RelativeTime key="success" at={channel.last_success_at} none="none yet" />],
+              ['Last error', channel.last_error && <LastError key="error" channel={channel} />],
+              ['Set', <RelativeTime key="set" at={channel.created_at} />],
+            ]}
+          />
+        </>
+      ) : (
+        <p className="muted" style={{ margin: 0 }}>
+          {platforms[id].reaches}. {platforms[id].needs}
+        </p>
+      )}
+      <Modal
+        opened={opened !== undefined}
+        onClose={close}
+        title={channelNames[id]}
+        size="lg"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <Form app={app} present={opened?.present} onSaved={saved} onCancel={close} />
+      </Modal>
+    </Card>
+  );
+}
+
+/** `public_key` reads as `Public key`. */
+function labelOf(field: string): string {
+  return field.slice(0, 1).toUpperCase() + field.slice(1).replaceAll('_', ' ');
+}
+
+function tellHealth({ health, last_success_at }: Credential): string {
+  if (health === 'failing') return 'The push service rejects the credential. Replace it and send a test.';
+  if (health === 'suspect') {
+    return 'Most pushes fail as if the credential belonged to another app. No device is retired for it until a push succeeds.';
+  }
+  if (last_success_at === null) return 'Nothing went through it yet. Send a test to one device.';
+  return 'The push service takes what is sent.';
+}
+
+function LastError({ channel: { last_error, last_error_at } }: { channel: Credential }) {
+  const { code, reason } = last_error ?? {};
+  return (
+    <>
+      {codeTitle(String(code))} <span className="mono muted">{String(code)}</span>, <RelativeTime at={last_error_at} />
+      {typeof reason === 'string' && <div className="mono muted">{reason}</div>}
+    </>
+  );
+}
+
+function TestButton({ app, id }: { app: string; id: ChannelName }) {
+  const [device, setDevice] = useState('');
+  const [result, setResult] = useState<ChannelTestResult>();
+  const test = async () => {
+    setResult(await testChannel(app, id, device.trim()));
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+  };
+  return (
+    <>
+      {result !== undefined && (
+        <span style={{ alignSelf: 'center' }} role="status">
+          <Status status={result.status ?? 'waiting'} />{' '}
+          <Link to={paths.delivery(app, result.message_id, result.device_id)}>See the test</Link>
+        </span>
+      )}
+      <ConfirmButton
+        label="Test"
+        title={`Test ${channelNames[id].toLowerCase()}`}
+        act="Send the test"
+        effect={
+          <TextInput
+            label="Device id"
+            description="It rings with a short text. The test goes the way of every message and counts as one delivery."
+            placeholder="dev_…"
+            value={device}
+            onChange={({ currentTarget }) => setDevice(currentTarget.value)}
+            data-autofocus
+          />
+        }
+        run={test}
+      />
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+// Compose: a new message, or one that starts from a draft, a template, another message or a segment,
+// as the address says.
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useSearchParams } from 'react-router';
+import type { Draft } from '../api/objects.ts';
+import { getDraft, getMessage, getTemplate, getTemplateVersion } from '../api/operations.ts';
+import { queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import '../components/compose/compose.css';
+import { Composer, type Start } from '../components/compose/composer.tsx';
+import { duplicateOf, emptyForm, readForm } from '../components/compose/message-form.ts';
+import { Loaded } from '../components/loaded.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { paths } from '../paths.ts';
+
+export function Compose() {
+  const app = useAppId();
+  const { may, reason } = useMay('message.send');
+  const navigate = useNavigate();
+  const [params] = useSearchParams();
+  const search = params.toString();
+  // The draft that this page made itself changes its address, and must not start it over.
+  const [own, setOwn] = useState<{ readonly key: string; readonly draft: string } | null>(null);
+  const [turn, setTurn] = useState(0);
+  const origin = own !== null && params.get('draft') === own.draft ? own.key : search;
+  const start = useQuery({
+    queryKey: ['app', app, 'compose', origin, turn],
+    queryFn: () => readStart(app, new URLSearchParams(origin)),
+    enabled: may,
+    // A form that somebody types into must not change under their hands.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    retry: false,
+  });
+  if (!may) return <NotAllowed what="Compose" reason={reason} />;
+  return (
+    <Loaded query={start}>
+      {(data) => (
+        <Composer
+          key={`${origin} ${turn}`}
+          app={app}
+          start={data}
+          onDraft={(draft) => {
+            setOwn({ key: origin, draft: draft.id });
+            void navigate(paths.compose(app, { draft: draft.id }), { replace: true, preventScrollReset: true });
+          }}
+          onReplaced={(draft) => {
+            setOwn(null);
+            setTurn((before) => before + 1);
+            queryClient.setQueryData<Start>(
+              ['app', app, 'compose', new URLSearchParams({ draft: draft.id }).toString(), turn + 1],
+              ofDraft(draft),
+            );
+          }}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+/** A draft may have its name beside its message. */
+const ofDraft = (draft: Draft): Start => ({
+  form: readForm({ ...(draft.name !== '' && { name: draft.name }), ...draft.message }),
+  ...{ draft, template: null },
+});
+
+async function readStart(app: string, params: URLSearchParams): Promise<Start> {
+  const [draft, message, template] = [params.get('draft'), params.get('message'), params.get('template')];
+  if (draft) return ofDraft(await getDraft(app, draft));
+  if (message) return { form: duplicateOf(await getMessage(app, message)), draft: null, template: null };
+  if (template) {
+    const version = params.get('version');
+    const { content } = await (version ? getTemplateVersion(app, template, version) : getTemplate(app, template));
+    return { form: { ...emptyForm, content }, draft: null, template };
+  }
+  const segment = params.get('segment');
+  const audience = segment ? { segment_id: segment } : emptyForm.audience;
+  return { form: { ...emptyForm, audience }, draft: null, template: null };
+}

@@ -1,0 +1,87 @@
+// What stops or ends an app.
+import { notifications } from '@mantine/notifications';
+import { useNavigate } from 'react-router';
+import { deleteApp, resumeApp, suspendApp } from '../api/operations.ts';
+import { queryClient } from '../api/queries.ts';
+import { useApp, useMay } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { count } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+
+export function Danger() {
+  const app = useApp();
+  const navigate = useNavigate();
+  const { may, reason } = useMay('app.suspend');
+  if (!may) return <NotAllowed what="Danger zone" reason={reason} />;
+  const refresh = () => queryClient.invalidateQueries({ queryKey: ['app', app.id], exact: true });
+  const remove = async () => {
+    const { devices, users, messages } = await deleteApp(app.id, app.name);
+    queryClient.removeQueries({ queryKey: ['app', app.id] });
+    await queryClient.invalidateQueries({ queryKey: ['apps'] });
+    notifications.show({
+      message: `${app.name} is deleted. ${count(devices, 'device')}, ${count(users, 'user')} and ${count(messages, 'message')} are being deleted in the background.`,
+    });
+    await navigate(paths.home);
+  };
+  return (
+    <Card title="Danger zone" isFlush>
+      <ul className="rows">
+        {app.suspended_at === null ? (
+          <li className="row">
+            <div className="row-main">
+              <strong>Suspend this app</strong>
+              <div className="muted">
+                Within two seconds its keys get 403, messages that are being sent end, and webhook events wait.
+              </div>
+            </div>
+            <ConfirmButton
+              label="Suspend"
+              title={`Suspend ${app.name}?`}
+              effect="Every request with a key of this app is refused, and messages that are being sent end where they are. You can resume the app; what was not sent stays unsent."
+              isDestructive
+              run={async () => {
+                await suspendApp(app.id);
+                await refresh();
+              }}
+            />
+          </li>
+        ) : (
+          <li className="row">
+            <div className="row-main">
+              <strong>Resume this app</strong>
+              <div className="muted">Its keys work again within two seconds, and waiting webhook events go out.</div>
+            </div>
+            <ConfirmButton
+              label="Resume"
+              title={`Resume ${app.name}?`}
+              effect="Keys work again, and webhook events that wait are sent."
+              run={async () => {
+                await resumeApp(app.id);
+                await refresh();
+              }}
+            />
+          </li>
+        )}
+        <li className="row">
+          <div className="row-main">
+            <strong>Delete this app</strong>
+            <div className="muted">
+              Its keys stop working. Its devices, users, messages and events are deleted in the background.
+            </div>
+          </div>
+          <ConfirmButton
+            label="Delete"
+            title={`Delete ${app.name}?`}
+            typed={app.name}
+            act="Delete for ever"
+            effect="Its keys, channels, webhooks, devices, users, messages, events and reports are deleted. The audit still shows that the app existed. This cannot be undone."
+            isDestructive
+            run={remove}
+          />
+        </li>
+      </ul>
+    </Card>
+  );
+}

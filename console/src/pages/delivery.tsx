@@ -1,0 +1,136 @@
+// One delivery: everything that happened between us, the push service and the device, in order.
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from 'react-router';
+import type { Delivery } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { stateOf } from '../components/deliveries.tsx';
+import { DeliveryTimeline } from '../components/delivery-timeline.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { nameOf } from '../components/message-text.ts';
+import { Status } from '../components/status.tsx';
+import { asSentence, codeTitle, pageOfCode } from '../failure-codes.ts';
+import { channelNames, count, formatDuration } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card, Facts } from '../ui/card.tsx';
+import { CopyableId } from '../ui/copy.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+
+export function DeliveryPage() {
+  const app = useAppId();
+  const { message = '', device = '' } = useParams();
+  const query = useQuery({
+    ...queries.delivery(app, message, device),
+    refetchInterval: ({ state }) => (state.data?.data[0]?.status === 'retrying' ? 3000 : false),
+  });
+  const parent = useQuery(queries.message(app, message)).data;
+  const name = parent ? nameOf({ id: parent.id, name: parent.name, title: parent.content.title }) : message;
+  return (
+    <Loaded query={query}>
+      {({ data: [delivery] }) =>
+        delivery ? (
+          <Whole app={app} message={message} name={name} delivery={delivery} />
+        ) : (
+          <Empty title="No delivery to this device">
+            The message <Link to={paths.message(app, message)}>{name}</Link> has no delivery to{' '}
+            <span className="mono">{device}</span> yet, or the device was not in its audience.
+          </Empty>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Whole(props: { app: string; message: string; name: string; delivery: Delivery }) {
+  const { app, message, name, delivery } = props;
+  const { may } = useMay('device.read');
+  const { error_code: code, explained } = delivery;
+  const page = code === null ? undefined : pageOfCode(code, app);
+  return (
+    <>
+      <PageHead
+        above={
+          <>
+            <Link to={paths.messages(app)}>Messages</Link> / <Link to={paths.message(app, message)}>{name}</Link>
+          </>
+        }
+        title={
+          <>
+            Delivery <Status status={stateOf(delivery)} />
+          </>
+        }
+        answer={tellDelivery(delivery)}
+      />
+      <div className="grid-2">
+        <Card title="Timeline">
+          <DeliveryTimeline entries={delivery.timeline} />
+        </Card>
+        <div className="stack">
+          {code !== null && explained && (
+            <Card title={codeTitle(code)}>
+              <p style={{ margin: '0 0 8px' }}>{asSentence(explained.meaning)}</p>
+              <p style={{ margin: 0 }}>
+                <span className="muted">Next: </span>
+                {explained.action} {page !== undefined && <Link to={page}>Open it</Link>}
+              </p>
+            </Card>
+          )}
+          <Card title="Facts">
+            <Facts
+              facts={[
+                [
+                  'Message',
+                  <span key="m">
+                    <CopyableId id={message} /> <Link to={paths.message(app, message)}>Open it</Link>
+                  </span>,
+                ],
+                [
+                  'Device',
+                  <span key="d">
+                    <CopyableId id={delivery.device_id} />{' '}
+                    {may && <Link to={paths.device(app, delivery.device_id)}>Open it</Link>}
+                  </span>,
+                ],
+                [
+                  'User',
+                  delivery.external_id === null ? null : may ? (
+                    <Link key="u" to={paths.user(app, delivery.external_id)}>
+                      {delivery.external_id}
+                    </Link>
+                  ) : (
+                    delivery.external_id
+                  ),
+                ],
+                ['Channel', channelNames[delivery.channel]],
+                ['Queued', <RelativeTime key="q" at={delivery.queued_at} />],
+                ['Attempts', String(delivery.attempts)],
+                [
+                  'Provider’s id',
+                  delivery.provider_message_id && (
+                    <span key="p" className="mono">
+                      {delivery.provider_message_id}
+                    </span>
+                  ),
+                ],
+              ]}
+            />
+          </Card>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function tellDelivery(delivery: Delivery): string {
+  const { status, error_code, attempts, queued_at, sent_at, clicked_at, displayed_at } = delivery;
+  const tries = count(attempts, 'attempt');
+  const code = error_code === null ? '' : codeTitle(error_code);
+  if (status === 'skipped') return `Not tried: ${code.toLowerCase()}.`;
+  if (status === 'retrying') return `${code} so far, after ${tries}. Another attempt follows.`;
+  if (status === 'failed') return `${code}, after ${tries}.`;
+  const time = sent_at ? `, ${formatDuration(Date.parse(sent_at) - Date.parse(queued_at))} after it was queued` : '';
+  const mark = clicked_at ? ' The person clicked it.' : displayed_at ? ' The device displayed it.' : '';
+  return `The push service took it at ${attempts === 1 ? 'the first attempt' : `attempt ${attempts}`}${time}.${mark}`;
+}

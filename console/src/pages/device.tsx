@@ -1,0 +1,189 @@
+// One browser or phone: its facts, how its state changed, and what it got.
+import { notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from 'react-router';
+import { deviceCan } from '../api/can.ts';
+import type { Device } from '../api/objects.ts';
+import { removeDevice, testChannel } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { DeliveryHistory } from '../components/delivery-history.tsx';
+import { Explain } from '../components/explain.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { markOf, Status, toneOf } from '../components/status.tsx';
+import { codeTitle } from '../failure-codes.ts';
+import { channelNames, platformNames } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card, Facts } from '../ui/card.tsx';
+import { CopyableId } from '../ui/copy.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { Mark } from '../ui/state.tsx';
+
+export function DevicePage() {
+  const app = useAppId();
+  const { device = '' } = useParams();
+  const { may, reason } = useMay('device.read');
+  const query = useQuery({ ...queries.device(app, device), enabled: may });
+  if (!may) return <NotAllowed what="Device" reason={reason} />;
+  return (
+    <Loaded query={query}>
+      {(data) => (
+        <>
+          <PageHead
+            above={<Link to={paths.devices(app)}>Devices</Link>}
+            title={
+              <>
+                {data.model ?? data.os ?? platformNames[data.platform]} <Status status={data.status} />
+              </>
+            }
+            answer={tellDevice(data)}
+            actions={<Actions app={app} device={data} />}
+          />
+          <div className="stack">
+            <div className="grid-2">
+              <Card title="Facts">
+                <Facts facts={factsOf(app, data)} />
+              </Card>
+              <History device={data} />
+            </div>
+            <Explain app={app} question={{ device_id: data.id }} />
+            <Card title="Deliveries" isFlush>
+              <DeliveryHistory app={app} of={{ device: data.id }} />
+            </Card>
+          </div>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const invalidReasons: Readonly<Record<string, string>> = {
+  replaced: 'Another device of the app registered with its token.',
+};
+
+function tellReason(reason: string | null): string {
+  if (reason === null) return '';
+  return invalidReasons[reason] ?? `${codeTitle(reason)}.`;
+}
+
+function tellDevice({ status, status_reason, channel }: Device): string {
+  if (status === 'active') return `Reachable by ${channelNames[channel].toLowerCase()}.`;
+  if (status === 'unsubscribed') return 'It opted out. It can come back only by subscribing again.';
+  return `No longer reachable. ${tellReason(status_reason)}`;
+}
+
+/** Facts that the device told; a line for each of the others would only be a dash. */
+function known(facts: readonly (readonly [name: string, value: string | null])[]) {
+  return facts.filter(([, value]) => value);
+}
+
+function factsOf(app: string, device: Device) {
+  const own = Object.entries(device.properties);
+  return [
+    ['Id', <CopyableId key="id" id={device.id} />],
+    [
+      'User',
+      device.external_id === null ? null : (
+        <Link key="u" to={paths.user(app, device.external_id)}>
+          {device.external_id}
+        </Link>
+      ),
+    ],
+    ['Platform', `${platformNames[device.platform]}, by ${channelNames[device.channel].toLowerCase()}`],
+    [
+      'Token',
+      device.token_hint && (
+        <span key="t" className="mono">
+          {device.token_hint}
+        </span>
+      ),
+    ],
+    ...known([
+      ['Model', device.model],
+      ['System', [device.os, device.os_version].filter(Boolean).join(' ')],
+      ['App version', device.app_version],
+      ['SDK', device.sdk],
+      ['Locale', device.locale],
+      ['Time zone', device.timezone],
+    ]),
+    ...(device.platform === 'ios' ? [['Environment', device.environment] as const] : []),
+    ['Registered', <RelativeTime key="c" at={device.created_at} />],
+    ['Last seen', <RelativeTime key="s" at={device.last_seen_at} />],
+    ...own.map(
+      ([key, value]) =>
+        [
+          key,
+          <span key={key} className="mono">
+            {String(value)}
+          </span>,
+        ] as const,
+    ),
+  ] as const;
+}
+
+function History({ device: { history, created_at } }: { device: Device }) {
+  return (
+    <Card title="History">
+      <ol className="steps">
+        {history.toReversed().map(({ at, status, reason }) => (
+          <li className="step" key={at + status}>
+            <Mark tone={toneOf(status)} mark={markOf(status)} />
+            <Status status={status} />{' '}
+            <span className="muted">
+              <RelativeTime at={at} />
+            </span>
+            {reason !== null && <p style={{ margin: '2px 0 0' }}>{tellReason(reason)}</p>}
+          </li>
+        ))}
+        {history.length === 0 && (
+          <li className="step">
+            <Mark tone="idle" mark="none" />
+            Registered{' '}
+            <span className="muted">
+              <RelativeTime at={created_at} />
+            </span>
+          </li>
+        )}
+      </ol>
+    </Card>
+  );
+}
+
+function Actions({ app, device }: { app: string; device: Device }) {
+  const canTest = useMay('channel.edit');
+  const canRemove = useMay('device.delete');
+  const test = async () => {
+    await testChannel(app, device.channel, device.id);
+    notifications.show({ message: 'The test is on its way. It counts as one delivery.' });
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'explain'] });
+  };
+  const remove = async () => {
+    await removeDevice(app, device.id);
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'device', device.id] });
+    notifications.show({ message: 'The device is opted out.' });
+  };
+  return (
+    <>
+      {canTest.may && deviceCan(device.status, 'test') && (
+        <ConfirmButton
+          label="Send a test"
+          title="Send a test to this device?"
+          effect="The device rings with a short text. The test goes the way of every message and counts as one delivery."
+          run={test}
+        />
+      )}
+      {canRemove.may && deviceCan(device.status, 'remove') && (
+        <ConfirmButton
+          label="Opt out"
+          title="Opt this device out?"
+          effect="It gets no further message, its token is erased, and it no longer belongs to its user. Only the device itself can subscribe again."
+          isDestructive
+          run={remove}
+        />
+      )}
+    </>
+  );
+}

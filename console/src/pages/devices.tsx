@@ -1,0 +1,78 @@
+// Every browser and phone that the app can reach, or could.
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { ListedDevice } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
+import { FirstDevice } from '../components/first-code.tsx';
+import { List, useFilters } from '../components/list.tsx';
+import { tellDevices } from '../components/list-answers.ts';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { browserZone } from '../components/report-view.ts';
+import { Status } from '../components/status.tsx';
+import { platformNames } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Filters, PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+
+const columns: readonly Column<ListedDevice>[] = [
+  { name: 'State', width: '128px', onCard: 'aside', cell: ({ status }) => <Status status={status} /> },
+  {
+    name: 'Device',
+    width: 'minmax(220px, 2fr)',
+    onCard: 'title',
+    cell: ({ id }) => <span className="mono">{id}</span>,
+  },
+  { name: 'Platform', width: '88px', cell: ({ platform }) => platformNames[platform] },
+  { name: 'User', width: 'minmax(80px, 1fr)', cell: ({ external_id }) => external_id },
+  { name: 'System', width: 'minmax(80px, 1fr)', cell: ({ os, model }) => model ?? os },
+  { name: 'App version', width: '96px', cell: ({ app_version }) => app_version },
+  { name: 'Last seen', width: '116px', cell: ({ last_seen_at }) => <RelativeTime at={last_seen_at} /> },
+];
+const platforms = Object.entries(platformNames) as [string, string][];
+const states = [
+  ['active', 'Active'],
+  ['invalid', 'Invalid'],
+  ['unsubscribed', 'Unsubscribed'],
+] as const;
+
+export function Devices() {
+  const app = useAppId();
+  const { may, reason } = useMay('device.read');
+  const { filters, field, from } = useFilters(['q', 'platform', 'status']);
+  const query = useInfiniteQuery({ ...queries.devices(app, filters, from), enabled: may });
+  const overview = useQuery({ ...queries.overview(app, browserZone), enabled: may }).data;
+  if (!may) return <NotAllowed what="Devices" reason={reason} />;
+  return (
+    <>
+      <PageHead title="Devices" answer={tellDevices(overview)} />
+      <Card isFlush>
+        <Filters>
+          <SearchField label="Find" placeholder="Device id or external id" {...field('q')} />
+          <ChoiceField label="Platform" all="Any platform" choices={platforms} {...field('platform')} />
+          <ChoiceField label="State" all="Any state" choices={states} {...field('status')} />
+        </Filters>
+        <List
+          label="Devices"
+          query={query}
+          columns={columns}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => paths.device(app, id)}
+          minWidth={860}
+          empty={
+            Object.values(filters).some(Boolean) ? (
+              <Empty title="No device matches">Change the text, the platform or the state above.</Empty>
+            ) : (
+              <Empty title="No devices yet" action={<FirstDevice />}>
+                Put these lines on a page of your site, or register a phone with the same request.
+              </Empty>
+            )
+          }
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,154 @@
+// The keys of an app: who calls the API. A key is shown once, when it is made.
+import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconPlus } from '@tabler/icons-react';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'react-router';
+import type { Key, MadeKey, NewKey } from '../api/objects.ts';
+import { createKey } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { tellAuthor } from '../components/author.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
+import { useFilters } from '../components/list.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { RowPages } from '../components/row-pages.tsx';
+import { SecretOnce } from '../components/secret-once.tsx';
+import { Status } from '../components/status.tsx';
+import { useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { RelativeTime, useNow } from '../ui/relative-time.tsx';
+
+export function Keys() {
+  const app = useAppId();
+  const { may, reason } = useMay('key.edit');
+  const { filters, from } = useFilters(['q']);
+  const keys = useInfiniteQuery({ ...queries.keyPages(app, filters.q, from), enabled: may });
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [made, setMade] = useState<MadeKey | null>(null);
+  const show = async (key: MadeKey) => {
+    close();
+    setMade(key);
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'keys'] });
+  };
+  if (!may) {
+    return (
+      <>
+        <NotAllowed what="Keys" reason={reason} />
+        <p style={{ textAlign: 'center' }}>
+          You can read <Link to={paths.channels(app)}>channels</Link> and <Link to={paths.webhooks(app)}>webhooks</Link>
+          .
+        </p>
+      </>
+    );
+  }
+  return (
+    <>
+      <Card
+        title="Keys"
+        isFlush
+        actions={
+          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
+            New key
+          </Button>
+        }
+      >
+        <p className="muted" style={{ margin: '0 16px 12px' }}>
+          A server key may do everything and stays on your server. A client key may only register its own device,
+          identify it and track events; anybody can read it.
+        </p>
+        <RowPages
+          label="Keys"
+          query={keys}
+          rowsOf={({ data }) => data}
+          keyOf={({ id }) => id}
+          rowOf={(key) => <KeyRow app={app} value={key} onMade={show} />}
+          finds="Id, or the beginning of a name"
+          empty={
+            <Empty title="No keys">Make a server key for your server, and a client key for your site or app.</Empty>
+          }
+        />
+      </Card>
+      <Modal opened={isOpen} onClose={close} title="New key" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <KeyForm app={app} onMade={show} onCancel={close} />
+      </Modal>
+      <SecretOnce
+        title={`Key ${made?.name ?? ''}`}
+        text="This is the only time that the key is shown. Carillon keeps no copy that it could show again."
+        secrets={made && [['Key', made.key]]}
+        onClose={() => setMade(null)}
+      />
+    </>
+  );
+}
+
+function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: (key: MadeKey) => Promise<void> }) {
+  const state = keyStateOf(key, useNow());
+  return (
+    <li className="row">
+      <div className="row-main">
+        <Link to={paths.key(app, key.id)}>{key.name}</Link> <Status status={state} />
+        <div className="muted">
+          <span className="mono">
+            {key.start}…{key.last4}
+          </span>{' '}
+          · {key.scope} key · made <RelativeTime at={key.created_at} />
+          {` by ${tellAuthor(key.created_by)}`} · last used <RelativeTime at={key.last_used_at} none="never" />
+          {state === 'expiring' && (
+            <>
+              {' '}
+              · ends <RelativeTime at={key.expires_at} />
+            </>
+          )}
+        </div>
+      </div>
+      <KeyActs
+        value={key}
+        state={state}
+        onRotated={onMade}
+        onChanged={() => queryClient.invalidateQueries({ queryKey: ['app', app, 'keys'] })}
+      />
+    </li>
+  );
+}
+
+function KeyForm({ app, onMade, onCancel }: { app: string; onMade: (key: MadeKey) => unknown; onCancel: () => void }) {
+  const draft = useDraft<NewKey>(`key ${app}`, { initialValues: { name: '', scope: 'server' } });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    save: (values) => createKey(app, values),
+    onSaved: (key) => {
+      draft.forget();
+      onMade(key);
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit(save.submit)}>
+      <Stack>
+        <TextInput
+          label="Name"
+          description="Where it is used, such as Backend"
+          required
+          maxLength={128}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <Select
+          label="Scope"
+          data={[
+            { value: 'server', label: 'Server: sends, reads and changes' },
+            { value: 'client', label: 'Client: registers its own device' },
+          ]}
+          {...form.getInputProps('scope')}
+        />
+        <FormFoot label="Make the key" save={save} draft={draft} onCancel={onCancel} />
+      </Stack>
+    </form>
+  );
+}

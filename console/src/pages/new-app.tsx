@@ -1,0 +1,65 @@
+// A new app. It comes with one key of each scope, which are shown once.
+import { Stack, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import type { MadeApp } from '../api/objects.ts';
+import { createApp } from '../api/operations.ts';
+import { queryClient } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { SecretOnce } from '../components/secret-once.tsx';
+import { useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+
+export function NewApp() {
+  const navigate = useNavigate();
+  const { may, reason } = useMay('app.create');
+  const [made, setMade] = useState<MadeApp | null>(null);
+  const draft = useDraft('new-app', { initialValues: { name: '' } });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    save: createApp,
+    onSaved: async (app) => {
+      draft.forget();
+      setMade(app);
+      await queryClient.invalidateQueries({ queryKey: ['apps'] });
+    },
+  });
+  if (!may) return <NotAllowed what="New app" reason={reason} />;
+  return (
+    <div style={{ maxWidth: 560 }}>
+      <PageHead title="New app" answer="One app for each product that sends, and one to try things." />
+      <Card>
+        <form onSubmit={form.onSubmit(save.submit)}>
+          <Stack>
+            <TextInput
+              label="Name"
+              placeholder="Shop"
+              required
+              maxLength={128}
+              data-autofocus
+              {...form.getInputProps('name')}
+            />
+            <FormFoot label="Make the app" save={save} draft={draft} onCancel={() => void navigate(paths.home)} />
+          </Stack>
+        </form>
+      </Card>
+      <SecretOnce
+        title={`The keys of ${made?.name ?? ''}`}
+        text="This is the only time that these keys are shown. The server key may do everything; the client key goes into your site or app."
+        secrets={
+          made && [
+            ['Server key', made.server_key],
+            ['Client key', made.client_key],
+          ]
+        }
+        onClose={() => void navigate(made ? paths.overview(made.id) : paths.home)}
+      />
+    </div>
+  );
+}

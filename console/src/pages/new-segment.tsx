@@ -1,0 +1,33 @@
+// A segment before it is made. An address may name an event to begin with.
+import { useNavigate, useSearchParams } from 'react-router';
+import { createSegment } from '../api/operations.ts';
+import { queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { SegmentForm } from '../forms/segment.tsx';
+import { paths } from '../paths.ts';
+import { PageHead } from '../ui/page-head.tsx';
+
+export function NewSegment() {
+  const app = useAppId();
+  const navigate = useNavigate();
+  const [search] = useSearchParams();
+  const { may, reason } = useMay('segment.edit');
+  if (!may) return <NotAllowed what="New segments" reason={reason} />;
+  const event = search.get('event');
+  return (
+    <>
+      <PageHead title="New segment" answer="Say who is in it. The count follows each change." />
+      <SegmentForm
+        app={app}
+        {...(event !== null && { filter: { and: [{ event }] } })}
+        label="Make the segment"
+        save={(values) => createSegment(app, values)}
+        onSaved={async ({ id }) => {
+          await queryClient.invalidateQueries({ queryKey: ['app', app, 'segments'] });
+          await navigate(paths.segment(app, id), { replace: true });
+        }}
+      />
+    </>
+  );
+}

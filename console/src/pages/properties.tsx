@@ -1,0 +1,135 @@
+// The catalog of properties: what the app knows about its users and devices, and what uses it.
+import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useDisclosure } from '@mantine/hooks';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useNavigate } from 'react-router';
+import type { CataloguedProperty } from '../api/objects.ts';
+import { declareProperty } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { SearchField } from '../components/filter-fields.tsx';
+import { FirstProperty } from '../components/first-code.tsx';
+import { FormFoot } from '../components/form-foot.tsx';
+import { List, useFilters } from '../components/list.tsx';
+import { readRows, tellProperties } from '../components/list-answers.ts';
+import { propertyTypeNames } from '../components/property-text.ts';
+import { useSave } from '../components/use-save.ts';
+import { formatNumber } from '../format.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Filters, PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { State } from '../ui/state.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+
+const columns: readonly Column<CataloguedProperty>[] = [
+  { name: 'Key', width: 'minmax(120px, 2fr)', cell: ({ key }) => <strong className="mono">{key}</strong> },
+  { name: 'Type', width: '88px', cell: ({ type }) => propertyTypeNames[type] },
+  { name: 'Users', width: '80px', isRight: true, cell: ({ users_count }) => formatNumber(users_count) },
+  {
+    name: 'Samples',
+    width: 'minmax(120px, 3fr)',
+    cell: ({ samples }) => (samples.length === 0 ? null : samples.map(String).join(', ')),
+  },
+  {
+    name: 'Conflicts',
+    width: '104px',
+    cell: ({ conflicts_count }) =>
+      conflicts_count === 0 ? (
+        <span className="muted">none</span>
+      ) : (
+        <State tone="warn" mark="alert">
+          {formatNumber(conflicts_count)}
+        </State>
+      ),
+  },
+  { name: 'Index', width: '64px', cell: ({ indexed }) => (indexed ? 'yes' : <span className="muted">no</span>) },
+  { name: 'Segments', width: '80px', isRight: true, cell: ({ segments }) => formatNumber(segments.length) },
+  {
+    name: 'Seen',
+    width: 'minmax(112px, 1fr)',
+    cell: ({ last_seen_at }) => <RelativeTime at={last_seen_at} none="never" />,
+  },
+];
+
+export function Properties() {
+  const app = useAppId();
+  const { may, reason } = useMay('property.edit');
+  const { filters, field, from } = useFilters(['q']);
+  const query = useInfiniteQuery(queries.properties(app, filters.q, from));
+  return (
+    <>
+      <PageHead
+        title="Properties"
+        answer={
+          filters.q === undefined ? tellProperties(readRows(query.data)) : 'Those whose key begins with the text.'
+        }
+        actions={may ? <Declare app={app} /> : <span className="muted">{reason}</span>}
+      />
+      <Card isFlush>
+        <Filters>
+          <SearchField label="Find" placeholder="The beginning of a key" {...field('q')} />
+        </Filters>
+        <List
+          label="Properties"
+          query={query}
+          columns={columns}
+          keyOf={({ key }) => key}
+          hrefOf={({ key }) => paths.property(app, key)}
+          minWidth={900}
+          empty={
+            filters.q ? (
+              <Empty title="No key begins with this text">Letter case makes no difference.</Empty>
+            ) : (
+              <Empty title="No properties yet" action={<FirstProperty />}>
+                Send a value with a user, from your server, and its key appears here.
+              </Empty>
+            )
+          }
+        />
+      </Card>
+    </>
+  );
+}
+
+const typeOptions = Object.entries(propertyTypeNames).map(([value, label]) => ({ value, label }));
+
+function Declare({ app }: { app: string }) {
+  const navigate = useNavigate();
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const form = useForm({ initialValues: { key: '', type: 'string' as keyof typeof propertyTypeNames } });
+  const save = useSave({
+    form,
+    save: (values) => declareProperty(app, values),
+    onSaved: async ({ key }) => {
+      await queryClient.invalidateQueries({ queryKey: ['app', app, 'properties'] });
+      await queryClient.invalidateQueries({ queryKey: ['app', app, 'catalog'] });
+      await navigate(paths.property(app, key));
+    },
+  });
+  return (
+    <>
+      <Button onClick={open}>Declare a property</Button>
+      <Modal opened={isOpen} onClose={close} title="Declare a property" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <form onSubmit={form.onSubmit(save.submit)}>
+          <Stack>
+            <p className="muted" style={{ margin: 0 }}>
+              A declared key has its type before the first value, so that no wrong value can decide it.
+            </p>
+            <TextInput
+              label="Key"
+              description="Letters, digits, _ and -, beginning with a letter or _."
+              maxLength={64}
+              data-autofocus
+              {...form.getInputProps('key')}
+            />
+            <Select label="Type" data={typeOptions} {...form.getInputProps('type')} />
+            <FormFoot label="Declare it" save={save} onCancel={close} isDisabled={form.values.key === ''} />
+          </Stack>
+        </form>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,89 @@
+// The segments of an app: filters with a name, each as a sentence.
+import { Button } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import type { Segment } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { toTree } from '../components/filter-builder/tree.ts';
+import { tell } from '../components/filter-builder/words.ts';
+import { SearchField } from '../components/filter-fields.tsx';
+import { List, useFilters } from '../components/list.tsx';
+import { readRows, tellSegments } from '../components/list-answers.ts';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Filters, PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import { State } from '../ui/state.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+
+const columns: readonly Column<Segment>[] = [
+  {
+    name: 'Segment',
+    width: 'minmax(140px, 1fr)',
+    cell: ({ name }) => <strong style={{ fontWeight: 500 }}>{name}</strong>,
+  },
+  { name: 'Who is in it', width: 'minmax(200px, 3fr)', cell: ({ filter }) => tell(toTree(filter)) },
+  {
+    name: 'State',
+    width: '124px',
+    onCard: 'aside',
+    cell: ({ valid }) =>
+      valid ? (
+        <State tone="good" mark="done">
+          Ready
+        </State>
+      ) : (
+        <State tone="warn" mark="alert">
+          Needs repair
+        </State>
+      ),
+  },
+  { name: 'Changed', width: 'minmax(112px, 140px)', cell: ({ updated_at }) => <RelativeTime at={updated_at} /> },
+];
+
+export function Segments() {
+  const app = useAppId();
+  const { may, reason } = useMay('segment.edit');
+  const { filters, field, from } = useFilters(['q']);
+  const query = useInfiniteQuery(queries.segments(app, filters.q, from));
+  const make = may ? (
+    <Button component={Link} to={paths.newSegment(app)}>
+      New segment
+    </Button>
+  ) : (
+    <span className="muted">{reason}</span>
+  );
+  return (
+    <>
+      <PageHead
+        title="Segments"
+        answer={filters.q === undefined ? tellSegments(readRows(query.data)) : 'Those whose name begins with the text.'}
+        actions={make}
+      />
+      <Card isFlush>
+        <Filters>
+          <SearchField label="Find" placeholder="Id, or the beginning of a name" {...field('q')} />
+        </Filters>
+        <List
+          label="Segments"
+          query={query}
+          columns={columns}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => paths.segment(app, id)}
+          minWidth={680}
+          empty={
+            filters.q ? (
+              <Empty title="No segment begins with this text">Letter case makes no difference.</Empty>
+            ) : (
+              <Empty title="No segments yet" action={<div style={{ textAlign: 'center' }}>{make}</div>}>
+                Say who belongs together, such as “country is DE and plan is not free”, and send to them by name.
+              </Empty>
+            )
+          }
+        />
+      </Card>
+    </>
+  );
+}

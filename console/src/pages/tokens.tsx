@@ -1,0 +1,141 @@
+// Operator tokens: what scripts and Terraform use in place of a person.
+import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconPlus } from '@tabler/icons-react';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { MadeToken, NewToken, Token } from '../api/objects.ts';
+import { createToken, revokeToken } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useMay } from '../api/session.ts';
+import { tellAuthor } from '../components/author.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { FormFoot } from '../components/form-foot.tsx';
+import { useFilters } from '../components/list.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { RowPages } from '../components/row-pages.tsx';
+import { SecretOnce } from '../components/secret-once.tsx';
+import { useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { Card } from '../ui/card.tsx';
+import { CodeBlock } from '../ui/copy.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+
+export function Tokens() {
+  const { may, reason } = useMay('token.edit');
+  const { filters, from } = useFilters(['q']);
+  const tokens = useInfiniteQuery({ ...queries.tokens(filters.q, from), enabled: may });
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [made, setMade] = useState<MadeToken | null>(null);
+  if (!may) return <NotAllowed what="Operator tokens" reason={reason} />;
+  return (
+    <>
+      <PageHead
+        title="Operator tokens"
+        answer="A script with a token may do what a person of the same role may do. The audit lists each change under the token's name."
+        actions={
+          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
+            New token
+          </Button>
+        }
+      />
+      <Card isFlush>
+        <RowPages
+          label="Operator tokens"
+          query={tokens}
+          rowsOf={({ data }) => data.filter(({ revoked_at }) => revoked_at === null)}
+          keyOf={({ id }) => id}
+          rowOf={(token) => <TokenRow token={token} />}
+          finds="Id, or the beginning of a name"
+          empty={
+            <Empty
+              title="No tokens"
+              action={
+                <CodeBlock
+                  label="A call with a token"
+                  code={`curl ${window.location.origin}/console/api/apps \\\n  -H 'authorization: Bearer ot_live_…'`}
+                />
+              }
+            >
+              Make one to set up apps, keys, channels and webhooks from a script.
+            </Empty>
+          }
+        />
+      </Card>
+      <Modal opened={isOpen} onClose={close} title="New operator token" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <TokenForm
+          onCancel={close}
+          onMade={async (token) => {
+            close();
+            setMade(token);
+            await queryClient.invalidateQueries({ queryKey: ['tokens'] });
+          }}
+        />
+      </Modal>
+      <SecretOnce
+        title={`Token ${made?.name ?? ''}`}
+        text="This is the only time that the token is shown. It works from scripts, never from a browser."
+        secrets={made && [['Token', made.token]]}
+        onClose={() => setMade(null)}
+      />
+    </>
+  );
+}
+
+function TokenRow({ token }: { token: Token }) {
+  return (
+    <li className="row">
+      <div className="row-main">
+        <strong style={{ fontWeight: 500 }}>{token.name}</strong> <span className="muted">{token.role}</span>
+        <div className="muted">
+          <span className="mono">
+            {token.start}…{token.last4}
+          </span>{' '}
+          · made <RelativeTime at={token.created_at} /> by {tellAuthor(token.created_by)} · last used{' '}
+          <RelativeTime at={token.last_used_at} none="never" />
+        </div>
+      </div>
+      <ConfirmButton
+        label="Revoke"
+        title={`Revoke ${token.name}?`}
+        effect="Scripts with this token are refused at once."
+        isDestructive
+        run={async () => {
+          await revokeToken(token.id);
+          await queryClient.invalidateQueries({ queryKey: ['tokens'] });
+        }}
+      />
+    </li>
+  );
+}
+
+function TokenForm({ onMade, onCancel }: { onMade: (token: MadeToken) => unknown; onCancel: () => void }) {
+  const draft = useDraft<NewToken>('token', { initialValues: { name: '', role: 'admin' } });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    save: createToken,
+    onSaved: (token) => {
+      draft.forget();
+      onMade(token);
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit(save.submit)}>
+      <Stack>
+        <TextInput
+          label="Name"
+          description="What uses it, such as Terraform"
+          required
+          maxLength={128}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <Select label="Role" data={['viewer', 'member', 'admin', 'owner']} {...form.getInputProps('role')} />
+        <FormFoot label="Make the token" save={save} draft={draft} onCancel={onCancel} />
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,133 @@
+// The plan of an app and how much of it is used, in deliveries.
+import { Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { App, Usage } from '../api/objects.ts';
+import { setPlan } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useApp, useAppId, useMay } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { CsvButton } from '../components/report-chart.tsx';
+import { formatPeriod } from '../components/report-text.ts';
+import { count, formatDay, formatNumber, formatShare } from '../format.ts';
+import { Card } from '../ui/card.tsx';
+import { writeCsv } from '../ui/csv.ts';
+import { Parts } from '../ui/state.tsx';
+
+export function UsagePage() {
+  const app = useAppId();
+  const whole = useApp();
+  const { may, reason } = useMay('plan.edit');
+  const usage = useQuery({ ...queries.usage(app), enabled: may });
+  if (!may) return <NotAllowed what="Plan and usage" reason={reason} />;
+  return (
+    <Loaded query={usage}>
+      {(data) => (
+        <>
+          <Used usage={data} />
+          <Months usage={data} />
+          <PlanCard app={whole} present={data.plan} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Used({ usage: { plan, used, limit, resets_at, unit } }: { usage: Usage }) {
+  const units = unit === 'delivery' ? 'deliveries' : 'messages';
+  const all = count(used, unit, units);
+  const share = limit === null ? 0 : used / limit;
+  return (
+    <Card title="This month">
+      <p className="headline" style={{ marginBottom: limit === null ? 0 : 12 }}>
+        {limit === null
+          ? `${all}. The plan ${plan} has no limit.`
+          : `${formatNumber(used)} of ${formatNumber(limit)} ${units} of the plan ${plan} (${formatShare(used, limit)}). The count starts again on ${formatDay(resets_at)}.`}
+      </p>
+      {limit !== null && (
+        <Parts
+          label={`${formatShare(used, limit)} used`}
+          parts={[
+            { name: 'Used', value: used, tone: share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'good' },
+            { name: 'Left', value: Math.max(0, limit - used), tone: 'idle' },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+function Months({ usage: { months } }: { usage: Usage }) {
+  const most = Math.max(1, ...months.map(({ used }) => used));
+  return (
+    <Card
+      title="Twelve months"
+      actions={
+        <CsvButton
+          what="twelve months"
+          name="usage.csv"
+          read={async () =>
+            writeCsv(
+              ['month', 'used'],
+              months.map(({ month, used }) => [month, used]),
+            )
+          }
+        />
+      }
+    >
+      <table className="bars">
+        <caption className="muted">Used by calendar month, UTC</caption>
+        <tbody>
+          {months.map(({ month, used }) => (
+            <tr key={month}>
+              <th scope="row">{formatPeriod(`${month}-01T00:00:00Z`, 'month', 'UTC')}</th>
+              <td>
+                <span className="bar" style={{ width: `${(used / most) * 100}%` }} />
+              </td>
+              <td className="cell right">{formatNumber(used)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+function PlanCard({ app, present }: { app: App; present: string }) {
+  const plans = useQuery(queries.plans());
+  const [chosen, setChosen] = useState(present);
+  return (
+    <Card title="Plan">
+      <Loaded query={plans}>
+        {({ data }) => (
+          <div style={{ display: 'flex', flexWrap: 'wrap', gap: 12, alignItems: 'end' }}>
+            <Select
+              label="Plan of this app"
+              data={data.map(({ name, quota }) => ({
+                value: name,
+                label: `${name}: ${quota === null ? 'no limit' : `${formatNumber(quota.per_month)} ${quota.unit === 'delivery' ? 'deliveries' : 'messages'} a month`}`,
+              }))}
+              value={chosen}
+              onChange={(plan) => setChosen(plan ?? present)}
+              w={320}
+            />
+            {chosen !== present && (
+              <ConfirmButton
+                label="Change the plan"
+                title={`Change the plan to ${chosen}?`}
+                effect="It holds within two seconds. Messages that were accepted are never canceled by it."
+                run={async () => {
+                  await setPlan(app.id, { plan: chosen, updated_at: app.updated_at });
+                  await queryClient.invalidateQueries({ queryKey: ['app', app.id] });
+                  await queryClient.invalidateQueries({ queryKey: ['apps'] });
+                }}
+              />
+            )}
+          </div>
+        )}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,209 @@
+// One person: what is known, which devices they have, and why they got a message or not.
+import { Button, Modal } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
+import { IconDownload } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from 'react-router';
+import type { ListedDevice, User } from '../api/objects.ts';
+import { eraseUser, userExportAddress } from '../api/operations.ts';
+import { queries, queryClient } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Explain } from '../components/explain.tsx';
+import { Loaded } from '../components/loaded.tsx';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { eventTypeNames } from '../components/property-text.ts';
+import { Status } from '../components/status.tsx';
+import { UserHistory, UserSegments } from '../components/user-history.tsx';
+import { count, platformNames } from '../format.ts';
+import { UserForm } from '../forms/user.tsx';
+import { paths } from '../paths.ts';
+import { Card, Facts } from '../ui/card.tsx';
+import { CodeBlock, CopyableId } from '../ui/copy.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+
+export function UserPage() {
+  const app = useAppId();
+  const { user: externalId = '' } = useParams();
+  const { may, reason } = useMay('user.read');
+  const user = useQuery({ ...queries.user(app, externalId), enabled: may });
+  const devices = useQuery({ ...queries.devicesOf(app, externalId), enabled: may });
+  if (!may) return <NotAllowed what="User" reason={reason} />;
+  return (
+    <Loaded query={user}>
+      {(data) => {
+        const owned = devices.data?.data;
+        return (
+          <>
+            <PageHead
+              above={<Link to={paths.users(app)}>Users</Link>}
+              title={data.first_name ?? data.external_id}
+              answer={owned && tellDevices(owned)}
+              actions={<Actions app={app} user={data} devices={owned?.length ?? 0} />}
+            />
+            <div className="stack">
+              <Explain app={app} question={{ external_id: externalId }} />
+              <div className="grid-2">
+                <Card title="Profile" actions={<Edit app={app} user={data} />}>
+                  <Facts
+                    facts={[
+                      ['External id', <CopyableId key="e" id={data.external_id} />],
+                      ['Id', <CopyableId key="i" id={data.id} />],
+                      ['First name', data.first_name],
+                      ['Country', data.country],
+                      ['Language', data.language],
+                      ['Time zone', data.timezone],
+                      ['Known since', <RelativeTime key="c" at={data.created_at} />],
+                      ['Changed', <RelativeTime key="u" at={data.updated_at} />],
+                    ]}
+                  />
+                </Card>
+                <div className="stack">
+                  <Properties properties={data.properties} />
+                  <UserSegments app={app} user={externalId} />
+                </div>
+              </div>
+              <Card title="Devices">
+                <Loaded query={devices}>
+                  {({ data: rows }) => <DeviceRows app={app} user={externalId} devices={rows} />}
+                </Loaded>
+              </Card>
+              <UserHistory app={app} user={externalId} />
+            </div>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function tellDevices(devices: readonly ListedDevice[]): string {
+  const active = devices.filter(({ status }) => status === 'active').length;
+  if (devices.length === 0) return 'No device belongs to this user, so no message can reach them.';
+  if (active === 0)
+    return `${count(devices.length, 'device')} known and none of them active, so no message can reach them.`;
+  return `Reachable on ${count(active, 'active device')}.`;
+}
+
+function Actions({ app, user, devices }: { app: string; user: User; devices: number }) {
+  const navigate = useNavigate();
+  const canExport = useMay('user.export');
+  const canErase = useMay('user.erase');
+  const erase = async () => {
+    const { devices_removed } = await eraseUser(app, user.external_id);
+    queryClient.removeQueries({ queryKey: ['app', app, 'user', user.external_id] });
+    await queryClient.invalidateQueries({ queryKey: ['app', app, 'users'] });
+    notifications.show({ message: `The user is erased, with ${count(devices_removed, 'device')}.` });
+    await navigate(paths.users(app));
+  };
+  return (
+    <>
+      {canExport.may && (
+        <Button
+          component="a"
+          href={userExportAddress(app, user.external_id)}
+          download={`${encodeURIComponent(user.external_id)}.json`}
+          variant="default"
+          leftSection={<IconDownload size={16} aria-hidden />}
+        >
+          Export
+        </Button>
+      )}
+      {canErase.may && (
+        <ConfirmButton
+          label="Erase"
+          title="Erase this user?"
+          typed={user.external_id}
+          isDestructive
+          effect={`The profile and ${count(devices, 'device')} go at once. Within 24 hours events and deliveries no longer name this person; their counts stay. This cannot be undone.`}
+          act="Erase for ever"
+          run={erase}
+        />
+      )}
+    </>
+  );
+}
+
+function Edit({ app, user }: { app: string; user: User }) {
+  const { may, reason } = useMay('user.edit');
+  const [isOpen, { open, close }] = useDisclosure(false);
+  if (!may) return <span className="muted">{reason}</span>;
+  return (
+    <>
+      <Button variant="default" size="xs" onClick={open}>
+        Edit
+      </Button>
+      <Modal opened={isOpen} onClose={close} title="Edit the profile" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <UserForm
+          app={app}
+          user={user}
+          onCancel={close}
+          onSaved={async ({ property_conflicts: _conflicts, ...after }) => {
+            close();
+            queryClient.setQueryData(['app', app, 'user', user.external_id], after);
+            notifications.show({ message: 'Saved. Messages that are sent from now on use it.' });
+            await queryClient.invalidateQueries({ queryKey: ['app', app, 'user', user.external_id] });
+            await queryClient.invalidateQueries({ queryKey: ['app', app, 'users'] });
+          }}
+        />
+      </Modal>
+    </>
+  );
+}
+
+function Properties({ properties }: { properties: User['properties'] }) {
+  const entries = Object.entries(properties);
+  return (
+    <Card title="Properties">
+      {entries.length === 0 ? (
+        <Empty title="No properties">Your server sets them with POST /v1/users; filters and texts can use them.</Empty>
+      ) : (
+        <Facts
+          facts={entries.map(([key, value]) => [
+            key,
+            <span key={key}>
+              <span className="mono">{String(value)}</span>{' '}
+              <span className="muted">{eventTypeNames[typeof value] ?? typeof value}</span>
+            </span>,
+          ])}
+        />
+      )}
+    </Card>
+  );
+}
+
+function DeviceRows({ app, user, devices }: { app: string; user: string; devices: readonly ListedDevice[] }) {
+  if (devices.length === 0) {
+    return (
+      <Empty
+        title="No devices"
+        action={
+          <CodeBlock
+            label="A device of this user"
+            code={`await carillon.identify('${user.replaceAll("'", "\\'")}', userHash);`}
+          />
+        }
+      >
+        A device joins the user when your page says so, or with device_id in POST /v1/users.
+      </Empty>
+    );
+  }
+  return (
+    <ul style={{ listStyle: 'none', margin: 0, padding: 0, display: 'grid', gap: 10 }}>
+      {devices.map(({ id, platform, status, last_seen_at }) => (
+        <li key={id} style={{ display: 'flex', gap: 12, flexWrap: 'wrap', alignItems: 'center' }}>
+          <Status status={status} />
+          <Link className="mono" to={paths.device(app, id)}>
+            {id}
+          </Link>
+          <span className="muted">
+            {platformNames[platform]}, seen <RelativeTime at={last_seen_at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,64 @@
+// The people of an app, by the caller's own ids.
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { ListedUser } from '../api/objects.ts';
+import { queries } from '../api/queries.ts';
+import { useAppId, useMay } from '../api/session.ts';
+import { SearchField } from '../components/filter-fields.tsx';
+import { FirstUser } from '../components/first-code.tsx';
+import { List, useFilters } from '../components/list.tsx';
+import { tellUsers } from '../components/list-answers.ts';
+import { NotAllowed } from '../components/not-allowed.tsx';
+import { paths } from '../paths.ts';
+import { Card } from '../ui/card.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Filters, PageHead } from '../ui/page-head.tsx';
+import { RelativeTime } from '../ui/relative-time.tsx';
+import type { Column } from '../ui/virtual-rows.tsx';
+
+const columns: readonly Column<ListedUser>[] = [
+  {
+    name: 'External id',
+    width: 'minmax(140px, 2fr)',
+    cell: ({ external_id }) => <strong style={{ fontWeight: 500 }}>{external_id}</strong>,
+  },
+  { name: 'First name', width: 'minmax(100px, 1fr)', cell: ({ first_name }) => first_name },
+  { name: 'Country', width: '80px', cell: ({ country }) => country },
+  { name: 'Language', width: '88px', cell: ({ language }) => language },
+  { name: 'Known since', width: 'minmax(112px, 1fr)', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+];
+
+export function Users() {
+  const app = useAppId();
+  const { may, reason } = useMay('user.read');
+  const { filters, field, from } = useFilters(['q']);
+  const query = useInfiniteQuery({ ...queries.users(app, filters.q, from), enabled: may });
+  const reach = useQuery({ ...queries.reach(app), enabled: may }).data;
+  if (!may) return <NotAllowed what="Users" reason={reason} />;
+  return (
+    <>
+      <PageHead title="Users" answer={tellUsers(reach)} />
+      <Card isFlush>
+        <Filters>
+          <SearchField label="Find" placeholder="External id or first name" {...field('q')} />
+        </Filters>
+        <List
+          label="Users"
+          query={query}
+          columns={columns}
+          keyOf={({ id }) => id}
+          hrefOf={({ external_id }) => paths.user(app, external_id)}
+          minWidth={560}
+          empty={
+            filters.q ? (
+              <Empty title="No user begins with this text">An external id is compared exactly, letter by letter.</Empty>
+            ) : (
+              <Empty title="No users yet" action={<FirstUser />}>
+                Tell Carillon who a device belongs to, from your server.
+              </Empty>
+            )
+          }
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+// What can be copied: an id by clicking it, a block of code by its button.
+import { ActionIcon, CopyButton, Tooltip } from '@mantine/core';
+import { IconCheck, IconCopy } from '@tabler/icons-react';
+
+/** An id in full. A click copies it. */
+export function CopyableId({ id }: { id: string }) {
+  return (
+    <CopyButton value={id}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? 'Copied' : 'Copy'}>
+          <button type="button" className="copy-id mono" onClick={copy} aria-label={`Copy ${id}`}>
+            {id}
+            {copied ? <IconCheck size={13} aria-hidden /> : <IconCopy size={13} aria-hidden className="muted" />}
+          </button>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}
+
+interface CodeBlockProps {
+  readonly code: string;
+  readonly label: string;
+  /** True: long lines break instead of scrolling, for text of any length such as an answer's body. */
+  readonly isWrapped?: boolean;
+}
+
+export function CodeBlock({ code, label, isWrapped = false }: CodeBlockProps) {
+  return (
+    <section className={isWrapped ? 'code is-wrapped' : 'code'} aria-label={label}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>
+        <code>{code}</code>
+      </pre>
+      <CopyButton value={code}>
+        {({ copied, copy }) => (
+          <Tooltip label={copied ? 'Copied' : 'Copy'}>
+            <ActionIcon className="code-copy" variant="subtle" color="gray" onClick={copy} aria-label={`Copy ${label}`}>
+              {copied ? <IconCheck size={16} aria-hidden /> : <IconCopy size={16} aria-hidden />}
+            </ActionIcon>
+          </Tooltip>
+        )}
+      </CopyButton>
+    </section>
+  );
+}
