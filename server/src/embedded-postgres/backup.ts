@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { openPool, type Sql } from '../database/db.ts';
+import { openPool, type Tx } from '../database/db.ts';
 import { encrypted } from './backup-encryption.ts';
 import { signed } from './backup-signature.ts';
 import { kindOf } from './cluster-files.ts';
@@ -80,7 +80,7 @@ export async function backUp(options: BackupOptions): Promise<BackupFacts> {
   }
 }
 
-async function readBackupFacts(session: Sql): Promise<BackupFacts> {
+async function readBackupFacts(session: Tx): Promise<BackupFacts> {
   const [row] = await session<{ postgres: string; madeAt: Date }[]>`
     SELECT current_setting('server_version') AS postgres, now() AS made_at`;
   return {
@@ -92,7 +92,7 @@ async function readBackupFacts(session: Sql): Promise<BackupFacts> {
   };
 }
 
-async function* entriesOf(session: Sql, clusterDir: string, facts: BackupFacts): AsyncGenerator<Buffer> {
+async function* entriesOf(session: Tx, clusterDir: string, facts: BackupFacts): AsyncGenerator<Buffer> {
   const text = Buffer.from(`${JSON.stringify(facts)}\n`);
   yield* tarFile(factsName, text.length, [text]);
   // The slot keeps the WAL from the beginning of the backup until the end of the session.

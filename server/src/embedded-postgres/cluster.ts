@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chown, link, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { findDataDirectory, makeDataDirectory } from './data-directory.ts';
+import { memoryOfProcess, sharedBuffersMb } from './memory.ts';
 import * as programs from './programs.ts';
 import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
 
@@ -125,7 +126,7 @@ function initdbParameters(directory: string): string[] {
   // on the server's command line instead.
   const defaults = [
     'max_connections=100',
-    'shared_buffers=128MB',
+    `shared_buffers=${sharedBuffersMb(memoryOfProcess())}MB`,
     'wal_level=replica',
     // The build has neither lz4 nor zstd.
     'wal_compression=pglz',

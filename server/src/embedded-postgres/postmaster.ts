@@ -5,9 +5,12 @@ import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import postgres from 'postgres';
+import { connect, isOfServer, type Reserved, type Tx } from '../database/db.ts';
 import { carillon } from './cluster.ts';
 import { isAlive, readIfThere } from './unfinished.ts';
+
+/** Milliseconds. A server on the same machine answers at once, or hangs. */
+const connectMs = 2000;
 
 /** The content of `postmaster.pid`; its lines are those of PostgreSQL's `pidfile.h`. */
 export interface Postmaster {
@@ -26,10 +29,12 @@ export interface Postmaster {
 
 /** A connection to the database `postgres` that lasts as long as the server. */
 export interface Connection extends Omit<Postmaster, 'host'> {
-  readonly sql: postgres.Sql;
+  readonly sql: Tx;
   readonly host: string;
-  /** Resolves when the connection ends, whichever side ended it. */
-  readonly lost: Promise<void>;
+  /** Resolves when the connection is closed, whichever side ended it. */
+  readonly lost: Promise<unknown>;
+  /** Resolves when the connection is closed. */
+  end(): Promise<unknown>;
 }
 
 export async function readPostmaster(directory: string): Promise<Postmaster | undefined> {
@@ -55,33 +60,23 @@ function parsePostmaster(text: string): Postmaster {
  * hangs. Rejects with any other error of the server.
  */
 export async function knock(host: string, postmaster: Postmaster): Promise<Connection | 'busy' | 'silent'> {
-  let onLost = () => {};
-  const lost = new Promise<void>((settle) => {
-    onLost = settle;
-  });
-  const sql = postgres({
-    host,
-    port: postmaster.port,
-    username: carillon,
-    database: 'postgres',
-    max: 1,
-    // The connection holds locks, which would be released if the driver renewed it.
-    max_lifetime: null,
-    connect_timeout: 2,
-    fetch_types: false,
-    connection: { application_name: `carillon, process ${process.pid}` },
-    onnotice: () => undefined,
-    onclose: () => onLost(),
-  });
+  const url = `postgres://${carillon}@localhost:${postmaster.port}/postgres?host=${encodeURIComponent(host)}`;
+  let sql: Reserved | undefined;
   try {
+    sql = await connect({ url, name: `carillon, process ${process.pid}`, statementTimeoutMs: 0, connectMs });
+    const { whenLost: lost, release } = sql;
+    const end = (): Promise<unknown> => {
+      release();
+      return lost;
+    };
     const [row] = await sql<{ text: string }[]>`SELECT pg_read_file('postmaster.pid') AS text`;
     const isTheSame = row && parsePostmaster(row.text).identity === postmaster.identity;
-    if (isTheSame) return { ...postmaster, sql, host, lost };
-    await sql.end({ timeout: 0 });
+    if (isTheSame) return { ...postmaster, sql, host, lost, end };
+    await end();
     return 'silent';
   } catch (error) {
-    await sql.end({ timeout: 0 });
-    if (!(error instanceof postgres.PostgresError)) return 'silent';
+    sql?.release();
+    if (!isOfServer(error)) return 'silent';
     if (error.code.startsWith('57P')) return 'busy';
     throw error;
   }

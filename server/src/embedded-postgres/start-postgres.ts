@@ -3,7 +3,7 @@
 // directory, and never serves one directory to two services.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type postgres from 'postgres';
+import type { Tx } from '../database/db.ts';
 import { carillon, findCluster, makeCluster } from './cluster.ts';
 import type { Connection } from './postmaster.ts';
 import { EmbeddedServer } from './server.ts';
@@ -37,8 +37,7 @@ export interface EmbeddedOptions {
 
 export interface EmbeddedDatabase {
   /**
-   * `postgres://carillon@localhost:5432/carillon?host=/directory`, in libpq's form. For the driver,
-   * see `splitSocket`.
+   * `postgres://carillon@localhost:5432/carillon?host=/directory`, in libpq's form.
    */
   readonly url: string;
   /** The same by TCP, when a port was requested, with a password that is valid for this run. */
@@ -81,9 +80,9 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         if (purpose === 'command') return connection;
         if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
         await server.stop();
-        await connection.sql.end({ timeout: 0 });
+        await connection.end();
       } catch (error) {
-        await connection.sql.end({ timeout: 0 });
+        await connection.end();
         // Otherwise the last user was stopping the server just now.
         if (!isConnectionLost(error)) throw error;
       }
@@ -94,7 +93,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
    * Returns whether the server has too few connections and may be restarted. While a command uses
    * it, it is not restarted; the processes of the service then wait for connections.
    */
-  async function isTooSmall(sql: postgres.Sql): Promise<boolean> {
+  async function isTooSmall(sql: Tx): Promise<boolean> {
     const [row] = await sql<{ most: number; isShared: boolean }[]>`
       SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
         WHERE locktype = 'advisory' AND classid = 0 AND objid = ${locks.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
@@ -134,7 +133,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     } catch (error) {
       if (!isConnectionLost(error)) throw error;
     } finally {
-      await sql.end({ timeout: 0 });
+      await connection.end();
     }
   }
 
@@ -161,7 +160,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
 export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
   const cluster = await findCluster(dataDir);
   const connection = cluster && (await new EmbeddedServer(cluster, () => undefined).find());
-  await connection?.sql.end({ timeout: 0 });
+  await connection?.end();
   return connection && { url: socketUrl(connection) };
 }
 
@@ -169,7 +168,7 @@ function socketUrl({ host, port }: Connection): string {
   return `postgres://${carillon}@localhost:${port}/${carillon}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
 }
 
-async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<void> {
+async function becomeTheService(sql: Tx, dataDir: string): Promise<void> {
   try {
     await sql`SELECT set_config('lock_timeout', ${String(lockWaitMs)}, false)`;
     await sql`SELECT pg_advisory_lock(${locks.service})`;
@@ -184,7 +183,7 @@ async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<voi
   }
 }
 
-async function createDatabase(sql: postgres.Sql): Promise<void> {
+async function createDatabase(sql: Tx): Promise<void> {
   const [found] = await sql`SELECT FROM pg_database WHERE datname = ${carillon}`;
   if (found) return;
   await sql.unsafe(`CREATE DATABASE ${carillon}`).catch((error: unknown) => {

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { splitSocket } from '../../src/database/split-socket.ts';
+import { readAddress } from '../../src/database/address.ts';
+import { connect, type Row } from '../../src/database/db.ts';
 import { findEmbeddedPostgres } from '../../src/embedded-postgres/start-postgres.ts';
 
 const require = createRequire(import.meta.url);
@@ -160,13 +160,12 @@ function run({ as, checkout = serverRoot, tmp = join(folder, 'tmp'), ...given }:
   };
 }
 
-async function query(url: string, statement: string): Promise<postgres.Row[]> {
-  const { address, ...socket } = splitSocket(url);
-  const sql = postgres(address, { ...socket, max: 1, onnotice: () => undefined });
+async function query(url: string, statement: string): Promise<Row[]> {
+  const sql = await connect({ url, name: 'tests', statementTimeoutMs: 60_000 });
   try {
     return [...(await sql.unsafe(statement))];
   } finally {
-    await sql.end({ timeout: 1 });
+    sql.release();
   }
 }
 
@@ -175,7 +174,7 @@ async function serverPid(clusterDir: string): Promise<number> {
 }
 
 function socketDirectory(url: string): string {
-  return splitSocket(url).host ?? '';
+  return readAddress(url).hosts[0]?.host ?? '';
 }
 
 async function killServer(clusterDir: string): Promise<void> {
@@ -191,7 +190,11 @@ async function killServer(clusterDir: string): Promise<void> {
  * The packages of the module, and those that load TypeScript for it. A user who may not enter this
  * checkout can load neither from here.
  */
-const checkoutModules = ['embedded-postgres', '@embedded-postgres', 'postgres'];
+const checkoutModules = [
+  ...['embedded-postgres', '@embedded-postgres', 'pg', 'pg-cloudflare', 'pg-connection-string', 'pg-int8', 'pg-pool'],
+  ...['pg-protocol', 'pg-types', 'pgpass', 'postgres-array', 'postgres-bytea', 'postgres-date', 'postgres-interval'],
+  ...['split2', 'xtend'],
+];
 const loaderModules = ['tsx', 'esbuild', '@esbuild'];
 
 async function copyCheckout(to: string): Promise<string> {
@@ -200,7 +203,7 @@ async function copyCheckout(to: string): Promise<string> {
   for (const name of [...checkoutModules, ...loaderModules]) {
     await fs.cp(join(modules, name), join(to, 'node_modules', name), { recursive: true, filter: isNoLink });
   }
-  for (const name of ['package.json', 'src/embedded-postgres']) {
+  for (const name of ['package.json', 'src/database', 'src/embedded-postgres']) {
     await fs.cp(join(serverRoot, name), join(to, name), { recursive: true });
   }
   return to;
@@ -225,11 +228,11 @@ describe('a first start', () => {
        FROM pg_database WHERE datname = current_database()`,
     );
     expect(settings).toEqual({
-      current_user: 'carillon',
-      current_database: 'carillon',
+      currentUser: 'carillon',
+      currentDatabase: 'carillon',
       fsync: 'on',
-      full_page_writes: 'on',
-      listen_addresses: '',
+      fullPageWrites: 'on',
+      listenAddresses: '',
       encoding: 'UTF8',
       datlocprovider: 'b',
       datlocale: 'C.UTF-8',
@@ -291,7 +294,7 @@ describe('a first start', () => {
 
 describe('R-98 the server', () => {
   const most = async ({ url }: Ready): Promise<number> =>
-    Number((await query(url, 'SHOW max_connections'))[0]?.['max_connections']);
+    Number((await query(url, 'SHOW max_connections'))[0]?.['maxConnections']);
 
   it('allows as many connections as its service may need, also when a killed service left it with fewer', async () => {
     await prepare();
@@ -589,18 +592,4 @@ describe('R-94 wherever the directory is', () => {
       }
     },
   );
-});
-
-describe('splitSocket', () => {
-  it.each([
-    ['postgres://u@localhost:5432/d?host=/tmp/a-b', { address: 'postgres://u@localhost:5432/d', host: '/tmp/a-b' }],
-    ['postgres:///d?user=u&host=%2Ftmp%2Fa%20b', { address: 'postgres:///d?user=u', host: '/tmp/a b' }],
-    [
-      'postgres://u:p@db.example:5432/d?sslmode=require',
-      { address: 'postgres://u:p@db.example:5432/d?sslmode=require' },
-    ],
-    ['postgres://u@one:1,two:2/d', { address: 'postgres://u@one:1,two:2/d' }],
-  ])('reads %s', (url, parts) => {
-    expect(splitSocket(url)).toEqual(parts);
-  });
 });
