@@ -51,6 +51,7 @@ CREATE TABLE account_sessions (
   user_agent text COLLATE "C",
   created_at timestamp with time zone NOT NULL,
   last_used_at timestamp with time zone NOT NULL,
+  is_by_oidc boolean NOT NULL DEFAULT false,
   CONSTRAINT account_sessions_pkey PRIMARY KEY (id),
   CONSTRAINT account_sessions_token_hash_key UNIQUE (token_hash),
   CONSTRAINT account_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
@@ -393,6 +394,34 @@ CREATE TABLE deliveries (
 ) PARTITION BY RANGE (batch_id);
 CREATE INDEX deliveries_by_person ON ONLY public.deliveries USING btree (COALESCE(user_id, device_id), batch_id);
 
+CREATE TABLE delivery_deltas (
+  app_id uuid NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  channel smallint NOT NULL,
+  vendor smallint NOT NULL,
+  code smallint NOT NULL,
+  step smallint NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT delivery_deltas_count_check CHECK ((count > 0))
+);
+
+CREATE TABLE delivery_totals (
+  app_id uuid NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  channel smallint NOT NULL,
+  vendor smallint NOT NULL,
+  code smallint NOT NULL,
+  step smallint NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT delivery_totals_pkey PRIMARY KEY (app_id, bucket, channel, vendor, code, step),
+  CONSTRAINT delivery_totals_channel_check CHECK (((channel >= 0) AND (channel <= 2))),
+  CONSTRAINT delivery_totals_code_check CHECK (((code >= 0) AND (code <= 12))),
+  CONSTRAINT delivery_totals_count_check CHECK ((count > 0)),
+  CONSTRAINT delivery_totals_step_check CHECK (((step >= 0) AND (step <= 27))),
+  CONSTRAINT delivery_totals_vendor_check CHECK (((vendor >= 0) AND (vendor <= 4)))
+);
+CREATE INDEX delivery_totals_bucket ON public.delivery_totals USING brin (bucket);
+
 CREATE TABLE device_changes (
   app_id uuid NOT NULL,
   device_id uuid NOT NULL,
@@ -408,12 +437,39 @@ CREATE TABLE device_changes (
 CREATE INDEX device_changes_at ON public.device_changes USING btree (app_id, at);
 CREATE INDEX device_changes_by_credential ON public.device_changes USING btree (app_id, credential_id, at) WHERE (credential_id IS NOT NULL);
 
+CREATE TABLE device_counts (
+  app_id uuid NOT NULL,
+  counted_at timestamp with time zone NOT NULL,
+  CONSTRAINT device_counts_pkey PRIMARY KEY (app_id)
+);
+
+CREATE TABLE device_deltas (
+  app_id uuid NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  registered bigint NOT NULL,
+  invalid bigint NOT NULL,
+  unsubscribed bigint NOT NULL,
+  gained bigint NOT NULL
+);
+
 CREATE TABLE device_tokens (
   app_id uuid NOT NULL,
   platform text COLLATE "C" NOT NULL,
   token_hash bytea NOT NULL,
   device_id uuid NOT NULL,
   CONSTRAINT device_tokens_pkey PRIMARY KEY (app_id, platform, token_hash)
+);
+
+CREATE TABLE device_totals (
+  app_id uuid NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  registered bigint NOT NULL,
+  invalid bigint NOT NULL,
+  unsubscribed bigint NOT NULL,
+  gained bigint NOT NULL,
+  CONSTRAINT device_totals_pkey PRIMARY KEY (app_id, bucket, platform)
 );
 
 CREATE TABLE devices (
@@ -451,6 +507,18 @@ CREATE TABLE devices (
   CONSTRAINT devices_unresolved CHECK (((unresolved_messages = 0) = (unresolved_since IS NULL))) NOT VALID
 );
 CREATE INDEX devices_unreached ON public.devices USING btree (app_id, id) WHERE (by_client AND (NOT is_reached));
+
+CREATE TABLE drafts (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  message json NOT NULL,
+  changed_by text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT drafts_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT drafts_name_check CHECK ((char_length(name) <= 128))
+);
 
 CREATE TABLE early_receipts (
   batch_id uuid NOT NULL,
@@ -728,6 +796,7 @@ CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id,
 CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
 CREATE INDEX messages_name_lower ON public.messages USING btree (app_id, lower(name)) WHERE (name IS NOT NULL);
 CREATE INDEX messages_scheduled_by_segment ON public.messages USING btree (app_id, ((audience ->> 'segment_id'::text)), exclude_segment_id) WHERE (status = 'scheduled'::text);
+CREATE INDEX messages_sending ON public.messages USING btree (app_id, id) WHERE (status = 'sending'::text);
 CREATE INDEX messages_started ON public.messages USING btree (app_id, started_at, id) WHERE (started_at IS NOT NULL);
 
 CREATE TABLE open_credits (
@@ -819,6 +888,7 @@ CREATE TABLE properties (
   move_phase text COLLATE "C",
   moved_at timestamp with time zone,
   moved_by xid8,
+  conflict_days jsonb NOT NULL DEFAULT '{}'::jsonb,
   CONSTRAINT properties_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT properties_app_id_key_key UNIQUE (app_id, key),
   CONSTRAINT properties_check CHECK (((type <> 'boolean'::text) OR (slot <= 10))),
@@ -857,6 +927,26 @@ CREATE UNLOGGED TABLE rate_limits (
   CONSTRAINT rate_limits_pkey PRIMARY KEY (app_id, key_id),
   CONSTRAINT rate_limits_granted_check CHECK ((granted >= 1))
 );
+
+CREATE TABLE report_rebuilds (
+  app_id uuid NOT NULL,
+  asked_at timestamp with time zone NOT NULL,
+  from_at timestamp with time zone,
+  to_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  failed boolean NOT NULL DEFAULT false,
+  events bigint,
+  purchases bigint,
+  tries smallint NOT NULL DEFAULT 0,
+  CONSTRAINT report_rebuilds_pkey PRIMARY KEY (app_id),
+  CONSTRAINT report_rebuilds_check CHECK ((from_at < to_at)),
+  CONSTRAINT report_rebuilds_check1 CHECK (((finished_at IS NULL) OR (started_at IS NOT NULL))),
+  CONSTRAINT report_rebuilds_check2 CHECK (((NOT failed) OR (finished_at IS NOT NULL))),
+  CONSTRAINT report_rebuilds_check3 CHECK (((events IS NULL) = (purchases IS NULL))),
+  CONSTRAINT report_rebuilds_tries_check CHECK ((tries >= 0))
+);
+CREATE INDEX report_rebuilds_open ON public.report_rebuilds USING btree (asked_at) WHERE (finished_at IS NULL);
 
 CREATE UNLOGGED TABLE request_chunks (
   app_id uuid NOT NULL,
@@ -946,6 +1036,39 @@ CREATE TABLE subject_events (
   CONSTRAINT subject_events_pkey PRIMARY KEY (app_id, name, subject_id, day),
   CONSTRAINT subject_events_count_check CHECK ((count > 0))
 ) PARTITION BY RANGE (day);
+
+CREATE TABLE template_versions (
+  app_id uuid NOT NULL,
+  template_id uuid NOT NULL,
+  version integer NOT NULL,
+  content json NOT NULL,
+  created_by text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT template_versions_pkey PRIMARY KEY (app_id, template_id, version),
+  CONSTRAINT template_versions_version_check CHECK ((version > 0))
+);
+
+CREATE TABLE templates (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  version integer NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT templates_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT templates_app_id_name_key UNIQUE (app_id, name),
+  CONSTRAINT templates_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 128))),
+  CONSTRAINT templates_version_check CHECK ((version > 0))
+);
+
+CREATE TABLE test_users (
+  app_id uuid NOT NULL,
+  external_ids text[] COLLATE "C" NOT NULL,
+  device_ids uuid[] NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT test_users_pkey PRIMARY KEY (app_id),
+  CONSTRAINT test_users_check CHECK (((cardinality(external_ids) + cardinality(device_ids)) <= 20))
+);
 
 CREATE TABLE usage (
   app_id uuid NOT NULL,

@@ -47,9 +47,49 @@ describe('the configuration', () => {
     ['METRICS_PORT', 'own'],
     ['METRICS_TOKEN', 'short'],
     ['ALLOW_UNSAFE_POSTGRES', 'yes'],
+    ['OIDC_ROLE', 'owner'],
+    ['OIDC_ONLY', 'yes'],
+    ['OIDC_ONLY', '1'],
+    ['OIDC_DOMAINS', '@shop.example'],
+    ['OIDC_DOMAINS', '*.shop.example'],
+    ['OIDC_DOMAINS', 'shop'],
   ])('stops the start and names %s for %j', (name, value) => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(name);
+  });
+
+  describe('of OpenID Connect', () => {
+    const oidc = {
+      OIDC_ISSUER: 'https://login.shop.example',
+      OIDC_CLIENT_ID: 'carillon',
+      OIDC_CLIENT_SECRET: 'secret',
+    };
+
+    it('is read whole, with domains in lower case', () => {
+      const given = { ...oidc, OIDC_DOMAINS: 'Shop.example, bells.example', OIDC_ROLE: 'member' };
+      expect(loadConfig(given, nowhere).oidc).toEqual({
+        ...{ issuer: 'https://login.shop.example', clientId: 'carillon', clientSecret: 'secret' },
+        ...{ domains: ['shop.example', 'bells.example'], role: 'member', isOnly: false },
+      });
+      expect(loadConfig({}, nowhere).oidc).toBeNull();
+    });
+
+    it.each(Object.keys(oidc))('stops the start where %s alone is missing, and names it', (name) => {
+      expect(() => loadConfig({ ...oidc, [name]: '' }, nowhere)).toThrow(name);
+    });
+
+    it.each([
+      ['plain http to another machine', 'http://login.shop.example'],
+      ['a query', 'https://login.shop.example?a=b'],
+      ['no address', 'login.shop.example'],
+    ])('stops the start for an issuer with %s', (_name, issuer) => {
+      expect(() => loadConfig({ ...oidc, OIDC_ISSUER: issuer }, nowhere)).toThrow('OIDC_ISSUER');
+    });
+
+    it('stops the start where nobody could sign in: OIDC_ONLY without PUBLIC_URL', () => {
+      expect(() => loadConfig({ ...oidc, OIDC_ONLY: '1', HOST: '0.0.0.0' }, nowhere)).toThrow('PUBLIC_URL');
+      expect(loadConfig({ ...oidc, OIDC_ONLY: '1' }, nowhere).oidc?.isOnly).toBe(true);
+    });
   });
 
   it('has no public address by default when it listens on every interface', () => {
@@ -100,6 +140,13 @@ describe('the configuration', () => {
       const dir = await newDir({ secret: `${text}\n`, '.env': `${name}_FILE=secret\n` });
       expect(loadConfig({}, dir)[field]).toBe(text);
       expect(loadConfig({ [`${name}_FILE`]: join(dir, 'secret') }, nowhere)[field]).toBe(text);
+    });
+
+    it('OIDC_CLIENT_SECRET_FILE, among the settings of the provider', async () => {
+      const dir = await newDir({ secret: 'of a file\n' });
+      const given = { OIDC_ISSUER: 'https://login.shop.example', OIDC_CLIENT_ID: 'carillon' };
+      const { oidc } = loadConfig({ ...given, OIDC_CLIENT_SECRET_FILE: 'secret' }, dir);
+      expect(oidc?.clientSecret).toBe('of a file');
     });
 
     it('in the environment before one of .env, and the other way round', async () => {

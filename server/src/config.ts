@@ -6,6 +6,18 @@ import { parseEnv } from 'node:util';
 
 export type Role = 'all' | 'api' | 'worker';
 
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** In lower case, without an @. */
+  readonly domains: readonly string[];
+  /** The role of people whom a domain lets in. */
+  readonly role: 'viewer' | 'member' | 'admin';
+  /** True: nobody signs in by password. */
+  readonly isOnly: boolean;
+}
+
 export interface Config {
   readonly host: string;
   readonly port: number;
@@ -54,6 +66,8 @@ export interface Config {
   readonly metricsPort: number | null;
   /** Callers with this token may read /metrics on the main port too; null: no caller may. */
   readonly metricsToken: string | null;
+  /** The provider of OpenID Connect that people of the console sign in with; null: none. */
+  readonly oidc: OidcConfig | null;
   readonly logLevel: string;
   /** True: the start pauses sends, for all processes. */
   readonly startPaused: boolean;
@@ -64,7 +78,13 @@ export interface Config {
  * Each of these variables may be given as a path to a file, in a variable with `_FILE` at the end
  * of its name.
  */
-export const secretVariables = ['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'METRICS_TOKEN'] as const;
+export const secretVariables = [
+  'DATABASE_URL',
+  'MASTER_KEY',
+  'MASTER_KEY_PREVIOUS',
+  'OIDC_CLIENT_SECRET',
+  'METRICS_TOKEN',
+] as const;
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -105,6 +125,12 @@ export const variables = {
   TRUSTED_PROXIES: '',
   METRICS_PORT: '',
   METRICS_TOKEN: '',
+  OIDC_ISSUER: '',
+  OIDC_CLIENT_ID: '',
+  OIDC_CLIENT_SECRET: '',
+  OIDC_DOMAINS: '',
+  OIDC_ROLE: 'viewer',
+  OIDC_ONLY: '0',
   LOG_LEVEL: 'info',
   START_PAUSED: '0',
   ALLOW_UNSAFE_POSTGRES: '0',
@@ -147,10 +173,11 @@ export function loadConfig(
 
   const host = read('HOST');
   const port = integer(read('PORT'), 'PORT', 0, 65_535);
+  const ownUrl = publicUrl(read('PUBLIC_URL'), host, port);
   return Object.freeze({
     host,
     port,
-    publicUrl: publicUrl(read('PUBLIC_URL'), host, port),
+    publicUrl: ownUrl,
     databaseUrl: databaseUrl(optional('DATABASE_URL')),
     dataDir: resolve(workingDir, read('DATA_DIR')),
     secretEnvFile: secretVariables.some((name) => (file[name] ?? '').trim() !== '') ? envFile : null,
@@ -198,6 +225,7 @@ export function loadConfig(
     trustedProxies: list(read('TRUSTED_PROXIES')),
     metricsPort: read('METRICS_PORT') === '' ? null : integer(read('METRICS_PORT'), 'METRICS_PORT', 0, 65_535),
     metricsToken: metricsToken(optional('METRICS_TOKEN')),
+    oidc: oidcConfig(read, ownUrl),
     logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     startPaused: oneOf(read('START_PAUSED'), 'START_PAUSED', ['0', '1']) === '1',
     allowUnsafePostgres: oneOf(read('ALLOW_UNSAFE_POSTGRES'), 'ALLOW_UNSAFE_POSTGRES', ['0', '1']) === '1',
@@ -294,6 +322,33 @@ function metricsToken(text: string | null): string | null {
     throw new ConfigError('METRICS_TOKEN must have 16 to 512 characters, none of them a space.');
   }
   return text;
+}
+
+function oidcConfig(read: (name: Variable) => string, ownUrl: string | null): OidcConfig | null {
+  const role = oneOf(read('OIDC_ROLE'), 'OIDC_ROLE', ['viewer', 'member', 'admin']);
+  const isOnly = oneOf(read('OIDC_ONLY'), 'OIDC_ONLY', ['0', '1']) === '1';
+  const domains = list(read('OIDC_DOMAINS').toLowerCase());
+  for (const domain of domains) {
+    if (!/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/.test(domain))
+      throw new ConfigError(`OIDC_DOMAINS lists domains such as shop.example, not '${domain}'.`);
+  }
+  const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
+  const [missing, ...others] = names.filter((name) => read(name) === '');
+  if (missing && others.length === names.length - 1) {
+    if (isOnly) throw new ConfigError('OIDC_ONLY=1 needs OIDC_ISSUER: nobody could sign in.');
+    return null;
+  }
+  if (missing) throw new ConfigError(`${missing} is missing: ${names.join(', ')} belong together.`);
+  const issuer = read('OIDC_ISSUER');
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const isNear = url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isClean = (url?.protocol === 'https:' || isNear) && !url?.search && !url?.hash && !url?.username;
+  if (!isClean) throw new ConfigError(`OIDC_ISSUER must be an https address without query, not '${issuer}'.`);
+  if (isOnly && ownUrl === null)
+    throw new ConfigError('OIDC_ONLY=1 needs PUBLIC_URL: the provider sends people back to it.');
+  return Object.freeze({
+    ...{ issuer, clientId: read('OIDC_CLIENT_ID'), clientSecret: read('OIDC_CLIENT_SECRET'), domains, role, isOnly },
+  });
 }
 
 function databaseUrl(text: string | null): string | null {

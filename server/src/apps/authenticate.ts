@@ -22,11 +22,17 @@ const askedAgainAfterMs = 750;
 const rememberedMax = 10_000;
 const lastUsedEveryMs = 60_000;
 
-export type Authenticate = (
-  authorization: readonly string[],
-  access: 'server' | 'client-or-server',
-  address: () => string,
-) => Promise<Caller>;
+type KeyAccess = 'server' | 'client-or-server';
+
+export interface Authentication {
+  /** Returns who calls. Throws the 401 or 403. `address` limits look-ups of unknown keys. */
+  authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
+  /**
+   * Returns who calls where `authenticate` would at once, without asking the database and without an
+   * error; else undefined.
+   */
+  recognize(authorization: readonly string[], access: KeyAccess): Caller | undefined;
+}
 
 export interface AuthenticateDeps {
   readonly sql: Sql;
@@ -47,7 +53,7 @@ interface Flight {
   readonly answer: Promise<KeyWithApp | undefined>;
 }
 
-export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDeps): Authenticate {
+export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDeps): Authentication {
   // Known keys, the one asked for longest ago first. An expired entry is asked for again before it
   // is used.
   const remembered = new Map<string, Remembered>();
@@ -123,26 +129,40 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     );
   };
 
-  return async (authorization, access, address) => {
-    const text = readBearer(authorization);
-    const scope = scopeOfKey(text);
-    if (!scope) throw new ApiError('invalid_key');
-    const key = await find(text, address);
-    if (!key) throw new ApiError('invalid_key');
-    noteUse(key);
-    const { appId, id: keyId, name: keyName, plan, newNames, purchases, deletedNames } = key;
-    const clientEvents = { newNames, purchases, deletedNames };
-    const caller: Caller = { appId, keyId, keyName, scope: key.scope, plan, clientEvents };
-    if (key.isSuspended) throw new ApiError('app_suspended', { caller });
-    if (access === 'server' && key.scope !== 'server') throw new ApiError('wrong_key_scope', { caller });
-    return caller;
+  return {
+    async authenticate(authorization, access, address) {
+      const text = readBearer(authorization);
+      if (!text) throw new ApiError('missing_key');
+      if (!scopeOfKey(text)) throw new ApiError('invalid_key');
+      const key = await find(text, address);
+      if (!key) throw new ApiError('invalid_key');
+      noteUse(key);
+      const caller = callerOf(key);
+      if (key.isSuspended) throw new ApiError('app_suspended', { caller });
+      if (!isAllowed(key, access)) throw new ApiError('wrong_key_scope', { caller });
+      return caller;
+    },
+    recognize(authorization, access) {
+      const text = readBearer(authorization);
+      const known = text ? remembered.get(hashToken(text).toString('latin1')) : undefined;
+      if (!known || clock.steadyMs() - known.askedAtMs >= askedAgainAfterMs) return undefined;
+      const key = unexpired(known.key);
+      return key && !key.isSuspended && isAllowed(key, access) ? callerOf(key) : undefined;
+    },
   };
 }
 
+function callerOf({ appId, id: keyId, name: keyName, scope, plan, ...of }: KeyWithApp): Caller {
+  const { newNames, purchases, deletedNames } = of;
+  return { appId, keyId, keyName, scope, plan, clientEvents: { newNames, purchases, deletedNames } };
+}
+
+function isAllowed({ scope }: KeyWithApp, access: KeyAccess): boolean {
+  return access !== 'server' || scope === 'server';
+}
+
 // The form is `Bearer` in any case, one space and the key, in exactly one header.
-function readBearer(authorization: readonly string[]): string {
-  const [header, ...more] = authorization;
+function readBearer([header, ...more]: readonly string[]): string | undefined {
   const match = more.length === 0 && header !== undefined ? /^bearer (\S+)$/i.exec(header) : null;
-  if (!match?.[1]) throw new ApiError('missing_key');
-  return match[1];
+  return match?.[1];
 }

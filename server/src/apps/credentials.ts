@@ -9,6 +9,7 @@ import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
 import type { Seal, SealPlace } from '../ground/seal.ts';
 import {
+  type CredentialRecord,
   insertCredential,
   insertFormerCredential,
   listCredentials,
@@ -89,12 +90,15 @@ function auditFieldsOf(publicPart: Readonly<Record<string, unknown>>): AuditFiel
 export async function saveCredential(
   deps: SaveDeps,
   credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
+  /** Throws when the present credential is not the one that the writer saw. */
+  check: (former: CredentialRecord | undefined) => void = () => undefined,
 ): Promise<number> {
   const { sql, clock, seal } = deps;
   return transaction(sql, async (tx: Tx) => {
     const { appId, channel } = credential;
     const id = await takeCredentialId(tx, appId);
     const former = (await listCredentials(tx, appId)).find((each) => each.channel === channel && !each.replacedAt);
+    check(former);
     await replaceCurrentCredential(tx, clock, appId, channel);
     const secret = seal.seal(credential.secret, placeOf(appId, id));
     await insertCredential(tx, { appId, id, channel, public: credential.public, secret });

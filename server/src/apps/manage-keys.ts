@@ -59,14 +59,14 @@ const sessionKeyHours = 1;
  */
 export async function createSessionKey(
   deps: KeyDeps,
-  { appId, sessionId }: { readonly appId: Uuid; readonly sessionId: Uuid },
+  { appId, sessionId, sessionEndsAt }: { readonly appId: Uuid; readonly sessionId: Uuid; readonly sessionEndsAt: Date },
 ): Promise<NewKey & { readonly expiresAt: Date }> {
   const { sql, clock, by } = deps;
   const [id, minted] = [mintUuid(clock.nowMs()), mintKey('client')];
   return transaction(sql, async (tx) => {
     // Under the lock, so that of racing requests of one session one key stays.
     await lockApp(tx, appId);
-    const key = { appId, id, minted, createdBy: describeActor(by), sessionId, hours: sessionKeyHours };
+    const key = { appId, id, minted, createdBy: describeActor(by), sessionId, sessionEndsAt, hours: sessionKeyHours };
     const expiresAt = await insertSessionKey(tx, clock, key);
     const after = { start: minted.start, last4: minted.last4, expires_at: expiresAt };
     await recordAudit({ ...deps, tx }, { appId, action: 'key.session', target: encodeId('key', id), after });

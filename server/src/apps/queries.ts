@@ -52,6 +52,13 @@ export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
   return app;
 }
 
+/** Returns those of these apps that are not deleted. */
+export async function listLivingApps(sql: Sql, ids: readonly Uuid[]): Promise<Set<Uuid>> {
+  const rows = await sql<{ id: Uuid }[]>`
+    SELECT id FROM apps WHERE id = ANY(${ids as Uuid[]}::uuid[]) AND deleted_at IS NULL`;
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Finds every app with this name. */
 export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
   return tx<App[]>`
@@ -167,16 +174,24 @@ export async function insertKey(
 export async function insertSessionKey(
   tx: Tx,
   clock: Clock,
-  key: { appId: Uuid; id: Uuid; createdBy: string; minted: MintedToken; sessionId: Uuid; hours: number },
+  key: {
+    appId: Uuid;
+    id: Uuid;
+    createdBy: string;
+    minted: MintedToken;
+    sessionId: Uuid;
+    sessionEndsAt: Date;
+    hours: number;
+  },
 ): Promise<Date> {
-  const { appId, id, createdBy, minted, sessionId, hours } = key;
+  const { appId, id, createdBy, minted, sessionId, sessionEndsAt, hours } = key;
   await tx`
     DELETE FROM keys
     WHERE app_id = ${appId} AND session_id IS NOT NULL AND (session_id = ${sessionId} OR expires_at < ${clock.now})`;
   const [row] = await tx<{ expiresAt: Date }[]>`
     INSERT INTO keys (app_id, id, scope, name, hash, start, last4, created_by, session_id, expires_at)
     VALUES (${appId}, ${id}, 'client', 'Own browser', ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy},
-      ${sessionId}, ${nowOf(tx, clock)} + ${hours} * interval '1 hour')
+      ${sessionId}, least(${nowOf(tx, clock)} + ${hours} * interval '1 hour', ${sessionEndsAt}))
     RETURNING expires_at`;
   if (!row) throw new Error('the key was not stored');
   return row.expiresAt;

@@ -3,6 +3,7 @@
 import type { Clock } from '../database/clock.ts';
 import { type Fragment, type Sql, unprepared } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
+import type { CheckedFilter } from './check-filter.ts';
 import { countedToSql } from './event-to-sql.ts';
 import type { CheckedLeafOfAnyKind } from './explain-filter.ts';
 import { filterToSql, operandColumn } from './filter-to-sql.ts';
@@ -37,6 +38,26 @@ export async function askLeaves(
   return unprepared(sql<LeavesOfDevice[]>`
     SELECT a.device_id, ARRAY[${truths}] AS truths, to_jsonb(ARRAY[${actuals}]) AS actuals
     FROM audience a WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`);
+}
+
+/** Counts, for each filter, the active devices among these that it selects now. One statement. */
+export async function countSelected(
+  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
+  {
+    appId,
+    deviceIds,
+    subjects,
+    filters,
+  }: Omit<LeafQuestion, 'leaves'> & { readonly filters: readonly CheckedFilter[] },
+): Promise<readonly number[]> {
+  const context: SqlContext = { tx: sql, appId, now: clock.now, subjects };
+  const counts = filters.map(
+    (filter, i) => sql`${i === 0 ? sql`` : sql`,`} count(*) FILTER (WHERE ${filterToSql(context, filter)})::int`,
+  );
+  const [row] = await unprepared(sql<{ counts: number[] }[]>`
+    SELECT ARRAY[${counts}] AS counts FROM audience a
+    WHERE a.app_id = ${appId} AND a.active AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`);
+  return row?.counts ?? [];
 }
 
 function actualToSql(context: SqlContext, leaf: CheckedLeafOfAnyKind): Fragment {

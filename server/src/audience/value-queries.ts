@@ -1,7 +1,11 @@
-// SQL: the different values of one text column over an app's active devices, read one after the
-// other from an index. No statement reads all devices.
+// SQL: the different values of one column over an app's active devices: of a text column one after
+// the other from an index, and of any column the frequent ones. No statement reads all devices.
 import { nowOf } from '../database/clock.ts';
-import type { Test } from './check-filter.ts';
+import { type Sql, unprepared } from '../database/db.ts';
+import { beginsWith } from '../database/text-prefix.ts';
+import type { Uuid } from '../ground/ids.ts';
+import type { Operand, Test } from './check-filter.ts';
+import { operandColumn } from './filter-to-sql.ts';
 import { indexPrefix } from './index-queries.ts';
 import type { AudienceContext } from './queries.ts';
 import { testToSql } from './test-to-sql.ts';
@@ -68,4 +72,37 @@ export async function findNextValue(
     WHERE a.app_id = ${appId} AND a.active AND ${after === null ? tx`${value} >= ''` : tx`${value} > ${after}::text`}
     ORDER BY ${value} LIMIT 1`;
   return row;
+}
+
+/** Devices at which `listFrequentValues` looks. They are found by an index, and take milliseconds. */
+const devicesLookedAt = 5_000;
+
+interface FrequentQuestion {
+  readonly operand: Operand;
+  readonly type: 'string' | 'number';
+  /** The beginning of a value; null: any value. */
+  readonly search: string | null;
+}
+
+/** Lists the values that the newest active devices have most often. */
+export async function listFrequentValues(
+  { sql, appId }: { readonly sql: Sql; readonly appId: Uuid },
+  { operand, type, search }: FrequentQuestion,
+  limit: number,
+): Promise<(string | number)[]> {
+  const begins =
+    search === null
+      ? sql``
+      : type === 'string'
+        ? sql`AND ${beginsWith(sql, sql`lower(value)`, search)}`
+        : sql`AND starts_with(value::text, ${search}::text)`;
+  const rows = await unprepared(sql<{ value: string | number }[]>`
+    SELECT value
+    FROM (
+      SELECT ${operandColumn(sql, operand)} AS value FROM audience a WHERE a.app_id = ${appId} AND a.active
+      ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${devicesLookedAt}
+    ) AS newest
+    WHERE value IS NOT NULL ${begins}
+    GROUP BY value ORDER BY count(*) DESC, value LIMIT ${limit}`);
+  return rows.map(({ value }) => value);
 }

@@ -1,6 +1,6 @@
 // SQL of the audit log. Only one statement writes, and it only adds rows.
 import type { Clock } from '../database/clock.ts';
-import { asJson, type Sql, type Tx } from '../database/db.ts';
+import { asJson, type Fragment, type Sql, type Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Actor } from './actor.ts';
 import type { AuditEntry, AuditFields } from './entry.ts';
@@ -27,7 +27,7 @@ export async function insertEntry(
     INSERT INTO audit_entries
       (app_id, org_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after)
     VALUES (${appId}, ${orgId}, ${id}, ${clock.now}, ${by.kind}, ${by.id}, ${by.name}, ${by.address}, ${action}, ${target},
-      ${before === null ? null : asJson(tx, before)}, ${after === null ? null : asJson(tx, after)})`;
+      ${before === null ? null : asJson(before)}, ${after === null ? null : asJson(after)})`;
 }
 
 /**
@@ -40,19 +40,24 @@ export interface EntryFilter {
   readonly to: Date | null;
   readonly beforeId: Uuid | null;
   readonly limit: number;
+  /**
+   * The id of an entry, an actor or a target exactly, or the beginning of an action, a target or an actor's name,
+   * letter case ignored. Absent: all.
+   */
+  readonly search?: string | null;
 }
 
 /** The entries that the filter selects, newest first. */
 export async function listEntries(
   sql: Sql,
-  { appId, from, to, beforeId, limit }: EntryFilter,
+  { appId, from, to, beforeId, limit, search = null }: EntryFilter,
 ): Promise<readonly AuditEntry[]> {
   return sql<AuditEntry[]>`
     SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
     FROM audit_entries
     WHERE true ${appId === null ? sql`` : sql`AND app_id = ${appId}`}
       ${from === null ? sql`` : sql`AND at >= ${from}`} ${to === null ? sql`` : sql`AND at < ${to}`}
-      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`}
+      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`} ${found(sql, search)}
     ORDER BY id DESC LIMIT ${limit}`;
 }
 
@@ -62,13 +67,28 @@ export async function listEntries(
  */
 export async function listOrganisationEntries(
   sql: Sql,
-  { organisationId, from, to, beforeId, limit }: Omit<EntryFilter, 'appId'> & { readonly organisationId: Uuid },
+  {
+    organisationId,
+    from,
+    to,
+    beforeId,
+    limit,
+    search = null,
+  }: Omit<EntryFilter, 'appId'> & { readonly organisationId: Uuid },
 ): Promise<readonly AuditEntry[]> {
   return sql<AuditEntry[]>`
     SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
     FROM audit_entries
     WHERE (org_id = ${organisationId} OR app_id IN (SELECT id FROM apps WHERE org_id = ${organisationId}))
       ${from === null ? sql`` : sql`AND at >= ${from}`} ${to === null ? sql`` : sql`AND at < ${to}`}
-      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`}
+      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`} ${found(sql, search)}
     ORDER BY id DESC LIMIT ${limit}`;
+}
+
+function found(sql: Sql, search: string | null): Fragment {
+  if (search === null) return sql``;
+  const begins = (column: Fragment): Fragment => sql`starts_with(lower(${column}), lower(${search}::text))`;
+  return sql`
+    AND (id::text = ${search} OR actor_id = ${search} OR target = ${search}
+      OR ${begins(sql`action`)} OR ${begins(sql`target`)} OR ${begins(sql`actor_name`)})`;
 }

@@ -2,7 +2,7 @@
 // neither is (contract 19).
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
-import { mintUuid, nilUuid } from '../ground/ids.ts';
+import { mintOrderedUuid, nilUuid } from '../ground/ids.ts';
 import type { Actor } from './actor.ts';
 import type { AuditChange } from './entry.ts';
 import { insertEntry } from './queries.ts';
@@ -24,7 +24,8 @@ export async function recordAudit(
   await insertEntry(tx, clock, {
     appId: appId ?? nilUuid,
     orgId: orgId ?? null,
-    id: mintUuid(clock.nowMs()),
+    // Entries of one change stand in the order in which they were written.
+    id: mintOrderedUuid(clock.nowMs()),
     by,
     action,
     target,

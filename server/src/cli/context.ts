@@ -62,7 +62,7 @@ export async function withDatabase<Result>(
   work: (context: CommandContext) => Promise<Result>,
   options: DatabaseOptions = {},
 ): Promise<Result> {
-  return withAnySchema(config, { ...options, limitMs: statementTimeoutMs }, async (sql, databaseUrl) => {
+  return withAnySchema(config, { limitMs: statementTimeoutMs, ...options }, async (sql, databaseUrl) => {
     await checkSchema(config, sql);
     const clock = await createClock(sql);
     const loadSeal = async (): Promise<Seal> => {
@@ -90,15 +90,16 @@ interface DatabaseOptions {
    * because it would make a second database by mistake.
    */
   readonly mayMake?: boolean;
+  /** Milliseconds that a statement may take; 0: no limit. Default: a minute. */
+  readonly limitMs?: number;
 }
 
 /**
- * Runs `work` on a database with any schema, for `migrate` and `doctor`. `limitMs` 0: statements
- * have no time limit.
+ * Runs `work` on a database with any schema, for `migrate` and `doctor`.
  */
 export async function withAnySchema<Result>(
   config: Config,
-  { mayMake = false, limitMs }: DatabaseOptions & { readonly limitMs: number },
+  { mayMake = false, limitMs }: DatabaseOptions & Required<Pick<DatabaseOptions, 'limitMs'>>,
   work: (sql: Sql, databaseUrl: string) => Promise<Result>,
 ): Promise<Result> {
   if (config.databaseUrl === null && !mayMake && !(await findCluster(config.dataDir))) {

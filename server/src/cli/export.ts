@@ -3,18 +3,16 @@
 // interrupted file.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { attributionsOf, deliveriesOf, devicesOf, eventsOf } from '../console/person-record.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { writePerson } from '../console/person-document.ts';
+import { decodeId } from '../ground/ids.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { presentProperties } from '../properties/property.ts';
-import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId } from '../users/queries.ts';
 import { answer, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import { withDatabase } from './context.ts';
 import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
-import { untilReaderIsGone, writeJsonObject, writeText } from './output-stream.ts';
+import { untilReaderIsGone, writeText } from './output-stream.ts';
 import { writeTable } from './part-file.ts';
 import { formatNames, rowFormat } from './row-format.ts';
 
@@ -80,36 +78,7 @@ async function exportUser(name: string, externalId: string): Promise<void> {
     const app = await getApp(sql, name);
     const userId = await findPersonId(sql, app.id, externalId);
     if (userId === undefined) throw new CommandError(`There is no user '${printable(externalId)}' in this app.`);
-    const document = writeJsonObject(process.stdout);
-    await document.member('exported_at', clock.date());
-    await document.member('app_id', encodeId('app', app.id));
-    await document.member('external_id', externalId);
-    await document.member('user_id', encodeId('usr', userId));
-    await document.member('profile', await profileOf(context, app.id, externalId));
-    const deviceIds: Uuid[] = [];
-    await document.list('devices', devicesOf(context, app.id, externalId, deviceIds));
-    // Rows of the user come first, then rows of the user's devices from the time when they had no
-    // user.
-    const subjects = [userId, ...deviceIds];
-    await document.list('events', eventsOf(context, app.id, subjects));
-    await document.list('deliveries', deliveriesOf(context, app.id, subjects));
-    await document.list('attributions', attributionsOf(context, app.id, userId));
-    await document.end();
+    const person = { appId: app.id, externalId, userId };
+    for await (const text of writePerson({ sql, clock }, person)) await writeText(process.stdout, text);
   });
-}
-
-/** Returns null for a user whom only events have named. */
-async function profileOf({ sql }: CommandContext, appId: Uuid, externalId: string): Promise<object | null> {
-  const found = await findUserWithDevices(sql, appId, externalId);
-  if (!found) return null;
-  const { user, catalog } = found;
-  return {
-    first_name: user.firstName,
-    country: user.country,
-    language: user.language,
-    timezone: user.timezone,
-    properties: presentProperties(user.properties, catalog),
-    created_at: user.createdAt,
-    updated_at: user.updatedAt,
-  };
 }

@@ -32,32 +32,3 @@ export async function untilReaderIsGone(work: () => Promise<void>): Promise<void
     if (!(error instanceof ReaderGone)) throw error;
   }
 }
-
-/**
- * One JSON object, written member by member. A list may have any length; each of its items stands
- * on its own line.
- */
-export interface JsonObjectStream {
-  member(name: string, value: unknown): Promise<void>;
-  list(name: string, pages: AsyncIterable<readonly object[]>): Promise<void>;
-  end(): Promise<void>;
-}
-
-export function writeJsonObject(output: Writable): JsonObjectStream {
-  let members = 0;
-  const begin = (name: string): string => `${members++ === 0 ? '{' : ','}\n${JSON.stringify(name)}: `;
-  return {
-    async member(name, value) {
-      await writeText(output, `${begin(name)}${JSON.stringify(value)}`);
-    },
-    async list(name, pages) {
-      await writeText(output, `${begin(name)}[`);
-      let items = 0;
-      for await (const page of pages) {
-        await writeText(output, page.map((item) => `${items++ === 0 ? '' : ','}\n  ${JSON.stringify(item)}`).join(''));
-      }
-      await writeText(output, items === 0 ? ']' : '\n]');
-    },
-    end: () => writeText(output, members === 0 ? '{}\n' : '\n}\n'),
-  };
-}

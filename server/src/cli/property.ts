@@ -6,8 +6,10 @@ import type { Uuid } from '../ground/ids.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import {
   changePropertyType,
+  countHeldValues,
   declareProperty,
   type EditedProperty,
+  type HeldValues,
   PropertyEditError,
   retireProperty,
 } from '../properties/edit-property.ts';
@@ -29,17 +31,17 @@ export function addPropertyCommands(program: Command): void {
   withJson(property.command('declare <APP> <KEY> <TYPE>'))
     .description(`register a key before its first value: ${propertyTypes.join(', ')}`)
     .action((name: string, key: string, type: string, options: AnswerOptions) =>
-      answer(options, () => edit(name, (deps) => declareProperty(deps, key, readType(type)))),
+      answer(options, () => edit(name, key, (deps) => declareProperty(deps, key, readType(type)))),
     );
   withJson(property.command('change <APP> <KEY> <TYPE>'))
     .description('give a key another type; values of the former one are no longer seen')
     .action((name: string, key: string, type: string, options: AnswerOptions) =>
-      answer(options, () => edit(name, (deps) => changePropertyType(deps, key, readType(type)))),
+      answer(options, () => edit(name, key, (deps, held) => changePropertyType(deps, key, readType(type), held))),
     );
   withJson(property.command('delete <APP> <KEY>'))
     .description('take a key out of the catalog, with its values')
     .action((name: string, key: string, options: AnswerOptions) =>
-      answer(options, () => edit(name, (deps) => retireProperty(deps, key))),
+      answer(options, () => edit(name, key, (deps, held) => retireProperty(deps, key, held))),
     );
 }
 
@@ -93,11 +95,14 @@ function present(row: CatalogRow, indexed: boolean): object {
 
 type Deps = Parameters<typeof retireProperty>[0];
 
-async function edit(name: string, work: (deps: Deps) => Promise<EditedProperty>): Promise<Answer> {
+type Edit = (deps: Deps, held: HeldValues) => Promise<EditedProperty>;
+
+async function edit(name: string, key: string, work: Edit): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async (context) => {
     const app = await getApp(context.sql, name);
-    const edited = await editOrSay(context, app.id, work);
-    const segments = await listSegmentsNaming(context.sql, app.id, edited.key);
+    const held = await countHeldValues(context.sql, app.id, key);
+    const edited = await editOrSay(context, app.id, (deps) => work(deps, held));
+    const segments = (await listSegmentsNaming(context.sql, app.id, [edited.key])).map((segment) => segment.name);
     const { users, devices } = edited.removed;
     const lines = [
       `${edited.key}  ${edited.type}`,

@@ -2,12 +2,13 @@
 // are kept.
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
+import { rebuildDeviceTotals } from '../devices/fold-totals.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { withDatabase } from './context.ts';
+import { type CommandContext, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 import { readTime } from './read-time.ts';
 
@@ -29,7 +30,7 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
   const from = options.from === undefined ? null : readTime('--from', options.from);
   const to = options.to === undefined ? null : readTime('--to', options.to);
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
-  return withDatabase(loadCommandConfig(), async ({ sql, clock, by }) => {
+  const work = async ({ sql, clock, by }: CommandContext): Promise<Answer> => {
     const { id } = await getApp(sql, name);
     // Each day has its own transaction. The audit log gets its entry before the first of them.
     await recordAudit(
@@ -44,6 +45,8 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
     });
     const asked = { appId: id, fromMs: from?.getTime() ?? null, toMs: to?.getTime() ?? null };
     const { range, ...classed } = await rebuildAttribution({ sql, clock }, asked);
+    // Last, because it takes longest: the rest is rebuilt even where this fails.
+    await rebuildDeviceTotals({ sql, clock }, id);
     const shown = range && { from: new Date(range.fromMs), to: new Date(range.toMs) };
     return {
       document: { days: totals.days, events: totals.events, classed: { range: shown, ...classed } },
@@ -55,5 +58,7 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
             `${classed.installs} installs, ${classed.sessions} sessions, all of them settled.`,
       ].join('\n'),
     };
-  });
+  };
+  // A statement takes as long as a day of events, or all devices, need.
+  return withDatabase(loadCommandConfig(), work, { limitMs: 0 });
 }

@@ -76,8 +76,10 @@ export async function listEventNames(
   appId: Uuid,
   afterName: string | null,
   limit: number,
+  prefix: string | null = null,
 ): Promise<EventNameRow[]> {
-  const after = afterName === null ? tx`` : tx`AND name > ${afterName}`;
+  const begins = prefix === null ? tx`` : tx`AND starts_with(lower(name), lower(${prefix}::text))`;
+  const after = afterName === null ? begins : tx`AND name > ${afterName} ${begins}`;
   return tx<EventNameRow[]>`
     SELECT name, sum(count)::bigint AS count, max(last_at) AS last_at
     FROM (
@@ -107,10 +109,24 @@ export interface EventPropertyRow {
   readonly samples: readonly Sample[];
 }
 
-/** Lists the properties of events of these names, in the order of keys. */
-export async function listEventProperties(tx: Tx, appId: Uuid, names: readonly string[]): Promise<EventPropertyRow[]> {
+/**
+ * Lists the properties of events of these names, in the order of keys, without samples of the
+ * subjects in `erased`.
+ */
+export async function listEventProperties(
+  tx: Tx,
+  appId: Uuid,
+  names: readonly string[],
+  erased: readonly Uuid[],
+): Promise<EventPropertyRow[]> {
+  const samples =
+    erased.length === 0
+      ? tx`samples`
+      : tx`(
+        SELECT coalesce(jsonb_agg(s.sample), '[]') FROM jsonb_array_elements(samples) AS s (sample)
+        WHERE coalesce(sample_subjects ->> s.sample::text <> ALL(${erased as Uuid[]}::text[]), true)) AS samples`;
   return tx<EventPropertyRow[]>`
-    SELECT name, key, type, samples FROM event_properties
+    SELECT name, key, type, ${samples} FROM event_properties
     WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
     ORDER BY name, key, type`;
 }

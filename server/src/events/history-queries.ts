@@ -43,7 +43,7 @@ export interface DayOfEvents extends SubjectDay {
 }
 
 /** The bounds of a day's events: from the first instant, and before the second. */
-export function boundsOf({ day }: SubjectDay): { readonly from: Date; readonly before: Date } {
+export function boundsOf({ day }: Pick<SubjectDay, 'day'>): { readonly from: Date; readonly before: Date } {
   const from = new Date(`${day}T00:00:00Z`);
   return { from, before: new Date(from.getTime() + 86_400_000) };
 }
@@ -86,4 +86,37 @@ export async function listSubjectEvents(
     WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
       AND ${ofSubjects(sql, subjectIds)} ${afterId === null ? sql`` : sql`AND id > ${afterId}`}
     ORDER BY id LIMIT ${limit}`;
+}
+
+/** An event of somebody, and whose it was when it came. */
+export interface EventOfSubject extends SubjectEvent {
+  readonly name: string;
+  readonly subjectId: Uuid;
+  /** The instant as ISO text in UTC, to the microsecond. */
+  readonly atText: string;
+}
+
+/** The position of an event in a list that begins with the latest one. */
+export interface EventPosition {
+  readonly at: string;
+  readonly id: Uuid;
+}
+
+/** Lists these subjects' events on a day before a position, the latest first. */
+export async function listDayEvents(
+  sql: Sql,
+  { appId, day }: { readonly appId: Uuid; readonly day: string },
+  subjectIds: readonly Uuid[],
+  position: EventPosition | null,
+  limit: number,
+): Promise<EventOfSubject[]> {
+  const { from, before } = boundsOf({ day });
+  const earlier =
+    position === null ? sql`` : sql`AND (at, id) < (${position.at}::text::timestamptz, ${position.id}::uuid)`;
+  return sql<EventOfSubject[]>`
+    SELECT id, name, subject_id, at, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at_text,
+      device_id, external_id, properties
+    FROM events
+    WHERE app_id = ${appId} AND at >= ${from} AND at < ${before} AND ${ofSubjects(sql, subjectIds)} ${earlier}
+    ORDER BY at DESC, id DESC LIMIT ${limit}`;
 }

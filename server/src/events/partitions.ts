@@ -77,7 +77,7 @@ async function freeName(tx: Tx, wanted: string): Promise<string> {
 
 /** Returns whether the error is that of a row for whose time there is no partition. */
 export function lacksPartition(error: unknown): boolean {
-  const { code, constraint_name: constraint } = error as { code?: unknown; constraint_name?: unknown };
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   return code === '23514' && constraint === undefined;
 }
 

@@ -1,5 +1,5 @@
 // SQL: stores events: the known ids, the events, their daily counts and their deltas of the sums.
-import { bareArray, textArray } from '../database/array-text.ts';
+import { bareArray } from '../database/array-text.ts';
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { DayCount, Delta, StoredEvent } from './totals.ts';
@@ -34,10 +34,10 @@ export async function insertEvents(tx: Tx, appId: Uuid, events: readonly StoredE
     FROM ROWS FROM (
       unnest(
         ${bareArray(column(({ subjectId }) => subjectId))}::uuid[], ${bareArray(column(({ id }) => id))}::uuid[],
-        ${textArray(column(({ name }) => name))}::text[], ${bareArray(column(({ atMs }) => atMs))}::float8[],
-        ${bareArray(column(({ deviceId }) => deviceId))}::uuid[], ${textArray(column(({ externalId }) => externalId))}::text[],
+        ${column(({ name }) => name)}::text[], ${bareArray(column(({ atMs }) => atMs))}::float8[],
+        ${bareArray(column(({ deviceId }) => deviceId))}::uuid[], ${column(({ externalId }) => externalId)}::text[],
         ${bareArray(column(({ purchase }) => purchase?.amount ?? null))}::numeric[],
-        ${textArray(column(({ purchase }) => purchase?.currency ?? null))}::text[]
+        ${column(({ purchase }) => purchase?.currency ?? null)}::text[]
       ),
       jsonb_array_elements(${`[${column(({ propertiesText }) => propertiesText).join(',')}]`}::text::jsonb)
     ) AS e (subject_id, id, name, at_ms, device_id, external_id, amount, currency, properties)`;
@@ -53,7 +53,7 @@ export async function addToDays(tx: Tx, appId: Uuid, days: readonly DayCount[]):
     INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
     SELECT ${appId}, d.name, d.subject_id, date '1970-01-01' + d.day, d.count, to_timestamp(d.last_ms / 1000)
     FROM unnest(
-      ${textArray(column(({ name }) => name))}::text[], ${bareArray(column(({ subjectId }) => subjectId))}::uuid[],
+      ${column(({ name }) => name)}::text[], ${bareArray(column(({ subjectId }) => subjectId))}::uuid[],
       ${bareArray(column(({ day }) => day))}::int[], ${bareArray(column(({ count }) => count))}::int[],
       ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
     ) AS d (name, subject_id, day, count, last_ms)
@@ -69,8 +69,8 @@ export async function insertDeltas(tx: Tx, appId: Uuid, deltas: readonly Delta[]
     SELECT ${appId}, d.name, to_timestamp(d.bucket_ms / 1000), d.currency, d.count, d.amount,
       to_timestamp(d.last_ms / 1000)
     FROM unnest(
-      ${textArray(column(({ name }) => name))}::text[], ${bareArray(column((delta) => delta.bucketMs))}::float8[],
-      ${textArray(column(({ currency }) => currency))}::text[], ${bareArray(column(({ count }) => count))}::int[],
+      ${column(({ name }) => name)}::text[], ${bareArray(column((delta) => delta.bucketMs))}::float8[],
+      ${column(({ currency }) => currency)}::text[], ${bareArray(column(({ count }) => count))}::int[],
       ${bareArray(column(({ amount }) => amount))}::numeric[], ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
     ) AS d (name, bucket_ms, currency, count, amount, last_ms)`;
 }

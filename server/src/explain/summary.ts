@@ -1,4 +1,5 @@
 // The summary of an explanation: one or two sentences for people, which name who, what and why. Pure.
+import { meaningOf } from '../delivery/code-meaning.ts';
 import type { DetailOf, Step, TurnReason } from './step.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -51,12 +52,18 @@ function ofMessage({ name }: Named, verdict: Verdict, detail: DetailOf<'message'
 function ofDevices({ name, isDevice }: Named, detail: DetailOf<'devices'>): string {
   if (detail.error_code) return `${name} was skipped: the device opted out or was retired before its turn.`;
   if (isDevice) {
-    const why = detail.status_reason ? `, because of ${detail.status_reason}` : '';
-    return `${name} is ${detail.status ?? 'deleted'}${why}: it gets no message.`;
+    const why = detail.status_reason ? `: ${reasonOf(detail.status_reason)}` : '';
+    return `${name} is ${detail.status ?? 'deleted'}${why}. It gets no message.`;
   }
   const { invalid = 0, unsubscribed = 0 } = detail;
   if (invalid + unsubscribed === 0) return `${name} has no device.`;
   return `${name} has no active device: ${invalid} invalid, ${unsubscribed} unsubscribed.`;
+}
+
+type StatusReason = NonNullable<DetailOf<'devices'>['status_reason']>;
+
+function reasonOf(reason: StatusReason): string {
+  return reason === 'replaced' ? 'another device registered with its token' : meaningOf(reason).meaning;
 }
 
 function now({ as_of }: DetailOf<'audience'>): string {
@@ -150,22 +157,27 @@ function ofTurn({ name }: Named, { reason = 'queued', until }: DetailOf<'turn'>)
   return `${name} is in the audience and waits for its turn: ${turns[reason]}${when}.`;
 }
 
-function ofAttempts({ name }: Named, detail: DetailOf<'attempts'>): string {
+/** The name within a sentence: `u-42`, or `device dev_…`. */
+const within = ({ name, isDevice }: Named): string => (isDevice ? name.charAt(0).toLowerCase() + name.slice(1) : name);
+
+function ofAttempts(who: Named, detail: DetailOf<'attempts'>): string {
   const { status, error_code, meaning, action, retry_at, attempts } = detail;
   const why = `${error_code}: ${meaning}`;
-  if (status === 'skipped') return `${name} was skipped, ${why}. ${action}`;
+  if (status === 'skipped') return `${who.name} was skipped, ${why}. ${action}`;
+  const push = `The push to ${within(who)} failed`;
   const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
-  if (status === 'retrying') return `The push to ${name} failed with ${why}. It is tried again at ${text(retry_at)}.`;
-  return `The push to ${name} failed after ${times} with ${why}. ${action}`;
+  if (status === 'retrying') return `${push} with ${why}. It is tried again at ${text(retry_at)}.`;
+  return `${push} after ${times} with ${why}. ${action}`;
 }
 
-function ofReceipt({ name }: Named, steps: readonly Step[], detail: DetailOf<'receipt'>): string {
+function ofReceipt(who: Named, steps: readonly Step[], detail: DetailOf<'receipt'>): string {
+  const { name } = who;
   if (detail.clicked_at) return `${name} got it, and clicked at ${text(detail.clicked_at)}.`;
   if (detail.displayed_at) return `${name} got it: it was displayed at ${text(detail.displayed_at)}.`;
   if (detail.dismissed_at) return `${name} got it, and dismissed it at ${text(detail.dismissed_at)}.`;
   const sent = steps.find((each) => each.step === 'attempts')?.detail;
   const when = sent && 'done_at' in sent ? ` at ${text(sent.done_at)}` : '';
-  const accepted = `The push service accepted the push to ${name}${when}`;
+  const accepted = `The push service accepted the push to ${within(who)}${when}`;
   return detail.displayed === 'no'
     ? `${accepted}, and the device has not reported that it was displayed: it may be off, or notifications are muted.`
     : `${accepted}. Whether it was displayed is not known, because this platform does not report it by itself.`;

@@ -61,12 +61,12 @@ export function failpoint(name: Failpoint): Promise<void> | undefined {
 
 /**
  * Called as the last step of a transaction, for the moment after: the COMMIT is then with the
- * operating system and its reply not read. The driver writes in the next turn of the event loop, so
- * the handler runs in the turn after it. A handler can end or stop the process there, but cannot
+ * operating system and its reply not read. The COMMIT is written in this turn of the event loop, so
+ * the handler runs at its end. A handler can end or stop the process there, but cannot
  * delay or fail a caller.
  */
 export function failpointAfterCommitSent(name: Failpoint): void {
-  if (handler) setImmediate(() => setImmediate(() => void handler?.(name)));
+  if (handler) setImmediate(() => void handler?.(name));
 }
 
 /**

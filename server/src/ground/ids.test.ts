@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeId, encodeId, mintUuid, uuidFloorOf, uuidFromBytes, uuidToBytes } from './ids.ts';
+import {
+  decodeId,
+  encodeId,
+  mintedAtMs,
+  mintOrderedUuid,
+  mintUuid,
+  uuidFloorOf,
+  uuidFromBytes,
+  uuidToBytes,
+} from './ids.ts';
 
 describe('an identifier', () => {
   it('is the vector of the contract', () => {
@@ -24,6 +33,16 @@ describe('an identifier', () => {
     expect([...ids].sort()).toEqual(ids);
     expect(uuidFloorOf(new Date(1_800_000_000_002)) <= mintUuid(1_800_000_000_002)).toBe(true);
     expect(uuidFloorOf(new Date(1_800_000_000_003)) > mintUuid(1_800_000_000_002)).toBe(true);
+  });
+
+  it('minted in order sorts as it was minted: within a millisecond, past 4,096 of them, and when the clock steps back a little', () => {
+    const at = 1_800_000_000_000;
+    const ids = [...Array.from({ length: 5000 }, () => at), at - 3, at - 3, at + 1, at + 1].map(mintOrderedUuid);
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    // A clock that was an hour fast does not leave its hour behind.
+    expect(mintedAtMs(mintOrderedUuid(at - 3_600_000))).toBe(at - 3_600_000);
   });
 
   it('R-47 carries 74 random bits: every one of them is seen as 0 and as 1, and none counts up', () => {

@@ -59,16 +59,14 @@ export function createLog(level: string, role: string, destination?: Destination
 
 /**
  * Logs an unforeseen error and ends the process, because its state is unknown; the supervisor
- * starts it again (R-87). `isForeseen` tells the rejections whose promise no caller holds, which are
- * only logged.
+ * starts it again (R-87).
  */
-export function dieOfTheUnforeseen(log: Log, isForeseen: (error: unknown) => boolean): void {
+export function dieOfTheUnforeseen(log: Log): void {
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'uncaught exception');
     process.exit(1);
   });
   process.on('unhandledRejection', (error) => {
-    if (isForeseen(error)) return log.warn({ err: error }, 'a connection was lost as it began');
     log.fatal({ err: error }, 'unhandled rejection');
     process.exit(1);
   });

@@ -1,32 +1,44 @@
-// GET /metrics on the main port. It exists only while METRICS_TOKEN is set, and only for callers
-// with this token.
-import { ApiError } from '../http/api-error.ts';
+// GET /metrics on the main port, for callers with METRICS_TOKEN and for people of the first
+// organisation who are signed in to the console. While METRICS_PORT is set, the main port serves it
+// by the token alone.
+import { ApiError, notFound } from '../http/api-error.ts';
 import { hasBearer } from '../http/bearer.ts';
-import { Answer, type BoundRoute } from '../http/server.ts';
+import { Answer, type BoundRoute, type RequestHead } from '../http/server.ts';
 import { metricsContentType } from './registry.ts';
 
 export interface MetricsRouteDeps {
-  /** Null: the route does not exist. */
+  /** Null: no token opens the route. */
   readonly metricsToken: string | null;
+  /** Throws for a request without a session of the console. Null: no session opens the route. */
+  readonly admitPerson: ((head: RequestHead) => Promise<unknown>) | null;
   /** Resolves with the current metrics of this process and of all processes beside it. */
   readonly readMetrics: () => Promise<string>;
 }
 
-export function metricsRoutes<Caller>({ metricsToken, readMetrics }: MetricsRouteDeps): BoundRoute<Caller>[] {
-  if (metricsToken === null) return [];
+export function metricsRoutes<Caller>({
+  metricsToken,
+  admitPerson,
+  readMetrics,
+}: MetricsRouteDeps): BoundRoute<Caller>[] {
+  if (metricsToken === null && admitPerson === null) return [];
+  const read = async () => new Answer(200, { 'content-type': metricsContentType }, await readMetrics());
   return [
     {
       method: 'GET',
       path: '/metrics',
       access: 'public',
       ignoresUnknownQuery: true,
-      async handle(request) {
-        const [authorization, ...more] = request.header('authorization');
-        if (more.length > 0 || !hasBearer(authorization, metricsToken)) {
+      async guard(head) {
+        const [authorization, ...more] = head.header('authorization');
+        const isPerson = admitPerson !== null && authorization === undefined && head.header('cookie').length > 0;
+        if (isPerson) await admitPerson(head);
+        else if (metricsToken === null) throw notFound();
+        else if (more.length > 0 || !hasBearer(authorization, metricsToken)) {
           throw new ApiError(authorization === undefined ? 'missing_key' : 'invalid_key');
         }
-        return new Answer(200, { 'content-type': metricsContentType }, await readMetrics());
+        return { share: 'metrics', headers: { 'cache-control': 'no-store' }, handle: read };
       },
+      handle: read,
     },
   ];
 }

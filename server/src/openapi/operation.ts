@@ -85,7 +85,7 @@ function writeBody({ schema, example }: NonNullable<DescribedRoute['body']>, als
   return { required: true, content: Object.fromEntries(types.map((type) => [type, media])) };
 }
 
-function writeAnswer({ description, schema, example, headers = {} }: AnswerForm, counted: object): object {
+function writeAnswer({ description, schema, example, isStream, headers = {} }: AnswerForm, counted: object): object {
   const further = Object.entries(headers).map(([name, says]) => [
     name,
     { description: says, required: true, schema: { type: 'string' } },
@@ -93,6 +93,8 @@ function writeAnswer({ description, schema, example, headers = {} }: AnswerForm,
   return {
     description,
     headers: { ...requestIdHeader, ...counted, ...Object.fromEntries(further) },
-    ...(schema && { content: { 'application/json': { schema: refTo(schema), example } } }),
+    ...(schema && {
+      content: { [isStream ? 'text/event-stream' : 'application/json']: { schema: refTo(schema), example } },
+    }),
   };
 }

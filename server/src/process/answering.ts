@@ -73,7 +73,7 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
     doorLimits: { waitMs, ...http?.doorLimits },
     connectionLimits: { silenceMs: config.sendWaitMs + silenceBeyondSendMs, ...http?.connectionLimits },
     routes: [...routes, ...consoleRoutes],
-    authenticate: createAuthenticate({ sql, clock, log, lookups }),
+    ...createAuthenticate({ sql, clock, log, lookups }),
     appOf: ({ appId }) => appId,
     admit: createRateLimit({ sql: promptSql, clock, plans, waitMs }),
     delayUnauthorized: addressLimits.delayUnauthorized,
@@ -82,7 +82,9 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
     noteAnswer(answer) {
       metrics.noteRequest(answer);
       const { caller, error } = answer;
-      if (caller) requestLog.note(caller.appId, entryOf(answer, caller, error, clock.nowMs()));
+      if (!caller) return;
+      const atMs = clock.nowMs();
+      requestLog.note(caller.appId, answer.status >= 400, () => entryOf(answer, caller, error, atMs));
     },
     trustedProxies: config.trustedProxies,
     onIgnoredForwarding(peer) {

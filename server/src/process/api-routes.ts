@@ -19,7 +19,7 @@ import type { AwaitDeps } from '../messages/await-outcomes.ts';
 import type { CancelDeps } from '../messages/cancel-message.ts';
 import { messageRoutes } from '../messages/routes.ts';
 import type { SendRouteDeps } from '../messages/send-routes.ts';
-import { type MetricsRouteDeps, metricsRoutes } from '../metrics/routes.ts';
+import type { MetricsRouteDeps } from '../metrics/routes.ts';
 import type { ServiceMetrics } from '../metrics/service-metrics.ts';
 import { consoleApi } from '../openapi/console.ts';
 import { writeDocument } from '../openapi/document.ts';
@@ -50,7 +50,7 @@ export interface HttpDeps
     PreviewRouteDeps,
     EventRouteDeps,
     HealthDeps,
-    MetricsRouteDeps {
+    Omit<MetricsRouteDeps, 'admitPerson'> {
   readonly metrics: Pick<ServiceMetrics, 'countAccepted'>;
   /**
    * The pool of short transactions. It is separate, so that a transaction that waits for a lock
@@ -126,10 +126,5 @@ export function routesOf(given: HttpDeps): BoundRoute<Caller>[] {
     describeConsole: () => (consoleDescription ??= Buffer.from(consoleOpenapiText())),
     isReady: createReadiness(given),
   };
-  return [
-    ...inTurns(given.readTurns, bind(inTurn, deps)),
-    ...bind(others, deps),
-    ...metricsRoutes<Caller>(given),
-    ...pageRoutes<Caller>(given),
-  ];
+  return [...inTurns(given.readTurns, bind(inTurn, deps)), ...bind(others, deps), ...pageRoutes<Caller>(given)];
 }

@@ -2,7 +2,6 @@
 // serves the API or works batches until it is told to drain, or until the supervisor is gone.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config.ts';
-import { isTypesQuestion } from '../database/driver-repairs.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from '../ground/log.ts';
 import { MetricsQuestions } from '../metrics/gather.ts';
 import { explainListenError } from './listen-port.ts';
@@ -38,7 +37,7 @@ function tell(message: FromProcess): void {
 
 async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'start' }>): Promise<void> {
   const log = createLog(config.logLevel, role);
-  dieOfTheUnforeseen(log, isTypesQuestion);
+  dieOfTheUnforeseen(log);
   service = await createService({
     config,
     role,

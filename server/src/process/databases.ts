@@ -1,7 +1,7 @@
 // The connections of one process to its database: five pools, named for what may wait for what, so
 // that no long statement delays a short one (design 1). Together they keep a budget that no process
 // exceeds (R-98).
-import { openPool, type PoolOptions, type Sql } from '../database/db.ts';
+import { connect, openPool, type PoolOptions, type Reserved, type Sql } from '../database/db.ts';
 
 export interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
   /** Milliseconds that a caller waits for a connection (R-85). */
@@ -98,12 +98,12 @@ export interface Databases {
    */
   readonly workSql: Sql;
   /**
-   * One connection, open while an index is built. The build takes as long as the table needs, and
-   * nothing else waits for it.
+   * One connection without a time limit, open while an index is built or an app's devices are counted
+   * again. Either takes as long as the table needs, and they wait only for each other.
    */
   readonly indexSql: Sql;
   /** Opens the connection that listens for notifications. */
-  openListener(): Sql;
+  openListener(): Promise<Reserved>;
   /** Milliseconds that a caller waits for a connection. */
   readonly waitMs: number;
   close(): Promise<void>;
@@ -115,6 +115,11 @@ export interface Databases {
  * needs.
  */
 const workerGrowAfterMs = 100;
+/**
+ * The same for outcomes that wait to be written. Many messages that end at once need all connections
+ * at once, and their outcomes have 500 ms from the provider's answer to the commit (R-02).
+ */
+const sendGrowAfterMs = 20;
 
 /**
  * Prepares the pools, which make connections when they are first needed. Without a role the pools
@@ -124,18 +129,17 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
   const { waitMs, shortMs, silenceMs, idleMs, answers } = { ...usualLimits, ...limits };
   const sizeOf = (pool: keyof PoolSizes): number =>
     role ? poolSizes[role][pool] : Math.max(poolSizes.api[pool], poolSizes.worker[pool]);
+  const optionsOf = (name: string) => ({
+    url,
+    name: `carillon ${name}`,
+    statementTimeoutMs: shortMs,
+    silenceMsMax: silenceMs,
+    idleMs,
+    ...(role === 'worker' && { growAfterMs: workerGrowAfterMs }),
+    ...(answers && { answers }),
+  });
   const open = (name: string, connectionsMax: number, options: Partial<PoolOptions> = {}): Sql =>
-    openPool({
-      url,
-      connectionsMax,
-      name: `carillon ${name}`,
-      statementTimeoutMs: shortMs,
-      silenceMsMax: silenceMs,
-      idleMs,
-      ...(role === 'worker' && { growAfterMs: workerGrowAfterMs }),
-      ...(answers && { answers }),
-      ...options,
-    });
+    openPool({ ...optionsOf(name), connectionsMax, ...options });
   const openOwn = (pool: keyof PoolSizes, options?: Partial<PoolOptions>): Sql => open(pool, sizeOf(pool), options);
   // A caller's statement is refused when it finds no connection within `waitMs` (R-85). A worker's
   // statement waits.
@@ -143,15 +147,18 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
   const promptSql = openOwn('prompt', { hasSteadyPlans: true, idleMs: undefined });
   const pools = {
     promptSql,
-    sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', { ...ofCallers, isInTurn: true }),
+    sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', ofCallers),
     txSql: openOwn('transactions', ofCallers),
-    sendSql: openOwn('send', { hasSteadyPlans: true }),
+    sendSql: openOwn('send', {
+      hasSteadyPlans: true,
+      ...(role === 'worker' && { growAfterMs: sendGrowAfterMs }),
+    }),
     workSql: openOwn('long', { statementTimeoutMs: 60_000, isOverAudience: true, ...ofCallers }),
     indexSql: open('index', 1, { statementTimeoutMs: 0 }),
   };
   return {
     ...pools,
-    openListener: () => open('listen', 1),
+    openListener: () => connect(optionsOf('listen')),
     waitMs,
     async close() {
       await Promise.all([...new Set(Object.values(pools))].map((each) => each.end({ timeout: 5 })));

@@ -4,11 +4,13 @@
 // next start shows the keys.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hasOwner } from '../accounts/link-queries.ts';
+import { createSetupLink, linkPath } from '../accounts/links.ts';
 import { createApp, type NewApp } from '../apps/create-app.ts';
 import { saveCredential } from '../apps/credentials.ts';
 import { createKey } from '../apps/manage-keys.ts';
 import { warnOfOpenIdentity } from '../apps/open-identity.ts';
-import { listApps, listCredentials } from '../apps/queries.ts';
+import { firstOrganisationId, listApps, listCredentials } from '../apps/queries.ts';
 import { serviceActor } from '../audit/actor.ts';
 import { generateVapidKeys } from '../channels/webpush/vapid.ts';
 import type { Config } from '../config.ts';
@@ -70,6 +72,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
         ...describeStart(deps, address, data),
         ...describeWaiting(paused),
         ...(untold && address !== null ? describeKeys(untold, config, baseOf(address)) : []),
+        ...(untold && address !== null ? describeSetup(untold, config) : []),
         '',
         '',
       ].join('\n'),
@@ -80,6 +83,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
       default_plan: config.defaultPlan,
       paused_at: paused?.at ?? null,
       pause_reason: paused?.reason ?? null,
+      setup_link: untold && address !== null ? setupLink(config, untold) : null,
       first_app:
         untold && address !== null
           ? {
@@ -94,7 +98,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
       if (!untold || address === null) return;
       // Renamed, so that nobody who waits for the file reads half of it.
       const unfinished = `${firstRunFile(config)}.part`;
-      await writeFile(unfinished, describeForFile(baseOf(address), untold), { mode: 0o600 });
+      await writeFile(unfinished, describeForFile(baseOf(address), config, untold), { mode: 0o600 });
       await rename(unfinished, firstRunFile(config));
       await rm(untoldFile(config), { force: true });
     },
@@ -156,13 +160,30 @@ const secrecy = [
   `  ${programName} key rotate KEY --overlap 0    prints a new key and ends the old one now`,
 ] as const;
 
-function describeForFile(base: string, keys: DemoKeys): string {
+/** The link that makes the first owner of the console; a path while PUBLIC_URL is not known. */
+function setupLink({ publicUrl }: Config, { setupPath }: DemoKeys): string | null {
+  return setupPath && `${publicUrl ?? ''}${setupPath}`;
+}
+
+function describeSetup(keys: DemoKeys, config: Config): string[] {
+  const link = setupLink(config, keys);
+  if (link === null) return [];
+  return [
+    '',
+    '  Become the owner of the console: open this link, once. Everybody who has it can.',
+    `  Set up      ${link}`,
+  ];
+}
+
+function describeForFile(base: string, config: Config, keys: DemoKeys): string {
+  const setup = setupLink(config, keys);
   return [
     `Carillon, app '${demoAppName}'`,
     '',
     `server key  ${keys.serverKey}`,
     `client key  ${keys.clientKey}`,
     `demo        ${demoLink(base, keys)}`,
+    ...(setup === null ? [] : [`set up      ${setup}`]),
     '',
     warnOfOpenIdentity(demoAppName),
     '',
@@ -178,6 +199,8 @@ function demoLink(base: string, { clientKey }: DemoKeys): string {
 interface DemoKeys {
   readonly serverKey: string;
   readonly clientKey: string;
+  /** The path of the set-up link; null: the console has an owner. */
+  readonly setupPath: string | null;
 }
 
 export const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
@@ -202,7 +225,8 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
   const { id, serverKey, clientKey } = first
     ? await makeKeys(sql, clock, first.id)
     : await createApp({ sql, clock, by }, demoApp(config));
-  await writeFile(untoldFile(config), JSON.stringify({ serverKey, clientKey }), { mode: 0o600, flush: true });
+  const keys = { serverKey, clientKey, setupPath: await makeSetupPath(sql, clock) };
+  await writeFile(untoldFile(config), JSON.stringify(keys), { mode: 0o600, flush: true });
 
   const vapid = generateVapidKeys();
   await saveCredential(
@@ -214,16 +238,24 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
       secret: vapid.privateKey,
     },
   );
-  return { serverKey, clientKey };
+  return keys;
 }
 
 async function readUntold(config: Config): Promise<DemoKeys | undefined> {
   try {
-    return JSON.parse(await readFile(untoldFile(config), 'utf8')) as DemoKeys;
+    const kept = JSON.parse(await readFile(untoldFile(config), 'utf8')) as Omit<DemoKeys, 'setupPath'>;
+    // A file of an earlier release has no link.
+    return { setupPath: null, ...kept };
   } catch (error) {
     if ((error as { code?: string }).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+async function makeSetupPath(sql: Sql, clock: Clock): Promise<string | null> {
+  if (await hasOwner(sql)) return null;
+  const { secret } = await createSetupLink({ sql, clock, by }, firstOrganisationId);
+  return linkPath('setup', secret);
 }
 
 function demoApp(config: Config): { name: string; plan: string } {

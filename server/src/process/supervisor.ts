@@ -7,9 +7,9 @@ import { listPlansInUse } from '../apps/queries.ts';
 import { serviceActor } from '../audit/actor.ts';
 import { pauseService } from '../audit/pause-service.ts';
 import { type Config, ConfigError, processEnvironment, type Role } from '../config.ts';
+import { describeUnsafeWay } from '../database/address.ts';
 import { createClock } from '../database/clock.ts';
-import { describeUnsafeWay, openPool } from '../database/db.ts';
-import { isTypesQuestion } from '../database/driver-repairs.ts';
+import { openPool } from '../database/db.ts';
 import { checkDurability, checkMasterKey, isInstanceMade, loadInstance } from '../database/instance.ts';
 import { checkPooling } from '../database/pooling.ts';
 import { pauseWhereMoved } from '../database/restore-guard.ts';
@@ -79,7 +79,7 @@ export interface StartOptions {
 export async function runStart(config: Config, options: StartOptions): Promise<void> {
   const plan = planProcesses(config, options);
   const log = createLog(config.logLevel, 'supervisor');
-  dieOfTheUnforeseen(log, isTypesQuestion);
+  dieOfTheUnforeseen(log);
   const children = new Children(log);
   // Signals are handled from the first moment on, because a signal during the start must not leave
   // a database running.
@@ -153,8 +153,7 @@ async function prepare(
     const unsafeWay = describeUnsafeWay(databaseUrl);
     if (unsafeWay !== undefined) log.warn(unsafeWay);
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
-    const pooling = embedded ? undefined : await checkPooling(databaseUrl);
-    if (pooling !== undefined) log.warn(pooling);
+    if (!embedded) await checkPooling(databaseUrl);
     const tooFew = judgeConnections(plan, await readConnectionLimits(sql));
     if (tooFew !== undefined) log.warn(tooFew);
     // The key is checked before the schema is touched: a key that opens nothing here belongs to

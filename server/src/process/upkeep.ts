@@ -1,13 +1,16 @@
-// The hourly upkeep of a service, in one process at a time: makes partitions ahead and deletes old
-// rows. A step that fails is logged and stops no other step.
+// The hourly upkeep of a service, in one process at a time: makes partitions ahead, corrects sums and
+// deletes old rows. A step that fails is logged and stops no other step.
 import { deleteOldSteps } from '../accounts/auth-queries.ts';
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from '../apps/queries.ts';
 import { runAlone } from '../database/run-alone.ts';
+import { forgetOldOutcomes } from '../delivery/fold-totals.ts';
 import { deletePastPaces } from '../delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from '../delivery/partitions.ts';
 import { forgetReceiptKeys } from '../delivery/receipt-keys.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from '../delivery/retention.ts';
+import { compareDeviceTotals } from '../devices/fold-totals.ts';
 import { deleteFormerLinksBefore, listAppsWithFormerLinksBefore } from '../devices/link-queries.ts';
+import { listAppsToCorrect } from '../devices/totals-queries.ts';
 import { foldTotals } from '../events/fold-totals.ts';
 import { ensureEventPartitions } from '../events/partitions.ts';
 import { dropOldEvents } from '../events/retention.ts';
@@ -71,6 +74,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     await step('remove old requests', () => {
       return deleteChunksBefore(sql, new Date(clock.nowMs() - keptDays * dayMs));
     });
+    await step('remove old sums of deliveries', () => forgetOldOutcomes({ sql, clock }));
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
   };
   // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would
@@ -80,6 +84,10 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     const isDone = await runAlone(sql, 'upkeep', async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
+      await step('correct the sums of devices', async () => {
+        for (const appId of await listAppsToCorrect(sql, clock))
+          await step('correct the sums of devices of an app', () => compareDeviceTotals({ sql, clock }, appId));
+      });
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget places that have passed', () => deletePastPaces(sql, clock));
       await step('forget sign-ins that were not finished', () => deleteOldSteps(sql));

@@ -1,22 +1,32 @@
 // The console within a process: its routes with what they work with, and the guard in front of them.
+import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createAuth } from '../accounts/auth.ts';
 import { hasOwner } from '../accounts/link-queries.ts';
+import { createOidcClient } from '../accounts/oidc-client.ts';
 import { createPasswords } from '../accounts/password.ts';
 import { authSecretOf, authSecretsOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import { findAppsByName } from '../apps/queries.ts';
+import type { Config } from '../config.ts';
+import { refuseGuest } from '../console/caller.ts';
+import { createFeeds } from '../console/feeds.ts';
 import { createGuard } from '../console/guard.ts';
 import { createConsoleLimits } from '../console/limits.ts';
+import type { Oidc } from '../console/oidc-routes.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { bindConsole } from '../console/serve.ts';
+import type { Clock } from '../database/clock.ts';
 import { askRarely } from '../ground/ask-rarely.ts';
-import type { BoundRoute } from '../http/server.ts';
+import type { BoundRoute, RequestHead } from '../http/server.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
+import { metricsRoutes } from '../metrics/routes.ts';
+import { createFetch } from '../outbound/fetch.ts';
 import { demoAppName } from '../pages/demo-app.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { Plan, Plans } from '../quotas/plan.ts';
 import { createRateLimit } from '../quotas/rate-limit.ts';
+import { createUserParser } from '../users/user.ts';
 import type { HttpDeps } from './api-routes.ts';
 import { firstRunFile } from './first-start.ts';
 import type { Foundation } from './foundation.ts';
@@ -59,19 +69,25 @@ export function wireConsole({
   const passwords = createPasswords();
   const authSecret = authSecretOf(masterKeys.key);
   let [isFirstRunKept, isOwned] = [true, false];
+  const accept = parts.metrics.countAccepted(createAcceptMessage(parts));
   const deps = {
     ...parts,
+    accept,
+    wait: parts,
     forms: sending.run.forms,
+    parseUser: createUserParser(parts.timeZones),
     publicUrl,
     defaultPlan: config.defaultPlan,
     fcmTokenUrl: config.fcmTokenUrl,
     passwords,
     authSecret,
     auth: createAuth({ sql, txSql, clock, passwords, secrets: authSecretsOf(masterKeys) }),
-    oidc: null,
+    log,
+    oidc: oidcOf(config, clock),
+    feeds: createFeeds({ sql, clock, log, readTurns: parts.readTurns }),
     posts: { http: sending.webhooks.http, rules: sending.endpointRules },
     sending: {
-      accept: parts.metrics.countAccepted(createAcceptMessage(parts)),
+      accept,
       wait: parts,
       timeline: sending.run,
       audit: { txSql, clock },
@@ -94,5 +110,27 @@ export function wireConsole({
       );
     },
   };
-  return bindConsole(consoleRoutes, { deps, guard, readTurns: parts.readTurns });
+  const metrics = { id: 'getMetrics', access: 'session' as const, least: 'viewer' };
+  // The metrics are of all organisations. The first one runs the service.
+  const admitOperator = async (head: RequestHead): Promise<void> => {
+    const { caller } = await guard.caller(head, metrics);
+    refuseGuest(caller, 'see the metrics');
+  };
+  return [
+    ...bindConsole<typeof deps, Caller>(consoleRoutes, { deps, guard, readTurns: parts.readTurns }),
+    ...metricsRoutes<Caller>({
+      metricsToken: parts.metricsToken,
+      admitPerson: config.metricsPort === null ? admitOperator : null,
+      readMetrics: parts.readMetrics,
+    }),
+  ];
+}
+
+/** Null without a provider, and without the PUBLIC_URL that the provider sends people back to. */
+function oidcOf({ oidc: settings, publicUrl, outboundCaFile }: Config, { steadyMs }: Clock): Oidc | null {
+  if (settings === null || publicUrl === null) return null;
+  const redirectUri = `${publicUrl}/console/api/oidc/callback`;
+  const fetch = createFetch(outboundCaFile === null ? undefined : readFileSync(outboundCaFile, 'utf8'));
+  const { isOnly, domains, role } = settings;
+  return { ...createOidcClient({ settings, redirectUri, fetch, steadyMs }), isOnly, domains, role };
 }

@@ -6,15 +6,18 @@ import { moveSlots } from '../audience/move-slots.ts';
 import type { Sql } from '../database/db.ts';
 import type { Lookout } from '../database/lookout.ts';
 import { createStallWatch } from '../database/stalled.ts';
+import { foldOutcomes } from '../delivery/fold-totals.ts';
 import { forgetUrls } from '../delivery/forget-urls.ts';
 import type { RunDeps } from '../delivery/run-batch.ts';
 import { startSendWorker } from '../delivery/worker.ts';
+import { foldDeviceTotals } from '../devices/fold-totals.ts';
 import { foldTotals } from '../events/fold-totals.ts';
 import { forgetPeople } from '../events/forget-people.ts';
 import { forgetSamplesOfPeople } from '../events/forget-samples.ts';
 import { type PeriodicTask, runInTurn } from '../ground/in-turn.ts';
 import { type ScheduleDeps, startScheduleWorker } from '../messages/worker.ts';
 import { createPropertyCounter } from '../properties/worker.ts';
+import { doAskedRebuilds } from '../reports/asked-rebuild.ts';
 import { settleAlone } from '../reports/settle.ts';
 import { type Forget, finishErasures } from '../users/erasures.ts';
 import { numberUsers } from '../users/number-users.ts';
@@ -50,7 +53,7 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
   readonly lookout: Pick<Lookout<Due>, 'isElected' | 'lastLookedAt' | 'onDue'>;
   /** The pool for long statements. */
   readonly sql: Sql;
-  /** The connection that builds indexes, without a time limit. */
+  /** The connection without a time limit, which builds indexes and counts devices again. */
   readonly indexSql: Sql;
   readonly retentionDays: number;
   readonly eventRetentionDays: number | null;
@@ -84,6 +87,13 @@ export function startWorkers(deps: WorkersDeps): Workers {
     { what: 'tell webhooks what nobody has told', everyMs: 10_000, run: () => bringForgottenForward(deps.txSql) },
   ];
   const watch = runInTurn(prompt.map(ifElected), { log, random: run.random });
+  // A rebuild may take minutes, so no other task waits behind it.
+  const askedRebuilds = {
+    what: 'rebuild reports',
+    everyMs: 5_000,
+    run: async () => (run.isPaused() ? undefined : doAskedRebuilds({ sql, indexSql, clock, log })),
+  };
+  const rebuilds = runInTurn([ifElected(askedRebuilds)], { log, random: run.random });
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt, lookout.lastLookedAt);
@@ -104,6 +114,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
     async stop() {
       tasks.stop();
       watch.stop();
+      rebuilds.stop();
       await Promise.all([send.stop(), schedule.stop(), webhooks.stop()]);
     },
   };
@@ -137,6 +148,8 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },
     { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },
     { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
+    { what: 'fold what deliveries add to the sums', everyMs: 10_000, run: () => foldOutcomes({ sql }) },
+    { what: 'fold what devices add to the sums', everyMs: 10_000, run: () => foldDeviceTotals({ sql }) },
     {
       what: 'let slots and indexes follow use',
       everyMs: 60_000,

@@ -5,6 +5,7 @@ import type { Uuid } from '../ground/ids.ts';
 import {
   type CatalogRow,
   countUsersByProperty,
+  findCatalogRow,
   hasMoreUsersThan,
   listIndexedAudienceColumns,
   listProperties,
@@ -21,9 +22,30 @@ export interface CatalogPage {
   readonly indexedColumns: ReadonlySet<string>;
 }
 
-export async function listCatalog(sql: Sql, appId: Uuid, afterKey: string | null, limit: number): Promise<CatalogPage> {
+/** Reads the catalog after a key. `search`: the beginning of a key. */
+export async function listCatalog(
+  sql: Sql,
+  appId: Uuid,
+  afterKey: string | null,
+  limit: number,
+  search: string | null = null,
+): Promise<CatalogPage> {
+  return withCounts(sql, appId, listProperties(sql, appId, afterKey, limit, search));
+}
+
+/** Reads one key. `rows` is empty when the catalog does not have it. */
+export async function readCatalogKey(sql: Sql, appId: Uuid, key: string): Promise<CatalogPage> {
+  const row = findCatalogRow(sql, appId, key);
+  return withCounts(
+    sql,
+    appId,
+    row.then((found) => (found ? [found] : [])),
+  );
+}
+
+async function withCounts(sql: Sql, appId: Uuid, reading: Promise<readonly CatalogRow[]>): Promise<CatalogPage> {
   const [rows, indexedColumns, isLarge] = await Promise.all([
-    listProperties(sql, appId, afterKey, limit),
+    reading,
     listIndexedAudienceColumns(sql),
     hasMoreUsersThan(sql, appId, usersCountedLiveMax),
   ]);

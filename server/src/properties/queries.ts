@@ -1,5 +1,6 @@
 import type { Clock } from '../database/clock.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
+import { beginsWith } from '../database/text-prefix.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
 
@@ -96,9 +97,12 @@ export async function updateSighting(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
+/** Days of conflicts that are remembered. */
+export const conflictDaysKept = 30;
+
 /**
- * Counts values of another type, unless a conflict was counted less than `quietMs` milliseconds
- * ago; with 0 every one is counted.
+ * Counts values of another type, in all and for the day, unless a conflict was counted less than
+ * `quietMs` milliseconds ago; with 0 every one is counted. Forgets days that are too old.
  */
 export async function updateConflict(
   tx: Tx,
@@ -106,8 +110,14 @@ export async function updateConflict(
   appId: Uuid,
   { id, quietMs, count = 1 }: { id: number; quietMs: number; count?: number },
 ): Promise<void> {
+  const today = tx`(${clock.now} AT TIME ZONE 'UTC')::date`;
   await tx`
-    UPDATE properties SET conflicts_count = conflicts_count + ${count}::int, last_conflict_at = ${clock.now}
+    UPDATE properties SET conflicts_count = conflicts_count + ${count}::int, last_conflict_at = ${clock.now},
+      conflict_days = (
+        SELECT coalesce(jsonb_object_agg(d.key, d.value), '{}') FROM jsonb_each(conflict_days) AS d (key, value)
+        WHERE d.key > (${today} - ${conflictDaysKept}::int)::text
+      ) || jsonb_build_object(
+        ${today}::text, coalesce((conflict_days ->> ${today}::text)::int, 0) + ${count}::int)
     WHERE app_id = ${appId} AND id = ${id} AND (${quietMs}::float8 = 0 OR last_conflict_at IS NULL
       OR last_conflict_at <= ${clock.now} - ${quietMs}::float8 * interval '1 millisecond')`;
 }
@@ -138,20 +148,37 @@ export interface CatalogRow extends Property {
   readonly lastConflictAt: Date | null;
   readonly firstSeenAt: Date | null;
   readonly lastSeenAt: Date | null;
+  /** Counts by day in UTC, of the last days that had a conflict. */
+  readonly conflictDays: Readonly<Record<string, number>>;
 }
 
-/** Lists the catalog after a key, in the order of keys. */
+const catalogColumns = (tx: Tx): Fragment => tx`
+  id, key, type, slot, users_count, samples, conflicts_count, last_conflict_at, first_seen_at, last_seen_at,
+  conflict_days`;
+
+/**
+ * Lists the catalog after a key, in the order of keys. `search`: the beginning of a key, letter case
+ * ignored.
+ */
 export async function listProperties(
   tx: Tx,
   appId: Uuid,
   afterKey: string | null,
   limit: number,
+  search: string | null = null,
 ): Promise<CatalogRow[]> {
   return tx<CatalogRow[]>`
-    SELECT id, key, type, slot, users_count, samples, conflicts_count, last_conflict_at, first_seen_at, last_seen_at
-    FROM properties
+    SELECT ${catalogColumns(tx)} FROM properties
     WHERE app_id = ${appId} ${afterKey === null ? tx`` : tx`AND key > ${afterKey}`}
+      ${search === null ? tx`` : tx`AND ${beginsWith(tx, tx`lower(key)`, search)}`}
     ORDER BY key LIMIT ${limit}`;
+}
+
+/** Finds a key of the catalog. */
+export async function findCatalogRow(tx: Tx, appId: Uuid, key: string): Promise<CatalogRow | undefined> {
+  const [row] = await tx<CatalogRow[]>`
+    SELECT ${catalogColumns(tx)} FROM properties WHERE app_id = ${appId} AND key = ${key}`;
+  return row;
 }
 
 /**

@@ -17,7 +17,7 @@ export interface PropertyRouteDeps {
 }
 
 const operators = z.array(component('Operator', z.enum([...new Set(Object.values(operatorsOfType).flat())])));
-const property = component(
+export const propertySchema = component(
   'Property',
   z.strictObject({
     key: z.string(),
@@ -34,20 +34,36 @@ const property = component(
     last_seen_at: instant.nullable(),
   }),
 );
-const builtinField = component(
+export const builtinField = component(
   'BuiltinField',
   z.strictObject({ field: z.string(), type: z.enum([...propertyTypes, 'datetime']), operators }),
 );
 const propertyPage = component(
   'PropertyPage',
-  z.strictObject({ data: z.array(property), builtins: z.array(builtinField), ...pageEnd }),
+  z.strictObject({ data: z.array(propertySchema), builtins: z.array(builtinField), ...pageEnd }),
 );
 
-const builtins = Object.entries(builtinFields).map(([field, type]) => ({
+export const builtins = Object.entries(builtinFields).map(([field, type]) => ({
   field,
   type,
   operators: operatorsOfType[type],
 }));
+
+export const exampleProperty = {
+  key: 'plan',
+  field: 'properties.plan',
+  type: 'string',
+  filterable: true,
+  operators: operatorsOfType.string,
+  indexed: true,
+  users_count: 41230,
+  samples: ['pro', 'free', 'team'],
+  conflicts_count: 3,
+  last_conflict_at: '2026-11-20T09:00:00.000Z',
+  first_seen_at: '2026-10-01T08:00:00.000Z',
+  last_seen_at: '2026-11-21T10:00:00.000Z',
+};
+export const exampleBuiltin = { field: 'country', type: 'string', operators: operatorsOfType.string };
 
 const route = routesWith<PropertyRouteDeps, Caller>('Properties');
 
@@ -64,23 +80,8 @@ export const propertyRoutes = [
         description: 'A page of keys; `builtins`, the fields that are always there, is on every page.',
         schema: propertyPage,
         example: {
-          data: [
-            {
-              key: 'plan',
-              field: 'properties.plan',
-              type: 'string',
-              filterable: true,
-              operators: operatorsOfType.string,
-              indexed: true,
-              users_count: 41230,
-              samples: ['pro', 'free', 'team'],
-              conflicts_count: 3,
-              last_conflict_at: '2026-11-20T09:00:00.000Z',
-              first_seen_at: '2026-10-01T08:00:00.000Z',
-              last_seen_at: '2026-11-21T10:00:00.000Z',
-            },
-          ],
-          builtins: [{ field: 'country', type: 'string', operators: operatorsOfType.string }],
+          data: [exampleProperty],
+          builtins: [exampleBuiltin],
           has_more: false,
           next_cursor: null,
         },
@@ -93,14 +94,15 @@ export const propertyRoutes = [
     const page = toPage(
       rows,
       limit,
-      (row) => present(row, indexedColumns),
+      (row) => presentProperty(row, indexedColumns),
       (last) => cursors.write([last.key], scope),
     );
     return { data: page.data, builtins, has_more: page.has_more, next_cursor: page.next_cursor };
   }),
 ];
 
-function present(row: CatalogRow, indexedColumns: ReadonlySet<string>) {
+/** Shapes a key of the catalog. */
+export function presentProperty(row: CatalogRow, indexedColumns: ReadonlySet<string>) {
   return {
     key: row.key,
     field: `properties.${row.key}`,

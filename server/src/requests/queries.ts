@@ -11,7 +11,10 @@ export interface RequestChunk {
   readonly entries: readonly RequestEntry[];
 }
 
-/** Stores what a process heard of some apps. */
+/**
+ * Stores what a process heard of some apps. Nothing is stored of a deleted app, whose rows may be
+ * cleared already.
+ */
 export async function insertChunks(sql: Sql, chunks: readonly RequestChunk[]): Promise<void> {
   await sql`
     INSERT INTO request_chunks (app_id, id, refused, size, entries)
@@ -20,7 +23,8 @@ export async function insertChunks(sql: Sql, chunks: readonly RequestChunk[]): P
       ${chunks.map(({ appId }) => appId)}::uuid[], ${chunks.map(({ id }) => id)}::uuid[],
       ${chunks.map(({ refused }) => (refused ? 1 : 0))}::int[], ${chunks.map(({ entries }) => entries.length)}::int[],
       ${chunks.map(({ entries }) => JSON.stringify(entries))}::text[]
-    ) AS c (app_id, id, refused, size, entries)`;
+    ) AS c (app_id, id, refused, size, entries)
+    JOIN apps a ON a.id = c.app_id AND a.deleted_at IS NULL`;
 }
 
 /** Deletes the chunks of these apps that are beyond the newest `kept` entries of their kind. */

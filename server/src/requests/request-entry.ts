@@ -3,7 +3,7 @@
 import type { Caller } from '../apps/caller.ts';
 import { decodeId, encodeId, idPrefixes } from '../ground/ids.ts';
 import type { ApiError } from '../http/api-error.ts';
-import type { NotedAnswer } from '../http/server.ts';
+import type { NotedAnswer } from '../http/noted-answer.ts';
 
 export interface RequestEntry {
   /** ISO-8601 in UTC. */

@@ -8,7 +8,8 @@ import { deleteBeyond, insertChunks, type RequestChunk } from './queries.ts';
 import { keptMax, type RequestEntry } from './request-entry.ts';
 
 export interface RequestLog {
-  note(appId: Uuid, entry: RequestEntry): void;
+  /** `entry` is called when the log is written, and only for what is kept: a flood costs no more. */
+  note(appId: Uuid, isRefused: boolean, entry: () => RequestEntry): void;
   /** Writes what is collected. Never rejects. */
   flush(): Promise<void>;
   /** Writes the rest, and stops. */
@@ -28,8 +29,8 @@ const everyMsUsual = 1_000;
 const appsMax = 1_000;
 
 interface Collected {
-  readonly refused: RequestEntry[];
-  readonly accepted: RequestEntry[];
+  readonly refused: (() => RequestEntry)[];
+  readonly accepted: (() => RequestEntry)[];
 }
 
 export function createRequestLog({ sql, clock, log, everyMs = everyMsUsual }: RequestLogDeps): RequestLog {
@@ -40,21 +41,21 @@ export function createRequestLog({ sql, clock, log, everyMs = everyMsUsual }: Re
   let writing: Promise<void> = Promise.resolve();
 
   const write = async (entries: ReadonlyMap<Uuid, Collected>): Promise<void> => {
-    const chunks: RequestChunk[] = [];
-    const full: Uuid[] = [];
-    for (const [appId, { refused, accepted }] of entries) {
-      for (const [isRefused, list] of [
-        [true, refused],
-        [false, accepted],
-      ] as const) {
-        const kept = list.slice(-keptMax);
-        if (kept.length > 0) chunks.push({ appId, id: mintUuid(clock.nowMs()), refused: isRefused, entries: kept });
-      }
-      const count = (written.get(appId) ?? 0) + refused.length + accepted.length;
-      if (count >= keptMax) full.push(appId);
-      written.set(appId, count >= keptMax ? 0 : count);
-    }
     try {
+      const chunks: RequestChunk[] = [];
+      const full: Uuid[] = [];
+      for (const [appId, { refused, accepted }] of entries) {
+        for (const [isRefused, list] of [
+          [true, refused],
+          [false, accepted],
+        ] as const) {
+          const kept = list.slice(-keptMax).map((entry) => entry());
+          if (kept.length > 0) chunks.push({ appId, id: mintUuid(clock.nowMs()), refused: isRefused, entries: kept });
+        }
+        const count = (written.get(appId) ?? 0) + refused.length + accepted.length;
+        if (count >= keptMax) full.push(appId);
+        written.set(appId, count >= keptMax ? 0 : count);
+      }
       await insertChunks(sql, chunks);
       if (full.length > 0) await deleteBeyond(sql, full, keptMax);
     } catch (error) {
@@ -72,14 +73,14 @@ export function createRequestLog({ sql, clock, log, everyMs = everyMsUsual }: Re
   };
 
   return {
-    note(appId, entry) {
+    note(appId, isRefused, entry) {
       let of = collected.get(appId);
       if (!of) {
         if (collected.size >= appsMax) return;
         of = { refused: [], accepted: [] };
         collected.set(appId, of);
       }
-      const list = entry.status >= 400 ? of.refused : of.accepted;
+      const list = isRefused ? of.refused : of.accepted;
       list.push(entry);
       // A list grows to twice what is kept at most, so that cutting it is rare.
       if (list.length >= 2 * keptMax) list.splice(0, keptMax);

@@ -76,7 +76,7 @@ export const previewRoutes = [
       },
     },
     refusals: ['not_found'],
-  }).handle(async (deps, { caller: { appId }, body }) => {
+  }).handle(async (deps, { caller: { appId }, body, gone }) => {
     const { filter, segment_id, audience, exclude_segment_id } = body;
     const named = audience ?? (typeof segment_id === 'string' ? { segment_id } : { filter });
     const at = audience ? ['audience'] : [];
@@ -90,9 +90,11 @@ export const previewRoutes = [
     // A segment's fields are in use as long as it exists.
     if ('filter' in named) deps.fieldUses.note(appId, fieldsOf(readStoredFilter(named.filter)));
     const place = { path: filterPath, isInRequest: 'filter' in named };
+    const { sql, countSql, clock } = deps;
+    const cancel = { signal: gone(), sql };
     const { evaluatedAt, web, ios, android, users } = await deps.countTurns.run(appId, async () => {
-      const evaluatedAt = deps.clock.date();
-      return { evaluatedAt, ...(await preview({ sql: deps.countSql, clock: deps.clock }, appId, resolved, place)) };
+      const evaluatedAt = clock.date();
+      return { evaluatedAt, ...(await preview({ sql: countSql, clock, cancel }, appId, resolved, place)) };
     });
     return {
       count: web + ios + android,

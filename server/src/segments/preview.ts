@@ -5,8 +5,9 @@
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { asksForParts, compareWholeValues } from '../audience/few-values.ts';
 import { type AudienceCount, countAudience, estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
+import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
 import type { Clock } from '../database/clock.ts';
-import { isStatementTimeout, readOneSnapshot, type Sql, setStatementTimeout, transaction } from '../database/db.ts';
+import { isStatementTimeout, type Sql, setStatementTimeout, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 
@@ -24,29 +25,26 @@ export interface FilterPath {
 
 /**
  * Counts an audience. Throws the 503 with the `path` of the slowest leaf, or of the exclusion that
- * contains it. `sql` is the pool for counts.
+ * contains it. `sql` is the pool for counts. A count whose caller has gone is canceled.
  */
 export async function preview(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, cancel }: { sql: Sql; clock: Clock; cancel: Cancel },
   appId: Uuid,
   audience: ResolvedAudience,
   filter: FilterPath,
   timeoutMs = previewMsMax,
 ): Promise<AudienceCount> {
   try {
-    return await transaction(sql, async (tx) => {
+    const isOneSnapshot = asksForParts(audience);
+    return await cancelableTransaction(sql, { ...cancel, isOneSnapshot }, async (tx) => {
       const context = { tx, clock, appId };
       // Sent together: the connection runs the statements one after the other.
-      if (!asksForParts(audience)) {
+      if (!isOneSnapshot) {
         const [, count] = await Promise.all([setStatementTimeout(tx, timeoutMs), countAudience(context, audience)]);
         return count;
       }
       const startedMs = clock.steadyMs();
-      const [, , whole] = await Promise.all([
-        readOneSnapshot(tx),
-        setStatementTimeout(tx, timeoutMs),
-        compareWholeValues(context, audience),
-      ]);
+      const [, whole] = await Promise.all([setStatementTimeout(tx, timeoutMs), compareWholeValues(context, audience)]);
       const leftMs = Math.max(1, Math.round(timeoutMs - (clock.steadyMs() - startedMs)));
       const [, count] = await Promise.all([setStatementTimeout(tx, leftMs), countAudience(context, whole)]);
       return count;

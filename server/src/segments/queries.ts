@@ -2,7 +2,8 @@
 import { advisoryLocksOfApp } from '../database/advisory-locks.ts';
 import { type Clock, nowOf } from '../database/clock.ts';
 import { asJson, type Sql, type Tx } from '../database/db.ts';
-import { encodeId, type Uuid } from '../ground/ids.ts';
+import { beginsWith } from '../database/text-prefix.ts';
+import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 
 export interface StoredSegment {
   readonly id: Uuid;
@@ -44,7 +45,7 @@ export async function insertSegment(
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
     INSERT INTO segments (app_id, id, name, description, filter, fields, created_at, updated_at)
-    VALUES (${appId}, ${id}, ${name}, ${description}, ${asJson(tx, filter)}, ${fields as string[]},
+    VALUES (${appId}, ${id}, ${name}, ${description}, ${asJson(filter)}, ${fields as string[]},
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     ON CONFLICT (app_id, name) DO NOTHING
     RETURNING id, name, description, filter, created_at, updated_at`;
@@ -66,7 +67,7 @@ export async function updateSegment(
   { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
-    UPDATE segments SET name = ${name}, description = ${description}, filter = ${asJson(tx, filter)},
+    UPDATE segments SET name = ${name}, description = ${description}, filter = ${asJson(filter)},
       fields = ${fields as string[]}, updated_at = ${nowOf(tx, clock)}
     WHERE app_id = ${appId} AND id = ${id}
     RETURNING id, name, description, filter, created_at, updated_at`;
@@ -104,16 +105,24 @@ export async function lockSegmentToDelete(tx: Tx, appId: Uuid, id: Uuid): Promis
   return rows.length === 1;
 }
 
-/** Lists an app's segments, newest first, after a position. */
+/**
+ * Lists an app's segments, newest first, after a position. `search`: an id, or the beginning of a
+ * name.
+ */
 export async function listSegments(
   sql: Sql,
   appId: Uuid,
   after: { createdAt: string; id: Uuid } | null,
   limit: number,
+  search: string | null = null,
 ): Promise<StoredSegment[]> {
+  const found =
+    search === null
+      ? sql``
+      : sql`AND (id = ${decodeId('seg', search) ?? null}::uuid OR ${beginsWith(sql, sql`lower(name)`, search)})`;
   return sql<StoredSegment[]>`
     SELECT id, name, description, filter, created_at, updated_at FROM segments
-    WHERE app_id = ${appId}
+    WHERE app_id = ${appId} ${found}
       ${after === null ? sql`` : sql`AND (created_at, id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
     ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
 }
@@ -124,21 +133,38 @@ export async function deleteSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<bool
   return result.count === 1;
 }
 
+/** A scheduled message that needs a segment. */
+export interface ScheduledUse {
+  readonly id: Uuid;
+  readonly name: string | null;
+  readonly title: string | null;
+  readonly runAt: Date;
+  /** True: the message excludes the segment. */
+  readonly isExclusion: boolean;
+}
+
 /**
  * Lists the oldest scheduled messages that use a segment as their audience or as their exclusion.
  */
-export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: number): Promise<Uuid[]> {
-  const rows = await tx<{ id: Uuid }[]>`
-    SELECT id FROM messages
+export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: number): Promise<ScheduledUse[]> {
+  return tx<ScheduledUse[]>`
+    SELECT id, name, title, run_at, coalesce(exclude_segment_id = ${id}, false) AS is_exclusion FROM messages
     WHERE app_id = ${appId} AND status = 'scheduled'
       AND (audience ->> 'segment_id' = ${encodeId('seg', id)} OR exclude_segment_id = ${id})
     ORDER BY id LIMIT ${limit}`;
-  return rows.map((row) => row.id);
 }
 
-/** Lists the names of the segments whose filter compares a property. */
-export async function listSegmentsNaming(sql: Sql, appId: Uuid, key: string): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
-    SELECT name FROM segments WHERE app_id = ${appId} AND fields @> ARRAY[${`properties.${key}`}::text] ORDER BY name`;
-  return rows.map((row) => row.name);
+/** A segment whose filter compares some of the keys that were asked about. */
+export interface SegmentNaming {
+  readonly id: Uuid;
+  readonly name: string;
+  readonly fields: readonly string[];
+}
+
+/** Lists the segments whose filters compare any of these properties, by name. */
+export async function listSegmentsNaming(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<SegmentNaming[]> {
+  const fields = keys.map((key) => `properties.${key}`);
+  return tx<SegmentNaming[]>`
+    SELECT id, name, fields FROM segments
+    WHERE app_id = ${appId} AND fields && ${fields}::text[] ORDER BY name`;
 }

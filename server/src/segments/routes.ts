@@ -4,7 +4,7 @@ import { actorOf, type Caller } from '../apps/caller.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import { countOperators, listMax } from '../audience/filter.ts';
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
+import type { Sql, Tx } from '../database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { namingMissing, noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
@@ -15,7 +15,7 @@ import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import { previewRoutes } from './preview-routes.ts';
 import { findSegment, listSegments, type SegmentFields, type StoredSegment } from './queries.ts';
-import { createSegment, fieldsOfSegment, removeSegment, replaceSegment } from './save-segment.ts';
+import { createSegment, editSegment, fieldsOfSegment, removeSegment } from './save-segment.ts';
 import { invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
@@ -59,21 +59,21 @@ const filterNode: z.ZodType = component(
   ),
 );
 
-const segment = component(
+export const segmentSchema = component(
   'Segment',
   z.strictObject({
     id: segmentId,
     name: z.string(),
     description: z.string().nullable(),
     filter: filterNode,
-    fields: z.array(z.string()).describe('What the filter compares, each once.'),
+    fields: z.array(z.string()).describe('The fields that the filter compares, each once.'),
     valid: z.boolean().describe('False while the catalog lacks a key of it, or has it with another type.'),
     invalid_reason: z.enum(invalidReasons).nullable(),
     created_at: instant,
     updated_at: instant,
   }),
 );
-const segmentPage = component('SegmentPage', z.strictObject(pageFields(segment)));
+export const segmentPage = component('SegmentPage', z.strictObject(pageFields(segmentSchema)));
 const deletedSegment = component('DeletedSegment', z.strictObject({ id: segmentId, deleted: z.literal(true) }));
 
 const filter = {
@@ -82,7 +82,7 @@ const filter = {
     { field: 'properties.plan', op: 'eq', value: 'pro' },
   ],
 };
-const example = {
+export const exampleSegment = {
   id: 'seg_02y9GVDsTuJUi2BOoCH5G3',
   name: 'Pro users in DE',
   description: null,
@@ -94,8 +94,8 @@ const example = {
   updated_at: '2026-11-21T10:15:30.123Z',
 };
 const body = { schema: segmentRequestSchema, example: { name: 'Pro users in DE', filter } };
-const params = { id: { description: 'A segment.', example: example.id } };
-const answers = { 200: { description: 'The segment.', schema: segment, example } };
+const params = { id: { description: 'A segment.', example: exampleSegment.id } };
+const answers = { 200: { description: 'The segment.', schema: segmentSchema, example: exampleSegment } };
 const bodyBytesMax = 1024 * 1024;
 
 const route = routesWith<SegmentRouteDeps, Caller>('Segments');
@@ -113,7 +113,7 @@ export const segmentRoutes = [
     answers,
   }).handle(async ({ sql, txSql, clock }, { caller, address, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
-    return present(sql, caller.appId, await createSegment(deps, caller.appId, readFields(body)));
+    return presentSegment(sql, caller.appId, await createSegment(deps, caller.appId, readFields(body)));
   }),
   ...previewRoutes,
   route({
@@ -127,7 +127,7 @@ export const segmentRoutes = [
       200: {
         description: 'A page of segments.',
         schema: segmentPage,
-        example: { data: [example], has_more: false, next_cursor: null },
+        example: { data: [exampleSegment], has_more: false, next_cursor: null },
       },
     },
   }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor } }) => {
@@ -135,13 +135,8 @@ export const segmentRoutes = [
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
     const after = position ? { createdAt: String(position[0]), id: String(position[1]) } : null;
     const rows = await listSegments(sql, caller.appId, after, limit + 1);
-    const catalog = await readCatalog(sql, caller.appId, rows);
-    return toPage(
-      rows,
-      limit,
-      (row) => presentWith(catalog, row),
-      (last) => cursors.write([last.createdAt.toISOString(), last.id], scope),
-    );
+    const presentOne = await presentSegments(sql, caller.appId, rows);
+    return toPage(rows, limit, presentOne, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
   }),
   route({
     id: 'getSegment',
@@ -155,7 +150,7 @@ export const segmentRoutes = [
   }).handle(async ({ sql }, { caller, params }) => {
     const found = await findSegment(sql, caller.appId, readId(params.id));
     if (!found) throw noSuch('segment', params.id);
-    return present(sql, caller.appId, found);
+    return presentSegment(sql, caller.appId, found);
   }),
   route({
     id: 'replaceSegment',
@@ -171,8 +166,8 @@ export const segmentRoutes = [
   }).handle(async ({ sql, txSql, clock }, { caller, address, params, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
     // A malformed id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
-    const replaced = replaceSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
-    return present(sql, caller.appId, await namingMissing('segment', params.id, replaced));
+    const replaced = editSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
+    return presentSegment(sql, caller.appId, await namingMissing('segment', params.id, replaced));
   }),
   route({
     id: 'deleteSegment',
@@ -183,7 +178,7 @@ export const segmentRoutes = [
     description: 'One that a scheduled message uses is kept: 400 `in_use` names the messages.',
     params,
     answers: {
-      200: { description: 'It is gone.', schema: deletedSegment, example: { id: example.id, deleted: true } },
+      200: { description: 'It is gone.', schema: deletedSegment, example: { id: exampleSegment.id, deleted: true } },
     },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller, address, params }) => {
@@ -204,17 +199,24 @@ function readFields({ name, description, filter }: z.output<typeof segmentReques
   return fieldsOfSegment({ name, description: description ?? null, filter });
 }
 
-async function present(sql: Sql, appId: Uuid, segment: StoredSegment) {
-  return presentWith(await readCatalog(sql, appId, [segment]), segment);
+/** Shapes a segment, with whether it fits the catalog now. */
+export async function presentSegment(tx: Tx, appId: Uuid, segment: StoredSegment) {
+  return presentWith(await readCatalog(tx, appId, [segment]), segment);
+}
+
+/** Shapes the segments of a page. */
+export async function presentSegments(tx: Tx, appId: Uuid, segments: readonly StoredSegment[]) {
+  const catalog = await readCatalog(tx, appId, segments);
+  return (segment: StoredSegment) => presentWith(catalog, segment);
 }
 
 async function readCatalog(
-  sql: Sql,
+  tx: Tx,
   appId: Uuid,
   segments: readonly StoredSegment[],
 ): Promise<ReadonlyMap<string, Property>> {
   const keys = new Set(segments.flatMap(({ filter }) => propertyKeysOf(readStoredFilter(filter))));
-  const entries = keys.size === 0 ? [] : await findPropertiesByKeys(sql, appId, [...keys]);
+  const entries = keys.size === 0 ? [] : await findPropertiesByKeys(tx, appId, [...keys]);
   return new Map(entries.map((entry) => [entry.key, entry]));
 }
 

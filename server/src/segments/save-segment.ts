@@ -31,8 +31,8 @@ export interface SegmentDeps extends Audited {
 }
 
 /** The stored fields of a request for a segment. */
-export function fieldsOfSegment(request: Omit<SegmentFields, 'fields'>): SegmentFields {
-  return { ...request, fields: fieldsOf(readStoredFilter(request.filter)) };
+export function fieldsOfSegment({ name, description, filter }: Omit<SegmentFields, 'fields'>): SegmentFields {
+  return { name, description, filter, fields: fieldsOf(readStoredFilter(filter)) };
 }
 
 /**
@@ -55,24 +55,31 @@ export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: Segm
   });
 }
 
+/** The changes of a segment. An absent field keeps its value. */
+export type SegmentEdit = Partial<Omit<SegmentFields, 'fields'>>;
+
 /**
- * Replaces name, description and filter. Throws the same 400s as `createSegment`, then the 404.
- * `id` is undefined when the caller's text was no id.
+ * Changes name, description and filter. Throws the same 400s as `createSegment`, then the 404.
+ * `id` is undefined when the caller's text was no id. `check` sees the segment before the change and
+ * may throw.
  */
-export async function replaceSegment(
+export async function editSegment(
   deps: SegmentDeps,
   appId: Uuid,
   id: Uuid | undefined,
-  fields: SegmentFields,
+  edit: SegmentEdit,
+  check: (former: StoredSegment, tx: Tx) => Promise<void> = async () => undefined,
 ): Promise<StoredSegment> {
   const { sql, clock } = deps;
-  await requireFitting(sql, appId, fields.filter);
+  if (edit.filter !== undefined) await requireFitting(sql, appId, edit.filter);
   return transaction(sql, async (tx) => {
     await lockSegments(tx, appId);
-    const holder = await findSegmentIdByName(tx, appId, fields.name);
-    if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
     const former = id && (await findSegment(tx, appId, id));
-    const segment = id && (await updateSegment(tx, clock, appId, id, fields));
+    if (former) await check(former, tx);
+    const holder = edit.name === undefined ? undefined : await findSegmentIdByName(tx, appId, edit.name);
+    if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
+    const fields = former && fieldsOfSegment({ ...former, ...edit });
+    const segment = id && fields && (await updateSegment(tx, clock, appId, id, fields));
     if (!former || !segment) throw notFound();
     if (!isSame(former, segment)) {
       const [before, after] = [auditFieldsOf(fieldsOfSegment(former)), auditFieldsOf(fields)];
@@ -94,7 +101,7 @@ export async function removeSegment(deps: SegmentDeps, appId: Uuid, id: Uuid): P
     const former = await findSegment(tx, appId, id);
     const uses = await listScheduledUses(tx, appId, id, usesShown);
     if (uses.length > 0) {
-      const names = uses.map((message) => encodeId('msg', message)).join(', ');
+      const names = uses.map((message) => encodeId('msg', message.id)).join(', ');
       throw invalid([{ path: ['id'], code: 'in_use', message: `Scheduled messages use this segment: ${names}.` }]);
     }
     await deleteSegment(tx, appId, id);

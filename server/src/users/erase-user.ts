@@ -13,8 +13,9 @@ import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
 import { lockDevicesOfUser } from './alias-device.ts';
-import { insertErasure } from './erasure-queries.ts';
+import { insertErasure, lockDraftsNamingUsers, updateDraftMessage } from './erasure-queries.ts';
 import { deletePerson, deleteUser, lockPerson } from './queries.ts';
+import { forgetTestUser } from './test-user-queries.ts';
 
 /**
  * Returns undefined when nobody has this external id. A person whom only events named has no
@@ -51,6 +52,8 @@ async function eraseIn(
   await deleteFormerLinksOfUser(tx, clock, appId, userId);
   const user = await deleteUser(tx, appId, externalId);
   await deletePerson(tx, appId, externalId);
+  await forgetTestUser(tx, appId, externalId);
+  await forgetInDrafts(tx, appId, externalId);
   const forgottenIds = deviceIds.map(() => mintUuid(clock.nowMs()));
   await insertErasure(tx, { appId, userId, deviceIds, forgottenIds, at: clock.date() });
   // A sample in the catalog may be this person's e-mail address. Samples of the person's earlier
@@ -65,4 +68,14 @@ async function eraseIn(
   const [target, before] = [encodeId('usr', userId), { devices: devices.length }];
   await recordAudit({ ...deps, tx }, { appId, action: 'user.erase', target, before });
   return { devicesRemoved: devices.length };
+}
+
+/** Takes the person out of the audiences of drafts, which may name users. */
+async function forgetInDrafts(tx: Tx, appId: Uuid, externalId: string): Promise<void> {
+  for (const { id, message } of await lockDraftsNamingUsers(tx, appId)) {
+    const { external_ids: ids } = message.audience;
+    if (!Array.isArray(ids) || !ids.includes(externalId)) continue;
+    const audience = { ...message.audience, external_ids: ids.filter((each) => each !== externalId) };
+    await updateDraftMessage(tx, appId, { id, message: { ...message, audience } });
+  }
 }

@@ -40,6 +40,16 @@ export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
     VALUES (${appId}, ${userId}, ${deviceIds as Uuid[]}::uuid[], ${forgottenIds as Uuid[]}::uuid[], ${at})`;
 }
 
+/**
+ * Lists the users and devices of erased people of whom something may still be stored: nothing shows
+ * what they left.
+ */
+export async function listErasedSubjects(sql: Sql, appId: Uuid): Promise<Uuid[]> {
+  const rows = await sql<{ userId: Uuid; deviceIds: readonly Uuid[] }[]>`
+    SELECT user_id, device_ids FROM erasures WHERE app_id = ${appId}`;
+  return rows.flatMap(({ userId, deviceIds }) => [userId, ...deviceIds]);
+}
+
 /** Lists the apps with erasures that are older than `quietSeconds`. */
 export async function listAppsWithErasures(sql: Sql, clock: Clock, quietSeconds: number): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
@@ -129,4 +139,23 @@ export async function freeTurn(sql: Sql, appId: Uuid, userId: Uuid, turnId: Uuid
 /** Deletes the records of users whose data is completely cleared. */
 export async function deleteErasures(tx: Tx, appId: Uuid, userIds: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM erasures WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
+}
+
+export interface DraftNamingUsers {
+  readonly id: Uuid;
+  /** The form as its author left it; its audience names users. */
+  readonly message: { readonly audience: { readonly external_ids: unknown } };
+}
+
+/** Lists and locks the drafts of an app whose audience names users. An app has some hundred drafts at most. */
+export async function lockDraftsNamingUsers(tx: Tx, appId: Uuid): Promise<DraftNamingUsers[]> {
+  return tx<DraftNamingUsers[]>`
+    SELECT id, message FROM drafts
+    WHERE app_id = ${appId} AND json_typeof(message #> '{audience,external_ids}') = 'array'
+    ORDER BY id FOR UPDATE`;
+}
+
+/** Stores a draft's message as it is now. The time of the last change stays: nobody changed the draft. */
+export async function updateDraftMessage(tx: Tx, appId: Uuid, { id, message }: DraftNamingUsers): Promise<void> {
+  await tx`UPDATE drafts SET message = ${JSON.stringify(message)}::text::json WHERE app_id = ${appId} AND id = ${id}`;
 }

@@ -110,6 +110,28 @@ export async function listUsers(
     ORDER BY external_id LIMIT ${limit}`;
 }
 
+/** Profiles at which `listProfileTexts` looks: many people may have one first name. */
+const profilesLookedAt = 2_000;
+
+/** Lists external ids or first names that begin with a text, letter case ignored. */
+export async function listProfileTexts(
+  sql: Sql,
+  appId: Uuid,
+  field: 'external_id' | 'first_name',
+  search: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await sql<{ value: string }[]>`
+    SELECT DISTINCT value
+    FROM (
+      SELECT ${sql(field)} AS value FROM users
+      WHERE app_id = ${appId} AND ${sql(field)} IS NOT NULL AND ${beginsWith(sql, sql`lower(${sql(field)})`, search)}
+      LIMIT ${profilesLookedAt}
+    ) AS found
+    ORDER BY value LIMIT ${limit}`;
+  return rows.map(({ value }) => value);
+}
+
 export type UserWrite = Omit<User, 'number' | 'createdAt' | 'updatedAt'>;
 
 export async function insertUser(

@@ -29,7 +29,7 @@ export interface UserRouteDeps {
 
 const userRequest = component('UserRequest', userRequestSchema(anyTimeZones));
 
-const user = component(
+export const user = component(
   'User',
   z.strictObject({
     id: userId,
@@ -177,7 +177,8 @@ function readExternalId(given: string): string {
   return given;
 }
 
-function present({ user, catalog, deviceIds }: FoundUser) {
+/** Shapes a user as every answer shows it. */
+export function present({ user, catalog, deviceIds }: FoundUser) {
   return {
     id: encodeId('usr', user.id),
     external_id: user.externalId,

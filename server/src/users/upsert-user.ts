@@ -2,9 +2,10 @@
 // transaction. Concurrent upserts of one user run one after the other; for each key the later value
 // wins.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import { noChanges, type PropertyChanges, type PropertyConflict } from '../properties/property.ts';
@@ -44,12 +45,58 @@ export async function upsertUser(
   return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, numbers, request)));
 }
 
-async function upsertIn(tx: Tx, clock: Clock, numbers: NumbersAtHand, request: UpsertUser): Promise<UpsertedUser> {
+/** The user is not there, or is not as the writer saw it: nothing is written. */
+class NotAsSeen extends Error {}
+
+/**
+ * Edits the profile of a user who is there, in the name of a person. Undefined: there is no such
+ * user, or `isAsSeen` refused the stored one. The audit entry names the fields, and no value.
+ */
+export async function editUser(
+  { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
+  request: Omit<UpsertUser, 'deviceId'>,
+  isAsSeen: (former: User) => boolean,
+): Promise<UpsertedUser | undefined> {
+  const { appId, externalId: _externalId, properties, ...attributes } = request;
+  const fields = Object.entries({ ...attributes, properties: properties === undefined ? undefined : true })
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const edit = (): Promise<UpsertedUser> =>
+    transaction(sql, async (tx) => {
+      const edited = await upsertIn(tx, clock, noNumbers, { ...request, deviceId: null }, isAsSeen);
+      const change = {
+        appId,
+        action: 'user.edit',
+        target: encodeId('usr', edited.user.id),
+        after: { fields },
+      } as const;
+      await recordAudit({ tx, clock, by }, change);
+      return edited;
+    });
+  try {
+    return await repeatOnDeadlock(edit);
+  } catch (error) {
+    if (error instanceof NotAsSeen) return undefined;
+    throw error;
+  }
+}
+
+/** A user who is there has a number, or gets one from a worker. */
+const noNumbers: NumbersAtHand = { next: () => null };
+
+async function upsertIn(
+  tx: Tx,
+  clock: Clock,
+  numbers: NumbersAtHand,
+  request: UpsertUser,
+  isAsSeen?: (former: User) => boolean,
+): Promise<UpsertedUser> {
   const { appId, externalId } = request;
   const given = request.properties ?? noChanges;
   const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
   const id = await claimPerson(tx, clock, appId, externalId);
   const former = await findUser(tx, appId, externalId);
+  if (isAsSeen && !(former && isAsSeen(former))) throw new NotAsSeen();
   const keepsFormer = request.properties !== null;
   const changed = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
   const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: changed.stored };

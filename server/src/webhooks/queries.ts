@@ -64,6 +64,12 @@ export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhoo
     FROM webhooks w WHERE w.app_id = ${appId} ORDER BY w.id`;
 }
 
+/** The webhooks of an app, oldest first, without a count of their events. */
+export async function listWebhookStates(sql: Sql, appId: Uuid): Promise<StoredWebhook[]> {
+  return sql<StoredWebhook[]>`
+    SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.app_id = ${appId} ORDER BY w.id`;
+}
+
 /** One webhook by its id alone, as the command line names it. */
 export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | undefined> {
   const [row] = await sql<StoredWebhook[]>`SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = ${id}`;
