@@ -4,10 +4,12 @@ import { type Audience, audienceSchema } from '../src/audience/audience.ts';
 import { placeOfNumber } from '../src/audience/profile-copy.ts';
 import { propertyLists, readProperties } from '../src/audience/property-columns.ts';
 import { audiencePredicate, countAudience, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
+import { readOneSnapshot } from '../src/database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../src/ground/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
 import { findPropertiesByKeys } from '../src/properties/queries.ts';
 import { numberUsers } from '../src/users/number-users.ts';
+import { untilLockWaits } from './lock-waits.ts';
 import { setup, type TestApp, unknownId } from './setup.ts';
 
 const t = await setup({ workers: false });
@@ -152,11 +154,7 @@ describe('the audience row of a device', () => {
     await t.sql.begin(async (tx) => {
       await tx`SELECT 1 FROM devices WHERE id = ${first} FOR UPDATE`;
       upserted = server.post('/v1/users', { external_id: 'waits', first_name: 'Ada' });
-      for (let waiting = 0; waiting === 0; ) {
-        const blocked = await t.sql`
-          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        waiting = blocked.length;
-      }
+      await untilLockWaits(t.sql, 1, { name: 'carillon transactions' });
       const other = ids.indexOf(first) === 0 ? 'late' : 'early';
       await server.post('/v1/devices', android(other, { properties: { topic: 'sport' } }));
     });
@@ -243,7 +241,8 @@ async function repeatUntil(isOver: () => boolean, work: () => Promise<void>): Pr
 
 /** Expects that, in one snapshot, the counted users are as many as the distinct ones. */
 async function expectExactCount(app: TestApp): Promise<void> {
-  await t.sql.begin('isolation level repeatable read', async (tx) => {
+  await t.sql.begin(async (tx) => {
+    await readOneSnapshot(tx);
     const [truth] = await tx<{ users: number }[]>`
       SELECT count(DISTINCT user_id) AS users FROM audience WHERE app_id = ${app.id} AND active`;
     const counted = await countAudience({ ...contextOf(app.id), tx }, resolved({ all: true }));

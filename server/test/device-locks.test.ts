@@ -6,19 +6,13 @@ import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
 import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { untilLockWaits } from './lock-waits.ts';
 import { setup } from './setup.ts';
 
 const t = await setup({ workers: false });
 const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
 
-/** Resolves when `count` statements of this database wait for a lock. */
-async function untilWaiting(count: number): Promise<void> {
-  for (;;) {
-    const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (waiting.length >= count) return;
-  }
-}
+const ofRequests = { name: 'carillon transactions' };
 
 /** Two devices of one user, in the order of their ids. */
 async function twoDevicesOf(external_id: string): Promise<{ ids: string[]; uuids: [Uuid, Uuid] }> {
@@ -70,11 +64,11 @@ describe('verdicts', () => {
         deps,
         hearingOf([verdictOf(second, { errorCode: 'unregistered' }), verdictOf(first, { errorCode: 'invalid_token' })]),
       );
-      await untilWaiting(1);
+      await untilLockWaits(t.sql, 1, { text: 'device_changes' });
       const free = await tx`SELECT id FROM devices WHERE id = ANY(${uuids}::uuid[]) FOR UPDATE SKIP LOCKED`;
       expect(free).toEqual([]);
       upserted = t.server.post('/v1/users', { external_id: 'two-reasons', first_name: 'Ada' });
-      await untilWaiting(2);
+      await untilLockWaits(t.sql, 1, ofRequests);
     });
     await judged;
     expect(await upserted).toMatchObject({ status: 200, body: { first_name: 'Ada', devices: [] } });
@@ -116,7 +110,7 @@ describe('a request that the database ends as a deadlock', () => {
       await tx`SET LOCAL deadlock_timeout = '1h'`;
       await tx`SELECT 1 FROM audience WHERE device_id = ${id} FOR UPDATE`;
       answer = request(external_id, body.id);
-      await untilWaiting(1);
+      await untilLockWaits(t.sql, 1, ofRequests);
       await tx`SELECT 1 FROM devices WHERE id = ${id} FOR UPDATE`;
     });
     expect(await answer).toMatchObject({ status: 200 });

@@ -3,7 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { findLink } from '../src/accounts/link-queries.ts';
+import { hashSecret } from '../src/accounts/session.ts';
 import { loadConfig } from '../src/config.ts';
+import { createClock } from '../src/database/clock.ts';
 import { createSeal } from '../src/ground/seal.ts';
 import { firstStart } from '../src/process/first-start.ts';
 import { builtInPlans } from '../src/quotas/plan.ts';
@@ -30,8 +33,14 @@ it('R-53 the banner of the first start, and its file, say that they contain a se
     expect(text).toMatch(/log of a\s+container keeps this text/);
     expect(text).toMatch(/carillon key rotate KEY --overlap 0/);
   }
+  const [link] = /http:\/\/127\.0\.0\.1:8080\/console\/setup#[\w-]{43}/.exec(banner) ?? [];
+  expect(link).toBeDefined();
+  expect(readFileSync(file, 'utf8')).toContain(link);
+  const clock = await createClock(sql);
+  const found = await findLink(sql, clock, hashSecret(link?.split('#')[1] ?? ''));
+  expect(found).toMatchObject({ kind: 'setup', role: 'owner', expiresAt: null });
   expect(statSync(file).mode & 0o777).toBe(0o600);
 
   const second = (await firstStart(deps)).text(address);
-  expect(second).not.toMatch(/sk_live_|ck_live_|is a secret/);
+  expect(second).not.toMatch(/sk_live_|ck_live_|is a secret|console\/setup/);
 });

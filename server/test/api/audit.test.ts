@@ -44,6 +44,20 @@ it('names the key, its address and the former id of an erased user, and never th
   expect(JSON.stringify(entries)).not.toMatch(/anna/i);
 });
 
+it('lists the entries of one change in the order in which they were written, newest first', async () => {
+  const app = await t.newApp();
+  const by = { kind: 'cli', id: null, name: 'anna', address: null } as const;
+  const targets = Array.from({ length: 20 }, (_, i) => `part ${i}`);
+  await transaction(t.sql, async (tx) => {
+    for (const target of targets) {
+      await recordAudit({ tx, clock: t.clock, by }, { appId: app.id, action: 'channel.set', target });
+    }
+  });
+  const listed = await listEntries(t.sql, { appId: app.id, from: null, to: null, beforeId: null, limit: 100 });
+  const written = listed.map(({ target }) => target).filter((target) => target?.startsWith('part '));
+  expect(written).toEqual(targets.toReversed());
+});
+
 it('names the fields of a segment that a key makes, replaces or deletes, and no value that it compares with', async () => {
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);

@@ -220,7 +220,7 @@ describe('contract 4: look-ups of keys', () => {
       },
     });
     const lookups = createKeyLookups({ isOverLimit: () => false, waitMs: 60_000 });
-    const authenticate = createAuthenticate({ sql, clock: t.clock, log: createLog('silent', 'test'), lookups });
+    const { authenticate } = createAuthenticate({ sql, clock: t.clock, log: createLog('silent', 'test'), lookups });
     return {
       ask: (key: string) => authenticate([`Bearer ${key}`], 'server', () => '203.0.113.1'),
       asked: () => asked,

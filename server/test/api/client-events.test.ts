@@ -9,6 +9,7 @@ import { createTrack, type Track } from '../../src/events/track-events.ts';
 import { mintUuid } from '../../src/ground/ids.ts';
 import { deleteCreditsOfName } from '../../src/reports/forget-queries.ts';
 import { finishErasures } from '../../src/users/erasures.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -148,12 +149,7 @@ describe('keys of a name, by client key and on several processes', () => {
     const { all } = await t.sql.begin(async (tx) => {
       await tx`LOCK TABLE event_properties IN SHARE MODE`;
       const all = Promise.allSettled(trackOn.map((track, i) => bring(track, 100 * (i + 1), 20)));
-      for (let waiting = 0; waiting < 2; ) {
-        waiting = (
-          await tx`SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-          WHERE NOT l.granted AND a.datname = current_database()`
-        ).length;
-      }
+      await untilLockWaits(tx, 2, { name: 'tests' });
       return { all };
     });
     const answers = await all;

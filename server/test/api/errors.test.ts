@@ -6,6 +6,7 @@ import { issueCodes } from '../../src/ground/issue.ts';
 import { createSeal } from '../../src/ground/seal.ts';
 import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/http/api-error.ts';
 import { createDatabaseGate } from '../database-gate.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { type Response, setup, unknownId } from '../setup.ts';
 
 const gate = createDatabaseGate();
@@ -185,7 +186,7 @@ describe('R-81 a fault of the service', () => {
     const answer = await t.server.post('/v1/users', { external_id: 'never', first_name: 'Quoted by the database' });
     await t.sql`ALTER TABLE users DROP CONSTRAINT never`;
     expectError(answer, 'internal_error');
-    expect(logged(answer.body.request_id)).toMatchObject({ err: { code: '23514', constraint_name: 'never' } });
+    expect(logged(answer.body.request_id)).toMatchObject({ err: { code: '23514', constraint: 'never' } });
     expect(lines.join('')).not.toContain('Quoted by the database');
   });
 
@@ -285,13 +286,8 @@ describe('R-81 an outage of the database', () => {
     const answer = await t.sql.begin(async (tx) => {
       await tx`LOCK TABLE messages IN ACCESS EXCLUSIVE MODE`;
       const asked = t.server.get('/v1/messages');
-      const cancel = async (): Promise<void> => {
-        const rows = await tx`
-          SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name LIKE 'carillon%'`;
-        if (rows.length === 0) return cancel();
-      };
-      await cancel();
+      const [pid = 0] = await untilLockWaits(tx, 1, { name: 'carillon reads' });
+      await tx`SELECT pg_cancel_backend(${pid})`;
       return asked;
     });
     expectError(answer, 'unavailable');

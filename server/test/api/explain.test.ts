@@ -124,18 +124,23 @@ describe('200: a stored delivery decides', () => {
   it('failed, with the code, its meaning and what to do', async () => {
     const { user, device, message: message_id } = await pushedUser(fails(410));
     const failed = await explain({ message_id, external_id: user });
+    const { meaning, action } = meaningOf('unregistered');
     expect(failed.verdict).toBe('failed');
     expect(walked(failed)).toBe('user devices audience excluded channel turn attempts!');
     expect(lastDetail(failed)).toMatchObject({
       status: 'failed',
       error_code: 'unregistered',
-      ...meaningOf('unregistered'),
+      meaning,
+      action,
       attempts: 1,
       http_status: 410,
       retry_at: null,
     });
     expect(failed.devices).toMatchObject([{ device_id: device, verdict: 'failed', error_code: 'unregistered' }]);
-    expect(failed.summary).toContain(meaningOf('unregistered').meaning);
+    expect(failed.summary).toContain(`The push to ${user} failed after 1 attempt`);
+    const ofDevice = await explain({ message_id, device_id: device });
+    expect(ofDevice.summary).toContain(`The push to device ${device} failed after 1 attempt`);
+    expect(failed.summary).toContain(meaning);
   });
 
   it('retrying, with the instant of the next attempt', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { insertRow } from '../../../rig/src/insert-row.ts';
 import { createReadiness } from '../../src/process/health-routes.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { setup } from '../setup.ts';
@@ -63,7 +64,7 @@ describe('R-86 /healthz and /readyz', () => {
       DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING number, name, checksum`;
     expect(await probe('/readyz', behind)).toBe(notReady);
     expect(await probe('/healthz', behind)).toBe(alive);
-    await behind.sql`INSERT INTO schema_migrations ${behind.sql(last ?? {})}`;
+    await insertRow(behind.sql, 'schema_migrations', last ?? {});
     behind.clock.advance(answerHoldsMs);
     expect(await probe('/readyz', behind)).toBe(ready);
   });

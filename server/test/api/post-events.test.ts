@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../../src/database/db.ts';
 import { decodeId } from '../../src/ground/ids.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { type Client, setup, type TestApp, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -434,14 +435,6 @@ describe('ids of events', () => {
 });
 
 describe('requests that arrive together', () => {
-  const waiters = async (count: number): Promise<void> => {
-    for (;;) {
-      const [waiting] = await t.sql<{ count: number }[]>`
-        SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'rollup_deltas'::regclass`;
-      if (waiting?.count === count) return;
-    }
-  };
-
   /**
    * Sends requests while two earlier ones are kept waiting, so that these wait together and share a
    * turn.
@@ -454,7 +447,7 @@ describe('requests that arrive together', () => {
       await holder`LOCK TABLE rollup_deltas IN EXCLUSIVE MODE`;
       for (const turns of [1, 2]) {
         void server.post('/v1/events', { name: 'a' });
-        await waiters(turns);
+        await untilLockWaits(t.sql, turns, { text: 'rollup_deltas' });
       }
       answers.push(...send());
       // A later request is answered, so these requests have arrived.

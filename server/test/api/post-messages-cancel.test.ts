@@ -3,6 +3,7 @@ import { transaction } from '../../src/database/db.ts';
 import { claimNextBatch, handBackBatch } from '../../src/delivery/queries.ts';
 import { decodeId, mintUuid } from '../../src/ground/ids.ts';
 import { cancelMessage } from '../../src/messages/cancel-message.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 
@@ -209,7 +210,7 @@ describe('races', () => {
       await tx`UPDATE messages SET status = 'sent', finished_at = now(), webpush_skipped = 60 WHERE id = ${id}`;
     });
     const canceling = cancel(t, message);
-    await untilSomebodyWaits(t);
+    await untilLockWaits(t.sql, 1, { name: 'carillon transactions' });
     letGo();
     await flush;
     expect(await canceling).toMatchObject({ status: 400, body: { issues: [{ code: 'not_cancelable' }] } });
@@ -232,7 +233,7 @@ describe('races', () => {
     });
     t.push.scriptAll(comeBackLater);
     const workers = t.service.startWorkers();
-    await untilSomebodyWaits(t);
+    await untilLockWaits(t.sql, 1, { text: 'usage' });
     const canceling = cancel(t, message);
     letGo();
     await held;
@@ -279,7 +280,7 @@ describe('races', () => {
     });
     const canceling = cancelMessage(t.service.run, t.app.id, id);
     canceling.catch(() => undefined);
-    const pid = await untilSomebodyWaits(t);
+    const [pid = 0] = await untilLockWaits(t.sql, 1, { name: 'carillon send' });
     await t.sql`SELECT pg_terminate_backend(${pid})`;
     await expect(canceling).rejects.toThrow();
     letGo();
@@ -359,12 +360,3 @@ describe('401, 403 and 404', () => {
     expect((await t.server.get(path)).status).toBe(404);
   });
 });
-
-/** Resolves with the backend that waits for a lock. */
-async function untilSomebodyWaits(t: Bundle): Promise<number> {
-  for (;;) {
-    const [row] = await t.sql<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (row) return row.pid;
-  }
-}

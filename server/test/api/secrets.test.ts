@@ -13,7 +13,7 @@ let receiptToken = '';
 let metrics = '';
 const metricsToken = `metrics-${randomBytes(18).toString('hex')}`;
 const t = await setup({
-  environment: { LOG_LEVEL: 'trace', SEND_WAIT_MS: '2000', METRICS_TOKEN: metricsToken },
+  environment: { LOG_LEVEL: 'trace', METRICS_TOKEN: metricsToken },
   logTo: { write: (line) => void lines.push(line) },
 });
 const app = await t.newApp({ name: 'Canaries' });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { transaction } from '../../src/database/db.ts';
 import { preview } from '../../src/segments/preview.ts';
 import { resolveAudience } from '../../src/segments/resolve-audience.ts';
+import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { setup, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -243,20 +244,18 @@ describe('a segment that a scheduled message uses', () => {
   it('cannot be deleted while the message is being stored', async () => {
     const { server } = await newShop();
     const { body: segment } = await server.post('/v1/segments', { name: 'A', filter: german });
-    const waiting = async (): Promise<number> =>
-      (await t.sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-        .length;
+    const requests = { name: 'carillon transactions' };
     let isAnswered = false;
     const { scheduling, deleting } = await transaction(t.sql, async (tx) => {
       // From now on messages can be read but not stored.
       await tx`LOCK TABLE messages IN SHARE MODE`;
       const request = { audience: { segment_id: segment.id }, content, send_at: inAnHour() };
       const scheduling = server.post('/v1/messages', request);
-      await expect.poll(waiting, { timeout: 5_000 }).toBe(1);
+      await untilLockWaits(t.sql, 1, requests);
       const deleting = server.delete(`/v1/segments/${segment.id}`).finally(() => {
         isAnswered = true;
       });
-      await expect.poll(async () => isAnswered || (await waiting()) === 2, { timeout: 5_000 }).toBe(true);
+      while (!isAnswered && (await listLockWaits(t.sql, requests)).length < 2);
       return { scheduling, deleting };
     });
     expect((await scheduling).status).toBe(200);
@@ -347,7 +346,9 @@ describe('POST /v1/segments/preview', () => {
       const resolved = await resolveAudience(t.sql, app.id, audience, excluded);
       const isInRequest = 'filter' in audience;
       const place = { path: [isInRequest ? 'filter' : 'segment_id'], isInRequest };
-      const error = await preview({ sql: t.sql, clock: t.clock }, app.id, resolved, place, 1).catch((thrown) => thrown);
+      const cancel = { signal: new AbortController().signal, sql: t.sql };
+      const deps = { sql: t.sql, clock: t.clock, cancel };
+      const error = await preview(deps, app.id, resolved, place, 1).catch((thrown) => thrown);
       return error.details?.extra?.path;
     };
     const mixed = { or: [quick, slow] };

@@ -4,6 +4,7 @@ import { channelNumber, errorNumber, statusNumber } from '../../src/delivery/del
 import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import { listMessageDeliveries, rowsReadMax } from '../../src/delivery/list-timeline.ts';
 import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 
 const t = await setup({ environment: { SEND_WAIT_MS: '1000' } });
@@ -246,6 +247,7 @@ describe('R-62 reads of one app', () => {
     const server = t.clientOf(other.serverKey);
     await t.registerDevice({}, other);
     const { body: sent } = await server.post('/v1/messages', { audience: { all: true }, content });
+    const reads = { name: 'carillon reads' };
     let costly: Promise<{ status: number }[]> = Promise.resolve([]);
     await transaction(t.sql, async (tx) => {
       // Every read of a delivery waits while this lock is held.
@@ -254,25 +256,13 @@ describe('R-62 reads of one app', () => {
       costly = Promise.all(
         Array.from({ length: 20 }, () => reader.get(`/v1/messages/${message.id}/deliveries?error_code=expired`)),
       );
-      await untilWaiting(2);
+      await untilLockWaits(t.sql, 2, reads);
       const answers = await Promise.all(
         [`/v1/messages/${sent.id}`, '/v1/messages', '/v1/devices', '/v1/properties', '/v1/segments'].map(server.get),
       );
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-      expect(await waitingReads()).toBe(2);
+      expect(await listLockWaits(t.sql, reads)).toHaveLength(2);
     });
     expect((await costly).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
   });
 });
-
-/** The number of the service's statements that wait for a table lock. */
-async function waitingReads(): Promise<number> {
-  const [row] = await t.sql<{ count: number }[]>`
-    SELECT count(*)::int FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name LIKE 'carillon%'`;
-  return row?.count ?? 0;
-}
-
-async function untilWaiting(count: number): Promise<void> {
-  while ((await waitingReads()) < count);
-}

@@ -116,3 +116,24 @@ describe('app list, plan, suspend and resume', () => {
     expect(await cli.run(...parameters)).toMatchObject(refusal(line));
   });
 });
+
+describe('app delete', () => {
+  it('deletes an app whose name is typed again, and says how much of it is cleared', async () => {
+    const app = await cli.json('app', 'create', 'Doomed');
+    const wrong = await cli.run('app', 'delete', app.id, '--name', 'doomed');
+    expect(wrong).toMatchObject(refusal(/name/i));
+    expect((await cli.json('app', 'list')).apps.map(({ id }: { id: string }) => id)).toContain(app.id);
+    const deleted = await cli.json('app', 'delete', app.id, '--name', 'Doomed');
+    expect(deleted).toEqual({ id: app.id, name: 'Doomed', deleted: true, devices: 0, users: 0, messages: 0 });
+    expect((await cli.json('app', 'list')).apps.map(({ id }: { id: string }) => id)).not.toContain(app.id);
+    expect(await findKeyByHash(cli.sql, cli.clock, hashToken(app.server_key))).toBeUndefined();
+    const [entry] =
+      await cli.sql`SELECT actor_kind, before ->> 'name' AS name FROM audit_entries WHERE action = 'app.delete'`;
+    expect({ ...entry }).toEqual({ actorKind: 'cli', name: 'Doomed' });
+    expect(await cli.run('app', 'delete', app.id, '--name', 'Doomed')).toMatchObject(refusal(/app/i));
+  });
+
+  it('needs the name', async () => {
+    expect(await cli.run('app', 'delete', 'Shop')).toMatchObject(refusal(/--name/));
+  });
+});

@@ -39,16 +39,17 @@ async function storeCatalog(appId: Uuid, { catalog }: World): Promise<void> {
     }
   }
   await t.sql`INSERT INTO property_catalogs (app_id, next_property_id) VALUES (${appId}, 1000)`;
-  await t.sql`INSERT INTO properties ${t.sql(
-    [...kept, ...fillers].map(({ id, key, type, slot }) => ({
-      app_id: appId,
-      id,
-      key,
-      type,
-      slot,
-      users_count: ['plan', 'age', 'trial'].includes(key) ? 0 : 9,
-    })),
-  )}`;
+  const properties = [...kept, ...fillers].map(({ id, key, type, slot }) => ({
+    id,
+    key,
+    type,
+    slot,
+    users_count: ['plan', 'age', 'trial'].includes(key) ? 0 : 9,
+  }));
+  await t.sql`
+    INSERT INTO properties (app_id, id, key, type, slot, users_count)
+    SELECT ${appId}, id, key, type, slot, users_count
+    FROM jsonb_populate_recordset(NULL::properties, ${t.sql.json(properties)})`;
   const fields = ['properties.far', 'properties.far_number', 'properties.far_flag'];
   await t.sql`
     INSERT INTO segments (app_id, id, name, filter, fields, created_at, updated_at)

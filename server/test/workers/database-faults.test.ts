@@ -15,6 +15,7 @@ import { listTargets } from '../../src/delivery/targets.ts';
 import { createFairSlots } from '../../src/ground/fair-slots.ts';
 import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { createDatabaseGate } from '../database-gate.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { newestReceiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
@@ -60,27 +61,8 @@ function createGate() {
   return { open: () => open(), opened };
 }
 
-/** Resolves when `count` statements of this database wait for a lock. */
-async function untilWaiting(t: Bundle, count: number): Promise<void> {
-  for (;;) {
-    const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (waiting.length >= count) return;
-  }
-}
-
-/**
- * Resolves when a statement of this database has waited for a lock for `ms`, by the database's
- * clock.
- */
-async function untilWaitingSince(t: Bundle, ms: number): Promise<void> {
-  for (;;) {
-    const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-        AND clock_timestamp() - query_start > ${ms}::int * interval '1 millisecond'`;
-    if (waiting.length > 0) return;
-  }
-}
+const flushes = { name: 'carillon send' };
+const requests = { name: 'carillon transactions' };
 
 function rowOf(t: Bundle, deviceId: Uuid, fields: Partial<DeliveryRow> = {}): DeliveryRow {
   return {
@@ -121,12 +103,12 @@ const retrying = (t: Bundle, deviceId: Uuid): DeliveryRow =>
   });
 
 /** A pool whose first transaction behaves as `first` says; all later ones are real. */
-function withFirstBegin(sql: Sql, first: (work: (tx: never) => Promise<unknown>) => Promise<unknown>): Sql {
+function withFirstBegin(sql: Sql, first: (work: Parameters<Sql['begin']>[0]) => Promise<unknown>): Sql {
   let begun = 0;
   return new Proxy(sql, {
     get(target, name) {
       if (name !== 'begin') return Reflect.get(target, name);
-      return (work: (tx: never) => Promise<unknown>) => (++begun === 1 ? first(work) : target.begin(work as never));
+      return (work: Parameters<Sql['begin']>[0]) => (++begun === 1 ? first(work) : target.begin(work));
     },
   });
 }
@@ -139,7 +121,7 @@ describe('a flush', () => {
     await queue(t);
     const batch = await claim(t);
     const sql = withFirstBegin(t.service.run.sql, async (work) => {
-      await t.service.run.sql.begin(work as never);
+      await t.service.run.sql.begin(work);
       throw lostAnswer();
     });
     await recordTwenty(t, batch, sql, async () => undefined);
@@ -154,8 +136,8 @@ describe('a flush', () => {
     const sql = withFirstBegin(t.service.run.sql, async (work) => {
       const written = createGate();
       // The server continues the transaction although the client has lost the connection.
-      first = t.service.run.sql.begin(async (tx) => {
-        await work(tx as never);
+      first = t.service.run.sql.begin(async (tx, atEnd) => {
+        await work(tx, atEnd);
         written.open();
         await commit.opened;
       });
@@ -163,7 +145,7 @@ describe('a flush', () => {
       throw lostAnswer();
     });
     await recordTwenty(t, batch, sql, async () => {
-      await untilWaiting(t, 1);
+      await untilLockWaits(t.sql, 1, flushes);
       commit.open();
       await first;
     });
@@ -188,9 +170,9 @@ describe('a flush', () => {
     await locked.opened;
     for (const answer of held.splice(0, 100)) answer();
     await t.push.waitForCount(300);
-    await untilWaitingSince(t, 700);
+    await untilLockWaits(t.sql, 1, { ...flushes, forMs: 700 });
     for (const answer of held.splice(0)) answer();
-    await untilWaitingSince(t, 1500);
+    await untilLockWaits(t.sql, 1, { ...flushes, forMs: 1500 });
     expect(t.push.requests).toHaveLength(300);
     t.push.scriptAll(undefined);
     written.open();
@@ -317,7 +299,7 @@ describe('R-49 receipts', () => {
     });
     await written.opened;
     const receipts = [a, b].map((device) => displayed(t, tokenOf(t, batch, device)));
-    await untilWaiting(t, 2);
+    await untilLockWaits(t.sql, 2, requests);
     commit.open();
     await flush;
     for (const answer of await Promise.all(receipts)) {
@@ -343,7 +325,7 @@ describe('R-49 receipts', () => {
     });
     await fenced.opened;
     const receipt = displayed(t, tokenOf(t, batch, deviceId));
-    await untilWaiting(t, 1);
+    await untilLockWaits(t.sql, 1, requests);
     receiptWaits.open();
     await flush;
     expect(await receipt).toMatchObject({ status: 200, body: { recorded: true } });
@@ -422,17 +404,17 @@ describe('when the database becomes unreachable', () => {
     });
     await held.opened;
     const sending = t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
-    await untilWaiting(t, 1);
+    await untilLockWaits(t.sql, 1, requests);
     const looking = t.sql.begin(async (tx) => {
       await tx`LOCK TABLE batches IN ACCESS EXCLUSIVE MODE`;
       taken.open();
       await looked.opened;
     });
-    await untilWaiting(t, 2);
+    await untilLockWaits(t.sql, 1, { text: 'LOCK TABLE batches' });
     charged.open();
     await charging;
     await taken.opened;
-    await untilWaiting(t, 1);
+    await untilLockWaits(t.sql, 1, flushes);
     await gate.shut();
     looked.open();
     await looking;

@@ -136,7 +136,7 @@ describe('partitions of events', () => {
         INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
         VALUES (${t.app.id}, 'a', ${t.app.id}, (${at}::timestamptz AT TIME ZONE 'UTC')::date, 1, ${at})`;
     }
-    await t.sql.unsafe(migration).simple();
+    await t.sql.unsafe(migration);
     for (const table of ['events', 'subject_events']) {
       expect(await rowsIn(t, table)).toBe(4);
       expect(await rowsIn(t, `${table}_200305`)).toBe(2);

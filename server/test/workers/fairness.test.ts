@@ -4,6 +4,7 @@ import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
 import { createFairSlots } from '../../src/ground/fair-slots.ts';
 import { mintUuid } from '../../src/ground/ids.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';
 
@@ -68,11 +69,7 @@ describe('R-62 an app whose audiences take long to resolve', () => {
       // The app's sends stand at the end of their transactions and hold their connections.
       await tx`SELECT 1 FROM usage WHERE app_id = ${t.app.id} FOR UPDATE`;
       held = Array.from({ length: 6 }, () => t.server.post('/v1/messages', message));
-      for (let waiting = 0; waiting < 2; ) {
-        const rows = await t.sql`
-          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        waiting = rows.length;
-      }
+      await untilLockWaits(t.sql, 2, { name: 'carillon long' });
       const { status } = await t.clientOf(other.serverKey).post('/v1/messages', message);
       expect(status).toBe(200);
     });

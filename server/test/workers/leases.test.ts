@@ -7,6 +7,7 @@ import { claimNextBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
 import { armFailpoints } from '../../src/ground/failpoint.ts';
 import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import type { Bundle } from '../setup.ts';
 import { createGate, holdAt, setUpHeld, until } from './held.ts';
@@ -52,18 +53,6 @@ async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promi
     },
   };
 }
-
-/**
- * Resolves when a statement of this database has waited for a lock for `ms`, by the database's
- * clock.
- */
-const untilWaitedFor = (t: Bundle, ms: number): Promise<void> =>
-  until(async () => {
-    const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-        AND clock_timestamp() - query_start > ${ms}::int * interval '1 millisecond'`;
-    return waiting.length > 0;
-  });
 
 describe('R-03 a lease', () => {
   it('is renewed by every flush that finds it two seconds old, without anything else', async () => {
@@ -176,7 +165,7 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     for (const answer of open) answer();
     // The flush waits for the row. If the other pushes had gone out, they would have arrived by
     // now.
-    await untilWaitedFor(t, 300);
+    await untilLockWaits(t.sql, 1, { name: 'carillon send', forMs: 300 });
     expect(t.push.requests).toHaveLength(first);
 
     // The flush renews the lease.

@@ -172,7 +172,7 @@ describe('slots follow use', () => {
     const [move] = await movesOf(app);
     const moving = String(move?.key);
     await turnUntil(async () => (await movesOf(app))[0]?.movePhase === 'switched');
-    await transaction(t.sql, (tx) => retireProperty({ ...t, tx, appId: app.id }, moving));
+    await transaction(t.sql, (tx) => retireProperty({ ...t, tx, appId: app.id }, moving, { users: 0, devices: 0 }));
     const added = async (key: string) => {
       await server.post('/v1/users', { external_id: 'new', properties: { [key]: true } });
       return (await slotsOf(app))[key];

@@ -41,10 +41,11 @@ describe('R-62 the places of a credential', () => {
   });
 
   it('for ten thousand pushes are requested a hundred times', async () => {
-    let asked = 0;
+    const asked: ReturnType<typeof takeProviderSlice>[] = [];
     const take = () => {
-      asked++;
-      return takeProviderSlice(sql, 'counted', steady);
+      const slice = takeProviderSlice(sql, 'counted', steady);
+      asked.push(slice);
+      return slice;
     };
     const pace = createPace(
       take,
@@ -53,8 +54,10 @@ describe('R-62 the places of a credential', () => {
     );
     let longestMs = 0;
     for (let push = 0; push < 10_000; push++) longestMs = Math.max(longestMs, await pace.waitMs());
-    expect(asked).toBeLessThanOrEqual(102);
+    expect(asked.length).toBeLessThanOrEqual(102);
     expect(longestMs).toBeGreaterThan(1_000);
+    // The last slice is taken ahead. Its row must not change in the next test.
+    await Promise.all(asked);
   });
 
   it('are deleted when they are long past', async () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { insertRow } from '../../../rig/src/insert-row.ts';
 import { pause } from '../../src/database/restore-guard.ts';
 import { runAlone } from '../../src/database/run-alone.ts';
 import { partitionsAround } from '../../src/delivery/partitions.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
@@ -59,7 +61,7 @@ async function storeMessage(t: Bundle, fields: Record<string, unknown>): Promise
   };
   const { started_at, status, run_at } = row as Record<string, unknown>;
   const times = { expires_at: started_at, next_start_at: status === 'scheduled' ? run_at : null };
-  await t.sql`INSERT INTO messages ${t.sql({ ...row, ...times } as never)}`;
+  await insertRow(t.sql, 'messages', { ...row, ...times });
   return id;
 }
 
@@ -205,7 +207,7 @@ describe('retention', () => {
     const times = { queued_at: now, due_at: now, expires_at: now, available_at: now, finished_at: now };
     for (let made = 0; made < 1001; made += 143) {
       const rows = Array.from({ length: 143 }, () => ({ ...rowOf(mintUuid(t.clock.nowMs())), ...times }));
-      await t.sql`INSERT INTO batches ${t.sql(rows as never)}`;
+      for (const row of rows) await insertRow(t.sql, 'batches', row);
     }
     for (let made = 0; made < 250; made++) await storeMessage(t, {});
     later(t, 98);
@@ -235,14 +237,10 @@ describe('retention', () => {
 });
 
 describe('while a send runs', () => {
-  /** Resolves when a statement waits for other transactions to end. */
-  async function untilWaiting(t: Bundle): Promise<void> {
-    for (;;) {
-      const waiting = await t.sql`
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-          AND query LIKE '%DETACH%'`;
-      if (waiting.length > 0) return;
-    }
+  /** Resolves with the backend that waits for other transactions to end. */
+  async function untilDetaching(t: Bundle): Promise<number> {
+    const [pid = 0] = await untilLockWaits(t.sql, 1, { text: 'DETACH' });
+    return pid;
   }
 
   it('retention waits for it, and delays no other send', async () => {
@@ -268,7 +266,7 @@ describe('while a send runs', () => {
     });
     await written;
     const working = upkeep(t);
-    await untilWaiting(t);
+    await untilDetaching(t);
     const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
     expect(body).toMatchObject({ status: 'sent', report: { accepted: 2, sent: 2 } });
     const timeline = await t.server.get(`/v1/messages/${body.id}/deliveries`);
@@ -289,12 +287,9 @@ describe('while a send runs', () => {
       await t.sql.unsafe(`COMMENT ON TABLE ${first} IS 'carillon: on its way out'`);
       const detaching = t.sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${first} CONCURRENTLY`).then(
         () => 'detached',
-        (error: { code: string }) => error.code,
+        (error: unknown) => (error as { code: string }).code,
       );
-      await untilWaiting(t);
-      await t.sql`
-        SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND query LIKE 'ALTER TABLE deliveries DETACH%' AND wait_event_type = 'Lock'`;
+      await t.sql`SELECT pg_cancel_backend(${await untilDetaching(t)})`;
       expect(await detaching).toBe('57014');
     });
     await upkeep(t);

@@ -1,13 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../../src/database/db.ts';
-import { changePropertyType, retireProperty } from '../../src/properties/edit-property.ts';
+import {
+  changePropertyType,
+  countHeldValues,
+  type HeldValues,
+  retireProperty,
+} from '../../src/properties/edit-property.ts';
 import { createPropertyClearing } from '../../src/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
 const clearing = createPropertyClearing({ sql: t.sql, clock: t.clock });
-const edit = <Result>(app: TestApp, work: (deps: Parameters<typeof retireProperty>[0]) => Promise<Result>) =>
-  transaction(t.sql, (tx) => work({ ...t, tx, appId: app.id }));
+type Edit<Result> = (deps: Parameters<typeof retireProperty>[0], held: HeldValues) => Promise<Result>;
+
+async function edit<Result>(app: TestApp, work: Edit<Result>): Promise<Result> {
+  const held = await countHeldValues(t.sql, app.id, 'plan');
+  return transaction(t.sql, (tx) => work({ ...t, tx, appId: app.id }, held));
+}
 
 /** An app whose user and whose device both have a value under `plan`. */
 async function newShop() {
@@ -32,7 +41,10 @@ describe('a deleted key', () => {
   it('is unknown at once, and no former value appears when it returns with the same type', async () => {
     const { app, server, count } = await newShop();
     expect(await count(isPro)).toBe(1);
-    expect((await edit(app, (deps) => retireProperty(deps, 'plan'))).removed).toEqual({ users: 1, devices: 1 });
+    expect((await edit(app, (deps, held) => retireProperty(deps, 'plan', held))).removed).toEqual({
+      users: 1,
+      devices: 1,
+    });
     expect(await count(isPro)).toBe('unknown_property');
     expect((await server.get('/v1/users/u-1')).body.properties).toEqual({});
     expect((await server.get('/v1/properties')).body.data).toEqual([]);
@@ -46,7 +58,7 @@ describe('a deleted key', () => {
     const { app, server, count } = await newShop();
     const slots = async () =>
       (await t.sql`SELECT key, slot FROM properties WHERE app_id = ${app.id} ORDER BY key`).map((row) => ({ ...row }));
-    await edit(app, (deps) => retireProperty(deps, 'plan'));
+    await edit(app, (deps, held) => retireProperty(deps, 'plan', held));
     await server.post('/v1/users', { external_id: 'u-2', properties: { tier: 'x' } });
     expect(await slots()).toEqual([{ key: 'tier', slot: 2 }]);
     // A writer that read the catalog before may still be writing.
@@ -73,7 +85,7 @@ describe('a deleted key', () => {
 describe('a key whose type is changed', () => {
   it('coerces nothing: values of the former type disappear, new ones are accepted', async () => {
     const { app, server, count } = await newShop();
-    await edit(app, (deps) => changePropertyType(deps, 'plan', 'number'));
+    await edit(app, (deps, held) => changePropertyType(deps, 'plan', 'number', held));
     expect(await count(isPro)).toBe('value_type_mismatch');
     expect(await count({ field: 'properties.plan', op: 'exists' })).toBe(0);
     const { body } = await server.post('/v1/users', { external_id: 'u-1', properties: { plan: 7 } });

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { openPool, type Sql, transaction } from '../../src/database/db.ts';
+import { openPool, transaction } from '../../src/database/db.ts';
 import { pause, resume } from '../../src/database/restore-guard.ts';
 import { decodeId } from '../../src/ground/ids.ts';
 import { lockFreshMessages } from '../../src/messages/schedule-queries.ts';
 import { startScheduleWorker } from '../../src/messages/worker.ts';
 import { builtInPlans } from '../../src/quotas/plan.ts';
 import { whenDone } from '../database.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';
 
 const content = { title: 'Sale' };
@@ -237,7 +238,7 @@ describe('many messages at one instant', () => {
       });
     });
     const workers = t.service.startWorkers();
-    const pid = await waitingBackend(t.sql);
+    const [pid = 0] = await untilLockWaits(t.sql, 1, { text: 'usage' });
     await t.sql`SELECT pg_terminate_backend(${pid})`;
     letGo();
     await held;
@@ -366,7 +367,7 @@ describe('a stop', () => {
       await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
       t.clock.advance(3 * minuteMs);
       const worker = startScheduleWorker({ clock, ...rules, txSql: pool, workSql: pool });
-      await waitingBackend(t.sql);
+      await untilLockWaits(t.sql, 1, { name: 'stopped' });
       await worker.stop();
       await pool.end({ timeout: 0 });
     });
@@ -377,12 +378,3 @@ describe('a stop', () => {
     expect(await batchesOf(t, message)).toHaveLength(1);
   });
 });
-
-/** Resolves with the backend that waits for a lock. */
-async function waitingBackend(sql: Sql): Promise<number> {
-  for (;;) {
-    const [row] = await sql<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (row) return row.pid;
-  }
-}

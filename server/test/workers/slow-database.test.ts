@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import type { Sql } from '../../src/database/db.ts';
+import { Statement } from '../../src/database/statement.ts';
 import { type ClaimedBatch, claimsMax } from '../../src/delivery/batch.ts';
 import { createClaims } from '../../src/delivery/claims.ts';
 import { createCompiledMessages } from '../../src/delivery/compiled-messages.ts';
@@ -12,9 +13,10 @@ import { claimNextBatch, type TakeOver } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
 import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
 import { createSeal } from '../../src/ground/seal.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
-import { createGate, until } from './held.ts';
+import { createGate } from './held.ts';
 
 const content = { title: 'Slow is not poison' };
 /** More than the accepting process works itself. */
@@ -74,7 +76,7 @@ function refusing(sql: Sql, codeFor: (asked: number, text: string) => string | u
   const proxied = new Proxy(sql, {
     apply(target, self, given) {
       const made = Reflect.apply(target, self, given);
-      if (!(made instanceof Promise)) return made;
+      if (!(made instanceof Statement)) return made;
       // A fragment is never awaited; a statement is awaited once.
       const { then } = made;
       let error: Error | undefined;
@@ -129,14 +131,8 @@ describe('R-96 a batch whose reads the database does not answer in time', () => 
     for (let time = 1; time <= 10; time++) {
       const running = turn(t);
       // Cancels the statement, like a statement timeout.
-      await until(
-        async () =>
-          (
-            await t.sql`
-              SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock'`
-          ).length > 0,
-      );
+      for (const pid of await untilLockWaits(t.sql, 1, { name: 'carillon send' }))
+        await t.sql`SELECT pg_cancel_backend(${pid})`;
       expect(await running).toMatchObject({ kind: 'waiting' });
       expect(await stateOf(t)).toEqual({ state: 'waiting', claims: 0, pushed: false, setbacks: time, faults: 0 });
       expect(await claim(t)).toBeUndefined();

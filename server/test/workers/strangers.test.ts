@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { purgeDevices } from '../../src/devices/purge-devices.ts';
 import { decodeId } from '../../src/ground/ids.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';
 
@@ -282,11 +283,7 @@ describe('device purge', () => {
     const uuid = decodeId('dev', id) ?? '';
     const reaching = t.sql.begin(async (tx) => {
       await tx`UPDATE devices SET is_reached = true WHERE id = ${uuid}`;
-      for (;;) {
-        const waiting =
-          await t.sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-        if (waiting.length > 0) return;
-      }
+      await untilLockWaits(t.sql, 1, { name: 'tests' });
     });
     const [purged] = await Promise.all([purge(t, 0), reaching]);
     expect(purged).toEqual({ found: 1, deleted: 0 });

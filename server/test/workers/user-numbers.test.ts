@@ -8,6 +8,7 @@ import { decodeId, type Uuid } from '../../src/ground/ids.ts';
 import { takeUserNumbers } from '../../src/users/number-queries.ts';
 import { numberUsers } from '../../src/users/number-users.ts';
 import { createNumbersAtHand } from '../../src/users/numbers-at-hand.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -51,7 +52,7 @@ async function numberAnew(app: TestApp): Promise<void> {
   expect(statements).toContain('COMMIT;');
   const connection = await t.sql.reserve();
   try {
-    await connection.unsafe(statements.replaceAll('…', app.id)).simple();
+    await connection.unsafe(statements.replaceAll('…', app.id));
   } finally {
     connection.release();
   }
@@ -133,17 +134,12 @@ describe('numbers of users', () => {
     const [first] = [await addDevice(app, 'ann'), await addDevice(app, 'ann')];
     const deviceId = decodeId('dev', first) as Uuid;
     await forgetNumbers(app);
-    const isWaiting = async (): Promise<boolean> => {
-      const rows = await t.sql`
-        SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      return rows.length > 0;
-    };
     // A process that copies a profile locks the device, and at its end writes what was read
     // meanwhile.
     const { numbering } = await transaction(t.sql, async (tx) => {
       await tx`SELECT 1 FROM devices WHERE app_id = ${app.id} AND id = ${deviceId} FOR UPDATE`;
       const numbering = numberUsers({ sql: t.sql });
-      await expect.poll(isWaiting, { timeout: 10_000 }).toBe(true);
+      await untilLockWaits(t.sql, 1, { name: 'tests' });
       await tx`
         UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${app.id} AND device_id = ${deviceId}`;
       return { numbering };

@@ -2,8 +2,9 @@
 // row delays no batch, and no verdict is lost because of it. Tests do not wait the second between
 // writes: `judged` writes what was collected.
 import { describe, expect, it } from 'vitest';
+import { untilLockWaits } from '../lock-waits.ts';
 import { setup } from '../setup.ts';
-import { createGate, until } from './held.ts';
+import { createGate } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
 
@@ -64,7 +65,7 @@ describe('R-62 while a device that is to be retired is locked', () => {
     const letGo = await hold(t, (tx) => tx`SELECT 1 FROM devices FOR UPDATE`);
     await send(t, [dead]);
     const drained = t.service.drain();
-    await until(async () => (await t.sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`).length > 0);
+    await untilLockWaits(t.sql, 1, { name: 'carillon transactions' });
     await letGo();
     await drained;
     expect(await t.sql`SELECT status FROM devices`).toEqual([{ status: 'invalid' }]);

@@ -31,7 +31,7 @@ function loseAnswerOfFirstCommit() {
   lost.sql = new Proxy(t.sql, {
     get(target, key) {
       if (key !== 'begin') return Reflect.get(target, key);
-      return async (work: Parameters<typeof t.sql.begin>[1]) => {
+      return async (work: Parameters<typeof t.sql.begin>[0]) => {
         const result = await target.begin(work as never);
         if (++lost.commits === 1) throw Object.assign(new Error('no answer'), { code: '08006' });
         return result;

@@ -13,6 +13,7 @@ import {
   testWebhook,
 } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, listAttempts, listWebhooks, lockWebhook } from '../../src/webhooks/queries.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
@@ -322,14 +323,7 @@ describe('a healthy endpoint', () => {
 });
 
 /** Resolves when `count` transactions wait for the row of a webhook. */
-async function untilWaiting(count: number): Promise<void> {
-  for (;;) {
-    const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM webhooks w WHERE%FOR UPDATE%'`;
-    if (waiting.length >= count) return;
-  }
-}
+const untilWaiting = (count: number) => untilLockWaits(t.sql, count, { text: 'FROM webhooks w WHERE' });
 
 describe('the webhooks of an app', () => {
   const endpoint = 'https://hooks.shop.example/';
