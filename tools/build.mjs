@@ -1,5 +1,5 @@
-// Builds the compiler's output for every package, and then the browser SDK's bundles. Run as a
-// program it always builds. `ensureBuilt` and `--if-stale` build only when a source is newer than
+// Builds the compiler's output for every package, the browser SDK's bundles and the console. Run as
+// a program it always builds. `ensureBuilt` and `--if-stale` build only when a source is newer than
 // the last build.
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -15,6 +15,13 @@ const sources = [
   'web/src',
   'node/src',
   'web/build.mjs',
+  'console/src',
+  'console/public',
+  'console/index.html',
+  'console/vite.config.ts',
+  'console/build.mjs',
+  'node/examples',
+  'docs/identify.md',
   'tsconfig.base.json',
   'package-lock.json',
 ];
@@ -37,6 +44,7 @@ async function build() {
   // Compilers are resolved and never downloaded: a fresh machine has only what npm ci installed.
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-b', root]);
   await run(process.execPath, [join(root, 'web/build.mjs')]);
+  await run(process.execPath, [join(root, 'console/build.mjs')]);
   writeFileSync(stamp, `${new Date().toISOString()}\n`);
 }
 

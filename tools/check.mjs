@@ -10,6 +10,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 let failed = 0;
 
 check('types of the packages', ['node_modules/typescript/bin/tsc', '-b']);
+check('types of the console', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'console']);
 check('types of the tests', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.tests.json']);
 check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
 check('openapi.json is up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/openapi.ts']);

@@ -21,6 +21,8 @@ interface Addresses {
   readonly inbox: string;
   readonly push_port: number;
   readonly certificate_file: string;
+  /** The variables by which Carillon reaches the sandbox. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** The hosts of the vendors' real push services. */
@@ -72,12 +74,17 @@ export class Stage {
     // Endpoints have the vendors' real hosts, because Carillon treats each vendor differently.
     // Their connections end here.
     const resolve = vendorHosts.map((host) => `${host}:443=127.0.0.1:${addresses.push_port}`);
+    const phoneVariables = ['APNS_URL', 'APNS_SANDBOX_URL', 'FCM_URL', 'FCM_TOKEN_URL'];
+    const phones = Object.fromEntries(
+      Object.entries(addresses.environment).filter(([name]) => phoneVariables.includes(name)),
+    );
     const { PATH, HOME, TMPDIR } = process.env;
     // None of an operator's own settings is inherited: no DATABASE_URL, no keys, no proxies.
     this.#environment = {
       PATH,
       ...(HOME && { HOME }),
       ...(TMPDIR && { TMPDIR }),
+      ...phones,
       OUTBOUND_RESOLVE: resolve.join(','),
       OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
       OUTBOUND_CA_FILE: addresses.certificate_file,

@@ -69,6 +69,7 @@ export class Carillon {
   readonly #dataDir: string;
   #serverKey = '';
   #clientKey = '';
+  #setupLink = '';
 
   private constructor(origin: string, process: StartedProcess, dataDir: string) {
     this.origin = origin;
@@ -112,6 +113,11 @@ export class Carillon {
    */
   get demoUrl(): string {
     return `${this.origin}/demo#${this.#clientKey}`;
+  }
+
+  /** The link by which the first owner of the console comes in. */
+  get setupLink(): string {
+    return this.#setupLink;
   }
 
   get clientKey(): string {
@@ -188,6 +194,7 @@ export class Carillon {
     const clientKey = /\/demo#(?<key>ck_live_[0-9A-Za-z]{49})/.exec(banner)?.groups?.['key'];
     if (serverKey === undefined || clientKey === undefined) return undefined;
     this.#serverKey = serverKey;
+    this.#setupLink = /http\S+\/console\/setup#\S+/.exec(banner)?.[0] ?? '';
     this.#clientKey = clientKey;
     return true;
   }

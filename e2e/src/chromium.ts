@@ -24,7 +24,8 @@ export interface ChromiumOptions {
   desktop: NotificationDaemon;
 }
 
-const waitMs = 15_000;
+/** Long enough for a slow machine that does other things as well. */
+const waitMs = 30_000;
 
 export class Chromium implements DrivenBrowser {
   readonly name = 'Chromium';
@@ -123,6 +124,10 @@ class ChromiumPage implements DrivenPage {
     const byRole = this.#page.getByRole(role as 'status', name === undefined ? {} : { name, exact: true });
     await byRole.first().waitFor();
     return (await byRole.first().textContent()) ?? '';
+  }
+
+  async clickText(text: string): Promise<void> {
+    await this.#page.getByText(text, { exact: true }).first().click();
   }
 
   async waitForText(text: string): Promise<void> {

@@ -11,6 +11,8 @@ export interface DrivenPage {
   waitForRole(role: string, name?: string): Promise<string>;
   /** Waits until this text, in this case, is visible on the page. */
   waitForText(text: string): Promise<void>;
+  /** Clicks the place with this text, where a link says more than its name. */
+  clickText(text: string): Promise<void>;
   url(): string;
   close(): Promise<void>;
 }

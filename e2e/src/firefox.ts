@@ -22,7 +22,8 @@ export interface FirefoxOptions {
   desktop?: NotificationDaemon;
 }
 
-const waitMs = 15_000;
+/** Long enough for a slow machine that does other things as well. */
+const waitMs = 30_000;
 
 function preferences(options: FirefoxOptions): Record<string, string | number | boolean> {
   return {
@@ -157,6 +158,10 @@ class FirefoxPage implements DrivenPage {
   async waitForRole(role: string, name?: string): Promise<string> {
     const element = await this.#page.waitForSelector(ariaSelector(role, name));
     return (await element?.evaluate((node) => node.textContent)) ?? '';
+  }
+
+  async clickText(text: string): Promise<void> {
+    await this.#page.locator(`::-p-text(${text})`).click();
   }
 
   async waitForText(text: string): Promise<void> {

@@ -5,8 +5,22 @@
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CarillonBench } from './carillon-bench.ts';
+import { carillonComposeTests } from './carillon-compose-tests.ts';
 import { carillonFirefoxTests } from './carillon-firefox-tests.ts';
 import { carillonActionTests, carillonTests } from './carillon-tests.ts';
+import { ConsoleBench } from './console-bench.ts';
+import { consoleCampaignTests } from './console-campaign-tests.ts';
+import { consoleComposeTests } from './console-compose-tests.ts';
+import { consoleDraftTests } from './console-draft-tests.ts';
+import { ConsoleFirefoxBench } from './console-firefox-bench.ts';
+import { consoleFirefoxTests } from './console-firefox-tests.ts';
+import { consoleFirstDayTests } from './console-first-day-tests.ts';
+import { consoleLiveTests } from './console-live-tests.ts';
+import { consoleLookTests } from './console-look-tests.ts';
+import { consolePageTests } from './console-page-tests.ts';
+import { consoleReportTests } from './console-report-tests.ts';
+import { consoleSegmentTests } from './console-segment-tests.ts';
+import { consoleTests } from './console-tests.ts';
 import { demoPageTests } from './demo-page-tests.ts';
 import { firefoxTests } from './firefox-tests.ts';
 import { harnessTests } from './harness-tests.ts';
@@ -55,10 +69,34 @@ const suites = [
     tests: [...standInTests, ...actionTests],
   }),
   defineSuite({
+    name: 'The console in Chromium',
+    missing: listMissing(['chromium']),
+    start: async () => await ConsoleBench.start(),
+    tests: [
+      // It needs a service that nobody has set up yet, so it comes first.
+      ...consoleFirstDayTests,
+      ...consoleTests,
+      ...consoleLiveTests,
+      ...consoleComposeTests,
+      ...consoleDraftTests,
+      ...consoleLookTests,
+      ...consoleSegmentTests,
+      ...consoleReportTests,
+      ...consoleCampaignTests,
+      ...consolePageTests,
+    ],
+  }),
+  defineSuite({
+    name: 'The console in Firefox',
+    missing: listMissing(['firefox-esr']),
+    start: async () => await ConsoleFirefoxBench.start(run),
+    tests: consoleFirefoxTests,
+  }),
+  defineSuite({
     name: 'Carillon in Firefox',
     missing: listMissing(['firefox-esr']),
     start: async () => await CarillonBench.start(FirefoxBench.start(run, 'own windows')),
-    tests: [...carillonTests, ...demoPageTests, ...carillonFirefoxTests],
+    tests: [...carillonTests, ...demoPageTests, ...carillonComposeTests, ...carillonFirefoxTests],
   }),
   defineSuite({
     name: 'Carillon in Firefox over D-Bus',

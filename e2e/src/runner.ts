@@ -53,7 +53,7 @@ export interface Tally {
   skipped: number;
 }
 
-const testTimeoutMs = 60_000;
+const testTimeoutMs = 120_000;
 const startTimeoutMs = 120_000;
 const stopTimeoutMs = 60_000;
 

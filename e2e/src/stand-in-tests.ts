@@ -4,7 +4,7 @@
 
 import { deepEqual, equal } from 'node:assert/strict';
 import type { PushSubscription, VapidKeys } from 'web-push';
-import { untilDefined } from './deadline.ts';
+import { untilDefined, untilEqual } from './deadline.ts';
 import type { DrivenPage } from './driven-browser.ts';
 import { FixtureSite } from './fixture-site.ts';
 import { IndependentSender, type SenderAnswer, type SendOptions } from './independent-sender.ts';
@@ -103,7 +103,8 @@ export const standInTests: readonly Test<PushBench>[] = [
       await bench.browser.notifications.click('Open it');
       deepEqual(await site.log.waitFor('clicked'), { type: 'clicked', title: 'Open it', action: '', went: 'opened' });
       await site.log.waitFor('ready', (ready) => ready.path === '/opened');
-      equal((await bench.browser.listPageUrls()).includes(`${site.origin}/opened`), true);
+      // The page reports before the driver's list has its address.
+      await untilEqual(async () => (await bench.browser.listPageUrls()).includes(`${site.origin}/opened`), true);
     },
   },
   {
@@ -184,7 +185,7 @@ export const standInTests: readonly Test<PushBench>[] = [
       const { site, page, send } = await subscribe(bench, context);
       await page.click('button', 'Unsubscribe');
       equal((await site.log.waitFor('unsubscribed')).done, true);
-      equal((await send({ title: 'Too late' })).status, 410);
+      await waitForGone(async () => (await send({ title: 'Too late' })).status);
       equal(site.log.list('push').length, 0);
     },
   },

@@ -24,6 +24,7 @@ const shipped = [
   'server/pages',
   'server/demo',
   'web/dist',
+  'console/dist',
   'sandbox/bin',
   'sandbox/dist',
   'sandbox/page',

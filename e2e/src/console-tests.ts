@@ -1,0 +1,187 @@
+// The console's manners, by role and label only: refusals in words, two people who edit one thing,
+// input that survives a reload, and the palette.
+import { deepEqual, equal, match } from 'node:assert/strict';
+import { type ConsoleBench, owner } from './console-bench.ts';
+import { untilEqual } from './deadline.ts';
+import type { Test } from './runner.ts';
+
+const nameField = /^Name( \*)?$/;
+
+export const consoleTests: readonly Test<ConsoleBench>[] = [
+  {
+    name: 'a wrong password is refused in words, and what was typed stays',
+    async run(bench, context) {
+      const browser = await bench.stranger();
+      context.defer(() => browser.close());
+      await (await bench.owner()).close();
+      const page = await browser.newPage();
+      await page.goto(bench.url('/sign-in'));
+      await page.getByLabel('E-mail').fill(owner.email);
+      await page.getByLabel(/^Password/).fill('not this one');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('alert').waitFor();
+      equal(await page.getByLabel('E-mail').inputValue(), owner.email);
+    },
+  },
+  {
+    name: 'a sign-in that the provider did not finish is explained in words',
+    async run(bench, context) {
+      const browser = await bench.stranger();
+      context.defer(() => browser.close());
+      await (await bench.owner()).close();
+      const page = await browser.newPage();
+      for (const [word, text] of [
+        ['cancelled', 'The sign-in was canceled at the provider.'],
+        ['failed', 'The answer of the provider belongs to another attempt'],
+        ['unavailable', 'The provider does not answer.'],
+        ['unverified', 'The provider has not verified your e-mail address.'],
+        ['not_invited', 'Your address is not invited here.'],
+        ['confirm', 'An account with your address exists already.'],
+        ['https_required', 'This address is plain http'],
+      ] as const) {
+        await page.goto(bench.url(`/sign-in?oidc=${word}`));
+        await page.getByRole('alert').filter({ hasText: text }).waitFor();
+      }
+    },
+  },
+  {
+    name: 'of two people who edit one app, the second is told what changed and loses nothing',
+    async run(bench, context) {
+      const app = await bench.makeApp('Two editors');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const [first, second] = [await browser.newPage(), await browser.newPage()];
+      for (const page of [first, second]) {
+        await page.goto(bench.url(`/apps/${app.id}/settings/general`));
+        await untilEqual(() => page.getByLabel(nameField).inputValue(), 'Two editors');
+      }
+      await first.getByLabel(nameField).fill('Theirs');
+      await first.getByLabel('Default address').fill('https://theirs.example');
+      await first.getByRole('button', { name: 'Save', exact: true }).click();
+      await first.getByText('Saved.').waitFor();
+
+      await second.getByLabel(nameField).fill('Mine');
+      await second.getByRole('button', { name: 'Save', exact: true }).click();
+      const told = await second
+        .getByRole('alert')
+        .filter({ hasText: 'Somebody else saved this meanwhile' })
+        .innerText();
+      match(told, /Name: changed from Two editors to Theirs; you typed Mine/);
+      match(told, /Default url: changed from nothing to https:\/\/theirs\.example/);
+      await second.getByRole('button', { name: 'Keep mine, take their other changes' }).click();
+      await untilEqual(() => second.getByLabel(nameField).inputValue(), 'Mine');
+      await untilEqual(() => second.getByLabel('Default address').inputValue(), 'https://theirs.example');
+      await second.getByRole('button', { name: 'Save', exact: true }).click();
+      await second.getByText('Saved.').waitFor();
+    },
+  },
+  {
+    name: 'what was typed into a form is there again after a reload, until it is saved',
+    async run(bench, context) {
+      const app = await bench.makeApp('Draft');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      const general = bench.url(`/apps/${app.id}/settings/general`);
+      await page.goto(general);
+      await page.getByLabel('Default address').fill('https://half.example');
+      // The browser asks before the page goes; the person insists.
+      page.on('dialog', (dialog) => void dialog.accept());
+      await page.reload();
+      await page.getByText('The form has what you typed before.').waitFor();
+      await untilEqual(() => page.getByLabel('Default address').inputValue(), 'https://half.example');
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved.').waitFor();
+      await page.reload();
+      await untilEqual(() => page.getByLabel('Default address').inputValue(), 'https://half.example');
+      equal(await page.getByText('The form has what you typed before.').count(), 0);
+    },
+  },
+  {
+    name: 'a profile is edited by the types of the catalog, a refusal marks its field, and the second of two people is told what changed',
+    async run(bench, context) {
+      const app = await bench.makeApp('Profiles');
+      const key = app.serverKey;
+      const tell = (profile: object) => bench.stage.api(key, 'POST', '/v1/users', { external_id: 'u-42', ...profile });
+      await tell({ first_name: 'Ada', properties: { plan: 'pro', level: 2, trial: true } });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/users/u-42`));
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const form = page.getByRole('dialog', { name: 'Edit the profile' });
+      await form.getByLabel('First name').fill('Augusta');
+      await form.getByLabel('level (number)').fill('3');
+      await form.getByRole('button', { name: 'Remove trial' }).click();
+      await form.getByLabel('Country').fill('Q1');
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('textbox', { name: 'Country' }).and(form.locator('[aria-invalid="true"]')).waitFor();
+      equal(await form.getByLabel('First name').inputValue(), 'Augusta');
+      await form.getByLabel('Country').fill('');
+      // Somebody else saves the same profile.
+      await tell({ language: 'de' });
+      await form.getByRole('button', { name: 'Save' }).click();
+      const changed = form.getByRole('alert').filter({ hasText: 'Somebody else saved this meanwhile' });
+      await changed.getByText('Language: changed from nothing to de').waitFor();
+      await changed.getByRole('button', { name: 'Keep mine, take their other changes' }).click();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('heading', { name: 'Augusta' }).waitFor();
+      const { first_name, language, properties } = await bench.stage.api(key, 'GET', '/v1/users/u-42');
+      deepEqual(
+        { first_name, language, properties },
+        { first_name: 'Augusta', language: 'de', properties: { plan: 'pro', level: 3 } },
+      );
+    },
+  },
+  {
+    name: 'a property that was added before a reload is gone when the form starts over',
+    async run(bench, context) {
+      const app = await bench.makeApp('Starts over');
+      await bench.stage.api(app.serverKey, 'POST', '/v1/users', { external_id: 'u-1', properties: { plan: 'pro' } });
+      await bench.stage.api(app.serverKey, 'POST', '/v1/users', { external_id: 'u-2', first_name: 'Ada' });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/users/u-2`));
+      const edit = page.getByRole('button', { name: 'Edit', exact: true });
+      const form = page.getByRole('dialog', { name: 'Edit the profile' });
+      await edit.click();
+      await form.getByRole('combobox', { name: 'Add a property' }).click();
+      await page.getByRole('option', { name: /^plan/ }).click();
+      await form.getByLabel('plan (text)').fill('free');
+      page.on('dialog', (dialog) => void dialog.accept());
+      await page.reload();
+      await edit.click();
+      await form.getByText('The form has what you typed before.').waitFor();
+      await untilEqual(() => form.getByLabel('plan (text)').inputValue(), 'free');
+      await form.getByRole('button', { name: 'Start over' }).click();
+      await form.getByLabel('plan (text)').waitFor({ state: 'detached' });
+      await untilEqual(() => form.getByRole('button', { name: 'Save' }).isDisabled(), true);
+      await untilEqual(() => form.getByLabel('First name').inputValue(), 'Ada');
+    },
+  },
+  {
+    name: 'the palette finds a page and an object by the keyboard alone',
+    async run(bench, context) {
+      const app = await bench.makeApp('By keyboard');
+      const device = await bench.makeDevice(app);
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}`));
+      await page.getByRole('heading', { name: 'By keyboard' }).waitFor();
+      // Nobody waits for the palette: keys that come before it has the focus are its own.
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type('webhooks');
+      await untilEqual(() => page.getByRole('combobox', { name: 'Search pages' }).inputValue(), 'webhooks');
+      await page.getByRole('option', { name: /Webhooks/ }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type(device.id);
+      await page.getByRole('option', { name: device.id }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'History' }).waitFor();
+    },
+  },
+];
