@@ -52,6 +52,11 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
     ]),
     '',
     `Carillon does ${result.ratio_best_peer} × the best peer; the thriftiest takes ${result.ratio_best_peer_cpu} × its CPU time a push. ${result.ratio_limit} × the bare loop.`,
+    ...(result.again === undefined
+      ? []
+      : [
+          `Sent once more it does ${result.again.per_second} a second: ${result.again.ratio_best_peer} × the best peer, ${result.again.ratio_limit} × the bare loop.`,
+        ]),
     ...(result.refusals === undefined
       ? []
       : [

@@ -7,6 +7,7 @@ import { measureApi } from './api.ts';
 import { measureAudience } from './audience.ts';
 import { audienceName, audienceUsual } from './audience-sizes.ts';
 import { isWay, ways } from './channels.ts';
+import { type ConsolePart, consoleDevicesUsual, consoleParts, measureConsole } from './console.ts';
 import {
   describeAudience,
   describeHttp2,
@@ -20,6 +21,7 @@ import {
   describeWebhooks,
 } from './describe.ts';
 import { describeApi } from './describe-api.ts';
+import { describeConsole } from './describe-console.ts';
 import { describeEvents } from './describe-events.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
@@ -65,6 +67,10 @@ const usage = `npm run bench -- WORK [options]
   timeline  pages of a great message's deliveries, and what they cost another app's reads
               --devices N           how many (default 1000000)
   start     launch to ready
+  console   what a person at the console waits for, over a million devices and ten million events
+              --devices N           how many (default 1000000)
+              --keep DIR            keeps the filled database there, and measures the one that is there
+              --only PART,PART      some of feeds, pages, explain, composer, counts
 
   --quick   a smoke run of seconds; its figures mean nothing
   --json    one JSON document on standard output
@@ -81,6 +87,8 @@ interface Invocation {
   readonly apps: number | undefined;
   readonly processes: number | undefined;
   readonly profileDir: string | undefined;
+  readonly keepDir: string | undefined;
+  readonly only: readonly ConsolePart[];
   readonly isQuick: boolean;
   readonly isJson: boolean;
 }
@@ -106,6 +114,8 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       apps: { type: 'string' },
       processes: { type: 'string' },
       profile: { type: 'string' },
+      keep: { type: 'string' },
+      only: { type: 'string' },
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -123,12 +133,15 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
     throw new RunError(`--apps and --processes are options of 'idle'.`);
   }
-  if (!['send', 'audience', 'timeline'].includes(work) && values.devices !== undefined) {
-    throw new RunError(`--devices is an option of 'send', 'audience' and 'timeline'.`);
+  if (!['send', 'audience', 'timeline', 'console'].includes(work) && values.devices !== undefined) {
+    throw new RunError(`--devices is an option of 'send', 'audience', 'timeline' and 'console'.`);
   }
   if (work !== 'import' && values.rows !== undefined) throw new RunError(`--rows is an option of 'import'.`);
   if (!['send', 'events', 'api', 'webhooks'].includes(work) && values.profile !== undefined) {
     throw new RunError(`--profile is an option of 'send', 'events', 'api' and 'webhooks'.`);
+  }
+  if (work !== 'console' && (values.keep ?? values.only) !== undefined) {
+    throw new RunError(`--keep and --only are options of 'console'.`);
   }
   return {
     work,
@@ -141,6 +154,8 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     apps: parseWhole('apps', values.apps, 1, 100_000),
     processes: parseWhole('processes', values.processes, 2, 64),
     profileDir: values.profile === undefined ? undefined : resolve(values.profile),
+    keepDir: values.keep === undefined ? undefined : resolve(values.keep),
+    only: parseParts(values.only),
     isQuick: values.quick,
     isJson: values.json,
   };
@@ -153,6 +168,15 @@ function parseWhole(name: string, text: string | undefined, least: number, most:
   throw new RunError(`--${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }
 
+function parseParts(text: string | undefined): readonly ConsolePart[] {
+  if (text === undefined) return consoleParts;
+  return text.split(',').map((name) => {
+    const part = consoleParts.find((each) => each === name);
+    if (part === undefined) throw new RunError(`--only takes some of ${consoleParts.join(', ')}, not '${name}'.`);
+    return part;
+  });
+}
+
 function parseShare(text: string | undefined): number {
   if (text === undefined) return 0;
   const share = Number(text);
@@ -160,10 +184,9 @@ function parseShare(text: string | undefined): number {
   throw new RunError(`--refuse must be a share above 0, up to 0.5, not '${text}'.`);
 }
 
-async function run(
-  workbench: Workbench,
-  { work, channel, devices, rows, latencyMs = 0, refuse, workers, apps, processes, profileDir, isQuick }: Invocation,
-): Promise<Outcome> {
+async function run(workbench: Workbench, invocation: Invocation): Promise<Outcome> {
+  const { work, channel, devices, rows, latencyMs = 0, refuse, workers } = invocation;
+  const { apps, processes, profileDir, keepDir, only, isQuick } = invocation;
   switch (work) {
     case 'send': {
       if (channel === undefined || !isWay(channel)) throw new RunError(`Say which way: --channel ${ways.join('|')}.`);
@@ -220,6 +243,12 @@ async function run(
       const result = await measureTimeline(workbench, { devices: size, isQuick });
       return { name: 'timeline', result, text: describeTimeline(result) };
     }
+    case 'console': {
+      const size = devices ?? (isQuick ? 8_000 : consoleDevicesUsual);
+      const result = await measureConsole(workbench, { devices: size, isQuick, keepDir, only });
+      const name = size > consoleDevicesUsual ? `console-${size}` : 'console';
+      return { name, result, text: describeConsole(result) };
+    }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });
       return { name: 'start', result, text: describeStart(result) };
@@ -233,9 +262,11 @@ async function run(
  * Whether the figures are a trial and are not kept: few devices say little, and taking a profile
  * costs time.
  */
-function isTrial({ work, isQuick, devices, rows = rowsUsual, profileDir }: Invocation): boolean {
+function isTrial({ work, isQuick, devices, rows = rowsUsual, profileDir, only }: Invocation): boolean {
+  if (work === 'console' && only.length < consoleParts.length) return true;
   if (work === 'import') return isQuick || rows < rowsUsual;
-  const usual = { audience: audienceUsual, timeline: timelineDevicesUsual }[work] ?? devicesUsual;
+  const usual =
+    { audience: audienceUsual, timeline: timelineDevicesUsual, console: consoleDevicesUsual }[work] ?? devicesUsual;
   return isQuick || (devices ?? usual) < usual || profileDir !== undefined;
 }
 

@@ -3,6 +3,7 @@
 
 import type { Service } from '../../rig/src/service.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
+import type { ChannelId } from '../../server/src/channels/channel.ts';
 import { channelsOf, type Way } from './channels.ts';
 import { apnsIdentity, type Credentials, writeCredentials } from './credentials.ts';
 
@@ -24,6 +25,20 @@ export async function makeApp(
     '--plan',
     'unlimited',
   );
+  await setChannels(workbench, service, { appId: app.id, channels: channelsOf(way), credentials });
+  return { id: app.id, serverKey: app.server_key, clientKey: app.client_key };
+}
+
+/** Sets these channels of an app by the command line. */
+export async function setChannels(
+  workbench: Workbench,
+  service: Service,
+  {
+    appId,
+    channels,
+    credentials,
+  }: { readonly appId: string; readonly channels: readonly ChannelId[]; readonly credentials: Credentials },
+): Promise<void> {
   const files = await writeCredentials(credentials, await workbench.makeDirectory('keys'));
   const { keyId, teamId, bundleId } = apnsIdentity;
   const options = {
@@ -31,8 +46,5 @@ export async function makeApp(
     apns: ['--key-file', files.apnsKeyFile, '--key-id', keyId, '--team-id', teamId, '--bundle-id', bundleId],
     fcm: ['--service-account', files.serviceAccountFile],
   };
-  for (const channel of channelsOf(way)) {
-    await service.run('channel', 'set', app.id, channel, ...options[channel]);
-  }
-  return { id: app.id, serverKey: app.server_key, clientKey: app.client_key };
+  for (const channel of channels) await service.run('channel', 'set', appId, channel, ...options[channel]);
 }

@@ -36,7 +36,7 @@ const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['webhooks: claims, bodies, signatures, records', /\/webhooks\//],
   ['HTTP/1.1', /^node:(_http|https)/],
   ['outcomes as rows', /\/delivery\/(answer-form|outcome-|record-)/],
-  ['database driver', /\/node_modules\/postgres\/|queries\.js$|\/dist\/database\//],
+  ['database driver', /\/node_modules\/pg(-\w+)?\/|queries\.js$|\/dist\/database\//],
   ['delivery engine', /\/dist\/(delivery|apps|messages|process)\//],
 ];
 

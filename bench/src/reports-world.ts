@@ -22,7 +22,7 @@ export interface World {
   readonly purchases: number;
 }
 
-interface Sizes {
+export interface Sizes {
   readonly events: number;
   readonly people: number;
   /** How many devices each day's message reaches. */

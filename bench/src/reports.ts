@@ -4,27 +4,14 @@
 
 import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
-import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import { createApp } from '../../server/src/apps/create-app.ts';
-import { serviceActor } from '../../server/src/audit/actor.ts';
-import { createClock } from '../../server/src/database/clock.ts';
-import { openPool } from '../../server/src/database/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
-import { rebuildEventTotals } from '../../server/src/events/rebuild-event-totals.ts';
-import { createLog } from '../../server/src/ground/log.ts';
-import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
-import { classAhead } from '../../server/src/reports/class-ahead.ts';
-import { settleDue } from '../../server/src/reports/settle.ts';
+import type { Workbench } from '../../rig/src/workbench.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { makeWorld } from './reports-world.ts';
+import { fillReports } from './fill-reports.ts';
 import { completeResult, type ReportsMeasured, type Result } from './results.ts';
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
 const quick = { events: 50_000, people: 2_000, reached: 1_000, rounds: 5 };
-
-/** No statement timeout: statements over all events take long. */
-const noTimeout = 0;
 
 export async function measureReports(
   workbench: Workbench,
@@ -33,7 +20,7 @@ export async function measureReports(
   await requireProc();
   const { rounds, ...sizes } = isQuick ? quick : full;
   const dataDir = await workbench.makeDirectory('data');
-  const { serverKey, world, ...stored } = await fill(workbench, dataDir, sizes);
+  const { serverKey, world, ...stored } = await fillReports(workbench, dataDir, sizes);
 
   const service = await startService(workbench, dataDir);
   const countOthers = await watchOthers();
@@ -75,8 +62,8 @@ export async function measureReports(
         revenue_ms_p95: rounded(percentile(revenue, 0.95)),
         revenue_by_day_ms_p50: rounded(percentile(byDay, 0.5)),
         events_ms_p50: rounded(percentile(events, 0.5)),
-        seconds_per_100000_purchases: stored.secondsPer100000,
-        rebuild_seconds: stored.rebuildSeconds,
+        seconds_per_100000_purchases: rounded(stored.secondsPer100000),
+        rebuild_seconds: rounded(stored.rebuildSeconds),
         foreign_cores: foreignCores,
       },
       raw: { name: 'the same sums from the events, unclassed', ms: rawMs },
@@ -84,46 +71,4 @@ export async function measureReports(
     },
     await readPostgresVersion(sql),
   );
-}
-
-/** Fills a database that no service runs on yet, and settles what is due in it. */
-async function fill(workbench: Workbench, dataDir: string, sizes: Omit<typeof full, 'rounds'>) {
-  const database = await startEmbeddedPostgres({ dataDir, log: () => undefined });
-  workbench.onClose(() => database.stop());
-  const sql = openPool({ url: database.url, connectionsMax: 3, name: 'carillon bench', statementTimeoutMs: noTimeout });
-  try {
-    await prepareDatabase(sql);
-    const clock = await createClock(sql);
-    const app = await createApp({ sql, clock, by: serviceActor('bench') }, { name: 'Benchmark', plan: 'unlimited' });
-    const world = await makeWorld(sql, app.id, createLog('silent', 'bench'), clock.nowMs(), sizes);
-    const countOthers = await watchOthers();
-    const rebuildSeconds = await secondsOf(() => rebuildEventTotals(sql, { appId: app.id, from: null, to: null }));
-    progress(`summed up in ${rebuildSeconds.toFixed(1)} s`);
-    const settled = await secondsOf(() => settleDue({ sql, clock }, undefined, ['purchase']));
-    const [row] = await sql<{ count: number }[]>`SELECT count(*) AS count FROM attributions`;
-    if (!row || row.count === 0) throw new RunError('no purchase was settled');
-    progress(
-      `${row.count} purchases classed in ${settled.toFixed(1)} s; others kept ${await countOthers()} cores busy`,
-    );
-    await settleDue({ sql, clock });
-    const ahead = await secondsOf(() => classAhead({ sql, clock }));
-    progress(`what is not settled classed ahead in ${ahead.toFixed(1)} s`);
-    await sql`VACUUM (ANALYZE) attributions, credited_totals, open_credits, rollups, rollup_deltas, subject_events`;
-    await sql`CHECKPOINT`;
-    return {
-      serverKey: app.serverKey,
-      world,
-      rebuildSeconds: rounded(rebuildSeconds),
-      secondsPer100000: rounded((settled / row.count) * 100_000),
-    };
-  } finally {
-    await sql.end({ timeout: 5 });
-    await database.stop();
-  }
-}
-
-async function secondsOf(work: () => Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await work();
-  return (performance.now() - from) / 1000;
 }

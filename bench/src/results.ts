@@ -78,6 +78,11 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly ratio_best_peer: number;
   readonly ratio_best_peer_cpu: number;
   readonly ratio_limit: number;
+  /**
+   * The same send once more. The first one after the audience was filled also fills the database's
+   * buffers and compiles the code. Absent with a latency or refusals.
+   */
+  readonly again?: { readonly per_second: number; readonly ratio_best_peer: number; readonly ratio_limit: number };
   /** Present with a latency: our rate divided by our rate without latency. */
   readonly ratio_latency?: number;
   /**
@@ -358,12 +363,28 @@ export interface ImportMeasured {
   readonly ratio_api: number;
 }
 
+/** One number of the console, and the most that it may be; null: it only explains another one. */
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: 'ms' | 'kB' | 'MB';
+  readonly atMost: number | null;
+}
+
+export interface ConsoleMeasured {
+  readonly work: 'console';
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  readonly figures: readonly Figure[];
+  readonly foreign_cores: number;
+}
+
 /**
  * The result of a work. The database's version is the only fact about the machine that the work
  * must supply.
  */
 export type AnyMeasured =
   | ApiMeasured
+  | ConsoleMeasured
   | IdleMeasured
   | ImportMeasured
   | SendMeasured

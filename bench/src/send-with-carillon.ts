@@ -57,6 +57,11 @@ export interface OurRun {
    * the send with them; undefined without refusals.
    */
   readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
+  /**
+   * The rate of the same send once more, with the buffers filled and the code compiled; undefined
+   * with latency or refusals, whose send is not the first anyway.
+   */
+  readonly again: number | undefined;
   readonly postgres: string;
   /** The parts of the worker's time; empty unless a profile was requested. */
   readonly workerParts: readonly Part[];
@@ -96,6 +101,7 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   // Refused devices are retired, so the send after has as many fewer.
   const after = isCompared ? await sendPlainly(devices - refused) : undefined;
   const plainRate = before && after && (before.ours.per_second + after.ours.per_second) / 2;
+  const again = isCompared ? undefined : await sendPlainly();
   const postgres = await readPostgresVersion(sql);
   // Processes write their profiles when they end.
   await service.stop();
@@ -105,6 +111,7 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     ours,
     withoutRefusals:
       plainRate !== undefined && refuseEvery > 0 ? { perSecond: Math.round(plainRate), refused } : undefined,
+    again: again?.ours.per_second,
     ratioLatency: plainRate !== undefined && refuseEvery === 0 ? ours.per_second / plainRate : undefined,
     postgres,
     workerParts: (await Promise.all(profiles)).flat(),

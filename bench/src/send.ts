@@ -84,17 +84,22 @@ export async function measureSend(
   }
   const bare = barePlanOf(way);
   const limit = { name: bare.name, ...presentPeer(await runPeer(workbench, receiver, bare, plan)) };
-  const { ours, ratioLatency, withoutRefusals, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
-    way,
-    devices,
-    credentials,
-    latencyMs,
-    warmUpPushes: warmUpPushes[size],
-    refuseEvery: refuse === 0 ? 0 : Math.round(1 / refuse),
-    workers,
-    profileDir,
-  });
+  const { ours, ratioLatency, withoutRefusals, again, postgres, workerParts } = await sendWithCarillon(
+    workbench,
+    receiver,
+    {
+      way,
+      devices,
+      credentials,
+      latencyMs,
+      warmUpPushes: warmUpPushes[size],
+      refuseEvery: refuse === 0 ? 0 : Math.round(1 / refuse),
+      workers,
+      profileDir,
+    },
+  );
 
+  const bestPeerRate = Math.max(...peers.map((peer) => peer.per_second));
   const usual = devices <= devicesUsual ? undefined : findKept(sendName({ way, devices: devicesUsual, latencyMs }));
   const measured: SendMeasured = {
     work: 'send',
@@ -109,11 +114,18 @@ export async function measureSend(
     ours,
     peers,
     limit,
-    ratio_best_peer: rounded(ours.per_second / Math.max(...peers.map((peer) => peer.per_second))),
+    ratio_best_peer: rounded(ours.per_second / bestPeerRate),
     ratio_best_peer_cpu: rounded(
       Math.min(...peers.map((peer) => peer.cpu_seconds_per_1000)) / ours.cpu_seconds_per_1000,
     ),
     ratio_limit: rounded(ours.per_second / limit.per_second),
+    ...(again !== undefined && {
+      again: {
+        per_second: again,
+        ratio_best_peer: rounded(again / bestPeerRate),
+        ratio_limit: rounded(again / limit.per_second),
+      },
+    }),
     ...(ratioLatency !== undefined && { ratio_latency: rounded(ratioLatency) }),
     ...(withoutRefusals && {
       refusals: {

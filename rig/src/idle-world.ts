@@ -38,7 +38,8 @@ export async function watchAtRest(
   { postgres, seconds }: { readonly postgres: number; readonly seconds: number },
 ): Promise<AtRest> {
   let notifies = 0;
-  const ear = await sql.listen(toldChannel, () => {
+  const ear = await sql.reserve();
+  await ear.listen(toldChannel, () => {
     notifies++;
   });
   const read = async () => {
@@ -52,7 +53,8 @@ export async function watchAtRest(
   const before = await read();
   await sleep(seconds * 1000);
   const after = await read();
-  await ear.unlisten();
+  await ear`UNLISTEN *`;
+  ear.release();
   const spanSeconds = (after.at - before.at) / 1000;
   return {
     // The reading before the span is itself a commit, so one is subtracted.

@@ -15,20 +15,11 @@ const program = '/usr/sbin/pgbouncer';
 
 export const hasPgBouncer = (): boolean => existsSync(program);
 
-export interface PoolerOptions {
-  readonly mode: 'session' | 'transaction';
-  /**
-   * Startup parameters that PgBouncer does not know and is told to drop. It refuses a session with
-   * any other unknown parameter.
-   */
-  readonly ignored: readonly string[];
-}
-
 /** Starts PgBouncer before a database at a unix socket. Returns the address through PgBouncer. */
 export async function startPgBouncer(
   workbench: Workbench,
   databaseUrl: string,
-  { mode, ignored }: PoolerOptions,
+  mode: 'session' | 'transaction',
 ): Promise<string> {
   const directory = await workbench.makeDirectory('pgbouncer');
   const address = new URL(databaseUrl);
@@ -45,7 +36,6 @@ export async function startPgBouncer(
     `pool_mode = ${mode}`,
     'max_client_conn = 200',
     'default_pool_size = 80',
-    ...(ignored.length > 0 ? [`ignore_startup_parameters = ${ignored.join(',')}`] : []),
   ];
   await writeFile(file, `${settings.join('\n')}\n`);
   const child = spawn(program, ['-q', file], {

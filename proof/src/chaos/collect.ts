@@ -2,6 +2,7 @@
 // more. It reads the tables directly, in place of a caller that would page through them.
 
 import type { MixedApp } from '../../../rig/src/mixed-app.ts';
+import { readInPortions } from '../../../rig/src/portions.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import { decodeId, encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
@@ -55,9 +56,10 @@ const rowsAtOnce = 5000;
 
 async function collectDeliveries({ directory, sql }: CollectPlan): Promise<void> {
   const lines = writeLines<DeliveryLine>(directory, fileNames.deliveries);
-  const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; doneAt: Date }[]>`
+  type Read = { messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; doneAt: Date };
+  const rows = sql`
     SELECT b.message_id, d.device_id, d.status, d.error_code, d.done_at FROM deliveries d JOIN batches b ON b.id = d.batch_id`;
-  for await (const some of rows.cursor(rowsAtOnce)) {
+  for await (const some of readInPortions<Read>(sql, rows, rowsAtOnce)) {
     for (const { messageId, deviceId, status, errorCode, doneAt } of some) {
       const delivery = [encodeId('msg', messageId), encodeId('dev', deviceId), statusOfNumber(status)] as const;
       await lines.write([...delivery, codeOfNumber(errorCode), doneAt.getTime()]);
@@ -68,9 +70,10 @@ async function collectDeliveries({ directory, sql }: CollectPlan): Promise<void>
 
 async function collectOutbox({ directory, sql }: CollectPlan): Promise<void> {
   const lines = writeLines<OutboxLine>(directory, fileNames.outbox);
-  const rows = sql<{ messageId: Uuid; deviceId: Uuid; kind: number }[]>`
+  type Read = { messageId: Uuid; deviceId: Uuid; kind: number };
+  const rows = sql`
     SELECT message_id, device_id, kind FROM webhook_events`;
-  for await (const some of rows.cursor(rowsAtOnce)) {
+  for await (const some of readInPortions<Read>(sql, rows, rowsAtOnce)) {
     for (const { messageId, deviceId, kind } of some) {
       await lines.write([encodeId('msg', messageId), encodeId('dev', deviceId), kindOfNumber(kind)]);
     }

@@ -33,16 +33,16 @@ export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void>
 }
 
 /**
- * The service's connections that wait for a lock, or that hold a transaction open without a
- * statement.
+ * The service's connections that take long: for a lock, for the disk, for a processor, or between
+ * two statements of one transaction.
  */
 function listWaiting(sql: Sql): Promise<WaitingBackend[]> {
   return sql<WaitingBackend[]>`
-    SELECT pid, application_name AS name, state, concat_ws(':', wait_event_type, wait_event) AS event, query,
+    SELECT pid, application_name AS name, state, coalesce(wait_event_type || ':' || wait_event, 'a processor') AS event, query,
       (extract(epoch FROM clock_timestamp() - state_change) * 1000)::float8 AS ms,
       CASE WHEN wait_event_type = 'Lock' THEN pg_blocking_pids(pid) ELSE '{}' END AS behind
     FROM pg_stat_activity
     WHERE datname = current_database() AND application_name LIKE 'carillon %' AND pid <> pg_backend_pid()
-      AND state IN ('active', 'idle in transaction') AND wait_event_type IN ('Lock', 'Client')
+      AND state IN ('active', 'idle in transaction')
       AND clock_timestamp() - state_change > ${waitMsLeast}::float8 * interval '1 millisecond'`;
 }

@@ -16,9 +16,10 @@ const audiences = [1, 5, 30, 60, 200];
 const audiencesQuick = [60, 200];
 const attemptsMax = 50;
 /**
- * The pools that store messages: one for messages that are sent now, one for scheduled messages.
+ * The pools that store messages: one for messages to everybody, and one for those that are scheduled
+ * or go to a few ids.
  */
-const pools = { now: 'carillon long', later: 'carillon transactions' } as const;
+const pools = { all: 'carillon long', few: 'carillon transactions' } as const;
 const scheduledAheadMs = 45_000;
 
 interface Told {
@@ -48,6 +49,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const asked: Asked[] = [];
   const complaints: string[] = [];
   const counts: Record<CommitCut, number> = { lost: 0, unheard: 0 };
+  let toAll = 0;
   let retried = 0;
   for (let drop = 0; drop < drops; drop += 1) {
     // Most cuts are of the harder kind: the COMMIT is carried out, and its reply is lost.
@@ -56,18 +58,20 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
     const devices = stage.devices.slice(0, random.pick(isQuick ? audiencesQuick : audiences));
     const title = `Drop ${drop}`;
     const idempotencyKey = `proof-r07-${drop}`;
+    const isToAll = !isScheduled && devices.length === stage.devices.length;
     const message = {
-      audience: { device_ids: devices.map(({ id }) => id) },
+      audience: isToAll ? { all: true } : { device_ids: devices.map(({ id }) => id) },
       content: { title, body: 'Committed, or not?' },
       ...(isScheduled && { send_at: new Date(Date.now() + scheduledAheadMs).toISOString() }),
     };
     let isCut = false;
-    void proxied.cutNextCommit(cut, isScheduled ? pools.later : pools.now).then(() => {
+    void proxied.cutNextCommit(cut, isToAll ? pools.all : pools.few).then(() => {
       isCut = true;
     });
     const { id, statuses } = await askUntilAnswered(stage, api, idempotencyKey, message);
     if (!isCut) complaints.push(`${title}: no COMMIT was cut`);
     counts[cut] += 1;
+    if (isToAll) toAll += 1;
     if (statuses.length > 1) retried += 1;
     // Until the last attempt a caller may get no answer or 503, and never an answer that blames the
     // caller or reports a bug.
@@ -79,7 +83,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
     retried === drops ? [] : [`${drops - retried} requests were answered at once, as if nothing had been cut`];
   report.claim(
     'a COMMIT without a reply, then asked again: an answer, and one message for each key',
-    `${counts.unheard} replies not heard, ${counts.lost} COMMITs lost, ${retried} requests repeated`,
+    `${counts.unheard} replies not heard, ${counts.lost} COMMITs lost, ${retried} requests repeated, ${toAll} messages to everybody`,
     [...complaints, ...unanswered],
   );
   report.claim(

@@ -97,7 +97,8 @@ async function proveTelling({ workbench, report, seed }: ProofOptions, { message
   const plan = { count: devices, platform: 'android', seed: `r-99 ${seed}` } as const;
   await addDevices(sql, app, service.sandbox, plan, (some) => void made.push(...some.map(({ id }) => id)));
   const heardAt: number[] = [];
-  await sql.listen(toldChannel, () => heardAt.push(performance.now()));
+  const ear = await sql.reserve();
+  await ear.listen(toldChannel, () => heardAt.push(performance.now()));
   let isOver = false;
   let samples = 0;
   let seen = 0;
@@ -131,6 +132,7 @@ async function proveTelling({ workbench, report, seed }: ProofOptions, { message
     isOver = true;
     return sampling;
   });
+  ear.release();
   const most = mostWithin(heardAt, 1_000);
   const allowed = notifiesMost * (workers + 1);
   report.claim(

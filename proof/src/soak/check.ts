@@ -2,6 +2,7 @@
 // stored deliveries once each.
 import { basename, dirname } from 'node:path';
 import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
+import { readInPortions } from '../../../rig/src/portions.ts';
 import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
@@ -108,10 +109,11 @@ const rowsAtOnce = 5_000;
 /** Outcomes by title and device. */
 async function readOutcomes(sql: Sql, messages: ReadonlyMap<string, string>): Promise<Map<string, Outcome[]>> {
   const outcomes = new Map<string, Outcome[]>();
-  const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; attempts: number }[]>`
+  type Read = { messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; attempts: number };
+  const rows = sql`
     SELECT b.message_id, d.device_id, d.status, d.error_code, d.attempts
     FROM deliveries d JOIN batches b ON b.id = d.batch_id`;
-  for await (const some of rows.cursor(rowsAtOnce)) {
+  for await (const some of readInPortions<Read>(sql, rows, rowsAtOnce)) {
     for (const { messageId, deviceId, status, errorCode, attempts } of some) {
       const key = `${messages.get(encodeId('msg', messageId))} ${encodeId('dev', deviceId)}`;
       const outcome = { status: statusOfNumber(status), errorCode: codeOfNumber(errorCode), attempts };

@@ -6,6 +6,7 @@ import type { Sql } from '../../../server/src/database/db.ts';
 import { ensurePartitionsAt } from '../../../server/src/events/partitions.ts';
 import { mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
 import type { Property } from '../../../server/src/properties/property.ts';
+import { insertRow } from '../insert-row.ts';
 import type { Device, Event } from './evaluate-filter.ts';
 import { countries, eventNames, languages, numbers, texts } from './random-filter.ts';
 
@@ -75,7 +76,7 @@ export async function makeWorld(
         ([, value]) => value !== null,
       ),
     );
-    await sql`INSERT INTO audience ${sql({
+    await insertRow(sql, 'audience', {
       app_id: appId,
       device_id: deviceId,
       active: true,
@@ -96,8 +97,8 @@ export async function makeWorld(
       text_30: properties.__proto__own,
       number_01: properties.age,
       bool_01: properties.trial,
-      overflow: sql.json(overflow),
-    })}`;
+      overflow,
+    });
     const fields = new Map<string, string | number | boolean | Date | null>([
       ...([
         ['properties.plan', properties.plan],

@@ -96,7 +96,7 @@ export async function askAll(
 function judge({ description }: Stage, { operation }: FuzzRequest, answer: Answer): string | null {
   const said = answer.text + JSON.stringify([...answer.headers]);
   if (said.includes(canary)) return "it shows what is another app's";
-  if (/node_modules|\/src\/|\/dist\/|PostgresError|ZodError|\bat \w+ \(/.test(said)) return 'it shows its insides';
+  if (/node_modules|\/src\/|\/dist\/|DatabaseError|ZodError|\bat \w+ \(/.test(said)) return 'it shows its insides';
   return description.judge(operation, answer);
 }
 

@@ -1,0 +1,36 @@
+// How long the answer to "Why did they get nothing?" takes, for many people in turn.
+import { percentile, rounded } from '../../../rig/src/measure.ts';
+import { RunError } from '../../../rig/src/workbench.ts';
+import { decodeId } from '../../../server/src/ground/ids.ts';
+import { callForJson } from '../call-api.ts';
+import type { Figure } from '../results.ts';
+import type { ConsoleWorld } from './world.ts';
+
+const questions = 200;
+
+export async function measureExplain(world: ConsoleWorld, messageId: string): Promise<Figure[]> {
+  const { service, seeded } = world;
+  const times: number[] = [];
+  for (const externalId of await choosePeople(world)) {
+    const url = `${service.url}/v1/explain?message_id=${messageId}&external_id=${encodeURIComponent(externalId)}`;
+    const from = performance.now();
+    await callForJson({ method: 'GET', url, key: seeded.serverKey });
+    times.push(performance.now() - from);
+  }
+  const figure = (share: number, atMost: number | null): Figure => {
+    const name = `explain, ${times.length} requests: p${share * 100}`;
+    return { name, value: rounded(percentile(times, share)), unit: 'ms', atMost };
+  };
+  return [figure(0.5, 20), figure(0.95, null)];
+}
+
+/** Chooses people from the whole audience. Some of them got the message. */
+async function choosePeople({ sql, seeded }: ConsoleWorld): Promise<string[]> {
+  const appId = decodeId('app', seeded.id);
+  if (appId === undefined) throw new RunError('the app has no id');
+  const rows = await sql<{ externalId: string }[]>`
+    SELECT external_id FROM audience
+    WHERE app_id = ${appId} AND external_id IS NOT NULL
+    ORDER BY md5(device_id::text) LIMIT ${questions}`;
+  return rows.map(({ externalId }) => externalId);
+}
