@@ -24,6 +24,7 @@ export default defineConfig({
         resolve: { alias: { '@carillon/node': fileURLToPath(new URL('node/src/index.ts', import.meta.url)) } },
         test: { name: 'node', root: 'node', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 },
       },
+      { test: { name: 'console', root: 'console', include: ['src/**/*.test.ts'] } },
       { test: { name: 'web', root: 'web', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
     ],
   },

@@ -345,7 +345,7 @@ export type DryRun = {
     readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "rate_too_low" | "quota_exceeded";
     readonly channel?: "webpush" | "apns" | "fcm" | undefined;
     readonly message: string;
-    /** Of `rate_too_low`: the least `per_second` that would do. */
+    /** With `rate_too_low`: the least `per_second` that is fast enough. */
     readonly limit?: number | undefined;
   })[];
 };
@@ -965,6 +965,8 @@ export type RevenueRow = {
   readonly direct: ClassSum;
   readonly influenced: ClassSum;
   readonly unattributed: ClassSum;
+  /** The part of the total whose windows are open, to the quarter of an hour: its classes may still change. */
+  readonly open: ClassSum;
 };
 
 export type ScheduledMessage = {
@@ -981,7 +983,7 @@ export type Segment = {
   readonly name: string;
   readonly description: string | null;
   readonly filter: Filter;
-  /** What the filter compares, each once. */
+  /** The fields that the filter compares, each once. */
   readonly fields: readonly string[];
   /** False while the catalog lacks a key of it, or has it with another type. */
   readonly valid: boolean;
