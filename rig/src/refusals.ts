@@ -34,7 +34,19 @@ export async function endConnections({ sql }: RunDatabase): Promise<void> {
 /**
  * Locks the audience, so that nobody reads or writes it. The returned function releases the lock.
  */
-export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<void>> {
+export function lockAudience(database: RunDatabase): Promise<() => Promise<void>> {
+  return lock(database, 'LOCK TABLE audience IN ACCESS EXCLUSIVE MODE');
+}
+
+/**
+ * Locks the deliveries as a new index does: they can be read and not written. The returned function
+ * releases the lock.
+ */
+export function lockDeliveries(database: RunDatabase): Promise<() => Promise<void>> {
+  return lock(database, 'LOCK TABLE deliveries IN SHARE MODE');
+}
+
+async function lock({ sql }: RunDatabase, statement: string): Promise<() => Promise<void>> {
   let letGo: () => void = () => undefined;
   const way = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -44,7 +56,7 @@ export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<
     isTaken = resolve;
   });
   const locking = sql.begin(async (tx) => {
-    await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
+    await tx.unsafe(statement);
     isTaken();
     await way;
   });

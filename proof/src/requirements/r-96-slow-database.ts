@@ -1,5 +1,5 @@
 // R-96: a database that answers too late or refuses temporarily makes no delivery fail and no push
-// repeat. The troubles are a table that is locked for minutes, reads that time out repeatedly, and
+// repeat. The troubles are tables that are locked for minutes, reads that time out repeatedly, and
 // refused statements of every kind.
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -9,11 +9,12 @@ import {
   endConnections,
   limitLocks,
   lockAudience,
+  lockDeliveries,
   makeDeadlock,
   takeConnections,
 } from '../../../rig/src/refusals.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { judgePushes, judgeTally, sendToAll, slowProvider, untilRequests } from '../sends-through.ts';
+import { judgePushes, judgeTally, sendToAll, slowProvider, tallyOf, untilRequests } from '../sends-through.ts';
 import { type Api, Stage } from '../stage.ts';
 
 interface Trouble {
@@ -72,6 +73,8 @@ export const requirement: Requirement = {
     titles.push('the audience is locked');
     await audienceLocked(stage, api, lockMs, report);
     await stage.startWorker();
+    titles.push('outcomes cannot be written');
+    await deliveriesLocked(stage, api, lockMs, report);
     for (const trouble of troubles) {
       titles.push(trouble.name);
       await refuse(stage, api, trouble, isQuick ? 4000 : 60_000, report);
@@ -134,6 +137,30 @@ async function audienceLocked(stage: Stage, api: Api, lockMs: number, report: Re
   report.claim(
     `the table audience is locked for ${lockMs / 1000} s in the middle`,
     `${open} batches waited`,
+    complaints,
+  );
+}
+
+/**
+ * Two workers run, and each try to write outcomes holds its batch's row until it times out. So a
+ * lease that nobody renews in between would be taken over, and its pushes repeated.
+ */
+async function deliveriesLocked(stage: Stage, api: Api, lockMs: number, report: Report): Promise<void> {
+  const title = 'outcomes cannot be written';
+  report.progress(`${title} for ${lockMs / 1000} s`);
+  const before = (await stage.sandbox.counters()).requests;
+  await sendToAll(stage, api, title);
+  await untilRequests(stage, before, stage.devices.length / 10);
+  const letGo = await lockDeliveries(stage.database);
+  await sleep(lockMs);
+  const { sent } = await tallyOf(stage, title);
+  const waiting = (await stage.sandbox.counters()).requests - before - sent;
+  await letGo();
+  const complaints = await judge(stage, title);
+  if (waiting <= 0) complaints.push('all outcomes were written before it: none had to wait');
+  report.claim(
+    `the table deliveries is locked against writers for ${lockMs / 1000} s in the middle`,
+    `${waiting} outcomes waited`,
     complaints,
   );
 }

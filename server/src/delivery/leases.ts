@@ -27,6 +27,8 @@ export interface Lease {
    * `clock.steadyMs`.
    */
   noteRenewed(askedAtMs: number): void;
+  /** Tries once to renew the lease now. Never rejects. */
+  renew(): Promise<void>;
 }
 
 type HeldBatch = Pick<ClaimedBatch, 'id' | 'claimId'>;
@@ -61,15 +63,22 @@ class Held implements Lease {
   readonly batch: HeldBatch;
   readonly #clock: Clock;
   readonly #onEnd: (lease: Held) => void;
+  readonly #renew: (leases: readonly Held[]) => Promise<void>;
   #sinceMs: number;
   #isOver = false;
   #hearers: (() => void)[] = [];
 
-  constructor(batch: HeldBatch, sinceMs: number, clock: Clock, onEnd: (lease: Held) => void) {
+  constructor(
+    batch: HeldBatch,
+    sinceMs: number,
+    clock: Clock,
+    { onEnd, renew }: { onEnd: (lease: Held) => void; renew: (leases: readonly Held[]) => Promise<void> },
+  ) {
     this.batch = batch;
     this.#sinceMs = sinceMs;
     this.#clock = clock;
     this.#onEnd = onEnd;
+    this.#renew = renew;
   }
 
   ageMs(nowMs: number): number {
@@ -104,6 +113,10 @@ class Held implements Lease {
   noteRenewed(askedAtMs: number): void {
     this.#sinceMs = Math.max(this.#sinceMs, askedAtMs);
   }
+
+  renew(): Promise<void> {
+    return this.#renew([this]);
+  }
 }
 
 export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
@@ -111,13 +124,8 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
   const held = new Set<Held>();
   let isRenewing = false;
 
-  // One renewal runs at a time. It skips leases that a flush has renewed, and so does not wait for
-  // their rows.
-  const renew = async (): Promise<void> => {
+  const renew = async (due: readonly Held[]): Promise<void> => {
     const askedAtMs = clock.steadyMs();
-    const due = [...held].filter((lease) => lease.ageMs(askedAtMs) > renewEveryMs - lookEveryMs);
-    if (isRenewing || due.length === 0) return;
-    isRenewing = true;
     try {
       await failpoint('lease.before_renew');
       const ours = await renewClaims(
@@ -135,14 +143,25 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
       if (isDatabaseState(error)) outages.noteAway();
       log.warn({ err: error, claims: due.length }, 'leases not renewed');
     }
+  };
+
+  // The heartbeat: one runs at a time. It skips leases that a flush has renewed, and so does not
+  // wait for their rows.
+  const beat = async (): Promise<void> => {
+    const nowMs = clock.steadyMs();
+    const due = [...held].filter((lease) => lease.ageMs(nowMs) > renewEveryMs - lookEveryMs);
+    if (isRenewing || due.length === 0) return;
+    isRenewing = true;
+    await renew(due);
     isRenewing = false;
   };
 
-  const timer = setInterval(() => void renew(), lookEveryMs);
+  const timer = setInterval(() => void beat(), lookEveryMs);
   timer.unref();
   return {
     hold(batch, claimedAtMs) {
-      const lease = new Held(batch, claimedAtMs, clock, (ended) => void held.delete(ended));
+      const onEnd = (ended: Held): void => void held.delete(ended);
+      const lease = new Held(batch, claimedAtMs, clock, { onEnd, renew });
       held.add(lease);
       return lease;
     },

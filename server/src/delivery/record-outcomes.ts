@@ -3,7 +3,7 @@
 // say of devices and credentials goes to the verdict book.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
-import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { isDatabaseAway, isDatabaseState, type Sql, type Tx, transaction } from '../database/db.ts';
 import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
 import type { Teller } from '../database/teller.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
@@ -180,7 +180,7 @@ function commitUntilKnown(
 ): Promise<boolean> {
   return repeatUntilAnswered(
     async (attempt) => {
-      const isCommitted = await commit(deps, batch, lease, items, attempt > 1);
+      const isCommitted = await commitOrRenew(deps, batch, lease, items, attempt > 1);
       if (isCommitted) await failpoint('outcomes.after_commit');
       return isCommitted;
     },
@@ -190,6 +190,24 @@ function commitUntilKnown(
         'outcomes not committed, trying again',
       ),
   );
+}
+
+// A try that the database ended held the batch's row for as long as a statement may take, and the
+// heartbeat skips a locked row. So the lease is renewed at once, before the next try locks the row
+// again.
+async function commitOrRenew(
+  deps: RecorderDeps,
+  batch: ClaimedBatch,
+  lease: Lease,
+  items: readonly OutcomeItem[],
+  isRepeat: boolean,
+): Promise<boolean> {
+  try {
+    return await commit(deps, batch, lease, items, isRepeat);
+  } catch (error) {
+    if (isDatabaseState(error) && !isDatabaseAway(error)) await lease.renew();
+    throw error;
+  }
 }
 
 // The transaction. False: another process holds the claim, and nothing was written.

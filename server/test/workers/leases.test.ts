@@ -143,6 +143,29 @@ describe('R-03 a lease', () => {
   });
 });
 
+describe('R-96 a lease while each try to write its outcomes takes as long as a statement may', () => {
+  it('is renewed between the tries, although each holds the row, so that no other process repeats the pushes', async () => {
+    const t = await setUpHeld();
+    await t.registerMany(devices);
+    await send(t);
+    const batch = await claimOne(t);
+    const leftMs: number[] = [];
+    const triesMax = 3;
+    armFailpoints(async (name) => {
+      if (name !== 'outcomes.before_commit' || leftMs.length === triesMax) return;
+      const [row] = await t.sql<{ left: number }[]>`
+        SELECT (extract(epoch FROM available_at - ${t.clock.now}) * 1000)::float8 AS left FROM batches`;
+      leftMs.push(row?.left ?? 0);
+      t.clock.advance(leaseMs - 1000);
+      throw Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
+    });
+    expect(await runBatch(t.service.run, batch, t.clock.steadyMs(), () => false)).toEqual({ kind: 'done' });
+    expect(leftMs).toHaveLength(triesMax);
+    expect(Math.min(...leftMs)).toBeGreaterThan(leaseMs - renewEveryMs);
+    expect(t.push.requests).toHaveLength(devices);
+  });
+});
+
 describe('R-02 R-04 a process whose lease is not renewed', () => {
   it('begins no push in the second half of it, and continues after a renewal', async () => {
     const t = await setUpHeld();
