@@ -2,7 +2,15 @@
 // as a whole or not at all, and its failure touches no other message.
 import { compileContent } from '../content/compile-content.ts';
 import { type Clock, readNowMs } from '../database/clock.ts';
-import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../database/db.ts';
+import {
+  isDatabaseAway,
+  isDatabaseState,
+  isStatementTimeout,
+  type Sql,
+  savepoint,
+  type Tx,
+  transaction,
+} from '../database/db.ts';
 import type { Teller } from '../database/teller.ts';
 import type { SendWindow } from '../delivery/fan-out-queries.ts';
 import { batchesTopic } from '../delivery/queries.ts';
@@ -33,10 +41,10 @@ const startsMax = 8;
 /** The wait after the first failed start, doubled with each further one. */
 export const nextTryMs = 2000;
 /**
- * An audience that cannot be resolved in time is tried again until the message expires (contract
- * 5.1).
+ * An audience that cannot be resolved in time, or that the database refuses because of its state, is
+ * tried again until the message expires (contract 5.1). Such a start is not counted.
  */
-const nextTryAfterTimeoutMs = 30_000;
+const nextTryAfterRefusalMs = 30_000;
 
 /**
  * Starts several messages in one transaction, so that a thousand due messages cost only a few
@@ -99,10 +107,9 @@ export async function startAlone(
   } catch (error) {
     // The claim has already put the next start off.
     log.error({ ...known, err: error }, notStarted);
-    if (!isStatementTimeout(error)) return;
-    await postponeStart(sql, clock, claim, { starts: claim.starts - 1, inMs: nextTryAfterTimeoutMs }).catch(
-      () => undefined,
-    );
+    if (!isDatabaseState(error)) return;
+    const inMs = isDatabaseAway(error) ? nextTryMs : nextTryAfterRefusalMs;
+    await postponeStart(sql, clock, claim, { starts: claim.starts - 1, inMs }).catch(() => undefined);
   }
 }
 

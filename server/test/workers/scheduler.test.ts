@@ -3,7 +3,8 @@ import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { openPool, transaction } from '../../src/database/db.ts';
 import { pause, resume } from '../../src/database/restore-guard.ts';
 import { decodeId } from '../../src/ground/ids.ts';
-import { lockFreshMessages } from '../../src/messages/schedule-queries.ts';
+import { claimLateMessage, lockFreshMessages } from '../../src/messages/schedule-queries.ts';
+import { nextTryMs, startAlone } from '../../src/messages/start-due.ts';
 import { startScheduleWorker } from '../../src/messages/worker.ts';
 import { builtInPlans } from '../../src/quotas/plan.ts';
 import { whenDone } from '../database.ts';
@@ -352,6 +353,34 @@ describe('a scheduled message that cannot be started', () => {
     await t.service.startWorkers().idle();
     expect(await read(t, message)).toMatchObject({ status: 'sent', report: { accepted: 1, sent: 1 } });
   });
+
+  it.each(['53300', '53100', '55P03', '40P01', 'CONNECTION_CLOSED'])(
+    'R-96 because of the state of the database (%s) is tried again, however often, until it succeeds',
+    async (code) => {
+      const t = await setUp();
+      await t.registerMany(1);
+      const message = await schedule(t, minuteMs);
+      const { clock, run, localInstants } = t.service;
+      const rules = { clock, plans: builtInPlans, log: run.log, localInstants, teller: run.teller };
+      const sql = new Proxy(t.sql, {
+        get(target, name) {
+          if (name !== 'begin') return Reflect.get(target, name);
+          return () => Promise.reject(Object.assign(new Error('refused'), { code }));
+        },
+      });
+      for (let tries = 0; tries < 10; tries++) {
+        // Late, so that it is started alone.
+        t.clock.advance(2 * minuteMs);
+        const claim = await claimLateMessage(t.sql, clock, { afterAppId: firstApp, freshMs: 0, waitMs: nextTryMs });
+        if (!claim) throw new Error('nothing is due');
+        await startAlone({ ...rules, sql }, claim);
+      }
+      expect((await read(t, message)).status).toBe('scheduled');
+      t.clock.advance(minuteMs);
+      await t.service.startWorkers().idle();
+      expect(await read(t, message)).toMatchObject({ status: 'sent', report: { accepted: 1, sent: 1 } });
+    },
+  );
 });
 
 describe('a stop', () => {
