@@ -3,7 +3,7 @@
 // again together with newer ones, and no other credential waits. After a kill the next push says
 // again what was lost (decision 60).
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
+import { isDatabaseDown } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { beginHearing, type HearingProgress, recordVerdicts } from './record-verdicts.ts';
 import type { JudgeDeps, Verdict } from './verdict.ts';
@@ -161,10 +161,10 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
 }
 
 /**
- * Whether another transaction held a row. Then nothing was written for certain, and the same
- * verdicts may be tried again.
+ * Whether another transaction held a row, or no connection was free. Then nothing was written for
+ * certain, and the same verdicts may be tried again.
  */
 function isBusy(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return isStatementTimeout(error) || code === '40P01' || code === '55P03';
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return /^(57014|40P01|55P03|53300|CONNECTION_BUSY)$/.test(String(code));
 }

@@ -2,6 +2,8 @@
 // row delays no batch, and no verdict is lost because of it. Tests do not wait the second between
 // writes: `judged` writes what was collected.
 import { describe, expect, it } from 'vitest';
+import { createVerdictBook } from '../../src/delivery/verdict-book.ts';
+import { decodeId } from '../../src/ground/ids.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { setup } from '../setup.ts';
 import { createGate } from './held.ts';
@@ -137,3 +139,41 @@ it('R-62 each of a thousand refusals is counted once and retires its device once
       (SELECT count(*) FROM device_changes WHERE status = 'invalid') AS changes`;
   expect(counted).toEqual({ retired: 1_000, refused: 1_000, changes: 1_000 });
 });
+
+it.each(['CONNECTION_BUSY', '53300'])(
+  'R-98 no verdict is dropped because no connection was free (%s): a device is retired by its third mismatch',
+  async (code) => {
+    const t = await setup({ workers: false });
+    const deviceId = decodeId('dev', await t.registerDevice()) ?? '';
+    let refused = 0;
+    const sql = new Proxy(t.sql, {
+      get(target, name) {
+        if (name !== 'begin' || ++refused > 1) return Reflect.get(target, name);
+        return () => Promise.reject(Object.assign(new Error('no connection'), { code }));
+      },
+    });
+    const { clock, log } = t.service.run;
+    const book = createVerdictBook({ sql, clock, log });
+    book.note(t.app.id, [], new Set([1]));
+    await book.settle();
+    const mismatch = {
+      deviceId,
+      credentialId: 1,
+      errorCode: 'credential_mismatch',
+      reason: null,
+      goneAtMs: null,
+      registeredAtMs: clock.nowMs(),
+      environmentFound: null,
+      isLocal: false,
+      reaches: false,
+      isDoubtful: false,
+      isUnresolved: false,
+    } as const;
+    book.note(t.app.id, [{ ...mismatch }, { ...mismatch }, { ...mismatch }], new Set());
+    await book.settle();
+    expect(await statusesOf(t, 'invalid')).toEqual([]);
+    await book.settle();
+    expect(refused).toBeGreaterThan(1);
+    expect(await statusesOf(t, 'invalid')).toHaveLength(1);
+  },
+);
