@@ -144,7 +144,7 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
   // A caller's statement is refused when it finds no connection within `waitMs` (R-85). A worker's
   // statement waits.
   const ofCallers = role === 'worker' ? {} : { waitMs };
-  const promptSql = openOwn('prompt', { hasSteadyPlans: true, idleMs: undefined });
+  const promptSql = openOwn('prompt', { hasSteadyPlans: true, idleMs: undefined, lifeMs: Number.POSITIVE_INFINITY });
   const pools = {
     promptSql,
     sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', ofCallers),

@@ -1,7 +1,9 @@
 // A service whose database has no connection left (53300): nothing in progress is lost or repeated,
 // callers are told to try again, and probes that the service is not ready. The gate refuses
 // connections as the server does.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { openDatabases } from '../../src/process/databases.ts';
+import { whenDone } from '../database.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 import { until } from './held.ts';
@@ -88,4 +90,24 @@ describe('R-98 a service at rest', () => {
     const known = ['listen', 'prompt', 'reads', 'transactions', 'send', 'long'];
     expect([...pools.keys()].filter((name) => !known.includes(name))).toEqual([]);
   });
+});
+
+it('R-98 a process never closes the connection that renews its leases, which a full server would not give again', async () => {
+  const { t } = await setUpFull();
+  const { promptSql, sendSql, close } = openDatabases(t.databaseUrl, 'worker');
+  whenDone(close);
+  const pidsOf = () =>
+    Promise.all(
+      [promptSql, sendSql].map(async (sql) => (await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`)[0]?.pid),
+    );
+  const [prompt, send] = await pidsOf();
+  const hourMs = 3_600_000;
+  const now = performance.now.bind(performance);
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + hourMs);
+  whenDone(async () => later.mockRestore());
+  // The old connection of the other pool is closed after this statement.
+  expect(await pidsOf()).toEqual([prompt, send]);
+  const [promptLater, sendLater] = await pidsOf();
+  expect(promptLater).toBe(prompt);
+  expect(sendLater).not.toBe(send);
 });
