@@ -402,6 +402,7 @@ describe('R-81 whatever a handler throws', () => {
     ['a database that starts', Object.assign(new Error('secret'), { code: '57P03' }), 503],
     ['a database with too many connections', Object.assign(new Error('secret'), { code: '53300' }), 503],
     ['a statement over its time', Object.assign(new Error('secret'), { code: '57014' }), 503],
+    ['a lock that another transaction held too long', Object.assign(new Error('secret'), { code: '55P03' }), 503],
     ['a statement that is wrong', Object.assign(new Error('secret'), { code: '42601' }), 500],
   ])('%s: the caller gets %3$s and not a word of it, the log has it', async (_what, thrown, status) => {
     const t = await serve([

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { z } from 'zod';
 import { CanceledError } from '../database/cancelable.ts';
-import { isDatabaseDown, isStatementTimeout } from '../database/db.ts';
+import { isDatabaseState } from '../database/db.ts';
 import { createFairShares } from '../ground/fair-shares.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
@@ -428,8 +428,7 @@ function sendJson(reply: FastifyReply, value: object): FastifyReply {
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof CanceledError) return new ApiError('unavailable', { message: 'The caller has gone.' });
-  if (isDatabaseDown(error) || isStatementTimeout(error))
-    return new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
+  if (isDatabaseState(error)) return new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
   return new ApiError('internal_error', { cause: error });
 }
 
