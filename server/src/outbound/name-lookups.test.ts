@@ -179,6 +179,22 @@ describe('the last good answer of a name', () => {
     expect(await late.answer).toBe('LookupNotBegunError');
   });
 
+  it.each(['push.provider.example', 'region.provider.example'])(
+    'of a push service serves for a day, because its connections live long: %s',
+    async (host) => {
+      const t = rig();
+      await t.makeKnown(host);
+      await t.pass(86_000_000);
+      const failed = await t.ask(host);
+      await t.end(host, 'fail');
+      expect(await failed.answer).toBe('found');
+      await t.pass(500_000);
+      const late = await t.ask(host);
+      await t.end(host, 'fail');
+      expect(await late.answer).toBe('Error');
+    },
+  );
+
   it('is overtaken by a new one, however late that comes', async () => {
     const t = rig();
     await t.makeKnown('moving.example');

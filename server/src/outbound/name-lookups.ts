@@ -61,6 +61,11 @@ const overtakenMs = 1_800;
  * push and no webhook attempt. A guess.
  */
 const goodForMs = 600_000;
+/**
+ * The same for the hosts of push services. A connection to one lives for hours, so its last lookup
+ * may be that old when a resolver fails (RFC 8767, section 5, advises one to three days).
+ */
+const providerGoodForMs = 86_400_000;
 const rememberedMax = 10_000;
 
 /**
@@ -113,7 +118,9 @@ export function createNameLookups(lookup: Lookup, options: NameLookupsOptions): 
       underWay.set(host, asked);
     }
     const last = answered.get(host);
-    if (last === undefined || performance.now() - last.atMs > goodForMs) return asked;
+    const isOfProvider = options.isProvider(host) || options.isOfProvider(host);
+    const forMs = isOfProvider ? providerGoodForMs : goodForMs;
+    if (last === undefined || performance.now() - last.atMs > forMs) return asked;
     return orElse(asked, last.addresses);
   };
 }
