@@ -1,6 +1,6 @@
 // The value of a session cookie: the token and its signature, as better-auth reads them. The key of
 // the signature is derived from the master key, so the database alone signs nothing (R-50). Pure.
-import { createHash, createHmac, hkdfSync } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /** The master key, and the former one while secrets are sealed again. */
 export interface AuthKeys {
@@ -32,18 +32,34 @@ export function authSecretOf(masterKey: Buffer): string {
 }
 
 export function signToken(secret: string, token: string): string {
-  const signature = createHmac('sha256', secret).update(token).digest('base64');
-  return encodeURIComponent(`${token}.${signature}`);
+  return encodeURIComponent(`${token}.${signatureOf(secret, token)}`);
+}
+
+/** Returns whether one of the secrets signed a cookie's value. Strangers can make no such value. */
+export function isSigned(secrets: readonly string[], signed: string): boolean {
+  const token = tokenOf(signed);
+  const given = Buffer.from(decode(signed).slice(token.length + 1));
+  return secrets.some((secret) => {
+    const wanted = Buffer.from(signatureOf(secret, token));
+    return wanted.length === given.length && timingSafeEqual(wanted, given);
+  });
+}
+
+function signatureOf(secret: string, token: string): string {
+  return createHmac('sha256', secret).update(token).digest('base64');
 }
 
 /** Returns the token of a cookie's value. The hash in the database says whether it is a good one. */
 export function tokenOf(signed: string): string {
-  let text: string;
+  const text = decode(signed);
+  const at = text.lastIndexOf('.');
+  return at < 0 ? '' : text.slice(0, at);
+}
+
+function decode(signed: string): string {
   try {
-    text = decodeURIComponent(signed);
+    return decodeURIComponent(signed);
   } catch {
     return '';
   }
-  const at = text.lastIndexOf('.');
-  return at < 0 ? '' : text.slice(0, at);
 }

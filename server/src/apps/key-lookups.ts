@@ -1,6 +1,7 @@
 // Limits look-ups of keys that this process does not have cached, because anybody can invent keys.
-// Few run at once. When more wait, an address with too many 401s waits until all others are served
-// (contract 4). Cached keys need no look-up.
+// The console's guard looks up invented cookies and operator tokens here too. Few run at once. When
+// more wait, an address with too many 401s waits until all others are served (contract 4). Cached
+// keys need no look-up.
 import { ApiError } from '../http/api-error.ts';
 
 export interface KeyLookups {

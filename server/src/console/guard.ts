@@ -3,11 +3,12 @@
 // the path. A refused role stands in the audit log, once a minute for each caller and route, so
 // that nobody fills the log with refusals.
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
-import { findSession, findTokenByHash, touchSession, touchToken } from '../accounts/queries.ts';
+import { findSession, findTokenByHash, type OperatorToken, touchSession, touchToken } from '../accounts/queries.ts';
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
 import { hashSecret, lacksSecondFactor, type Session } from '../accounts/session.ts';
 import { cookieFormOf, readCookie } from '../accounts/session-cookie.ts';
-import { tokenOf } from '../accounts/signed-token.ts';
+import { isSigned, tokenOf } from '../accounts/signed-token.ts';
+import type { KeyLookups } from '../apps/key-lookups.ts';
 import { findApp } from '../apps/queries.ts';
 import type { Actor } from '../audit/actor.ts';
 import { recordAudit } from '../audit/record-audit.ts';
@@ -22,6 +23,7 @@ import type { ConsoleLimits } from './limits.ts';
 import { checkOrigin } from './origin.ts';
 
 const usedNotedEveryMs = 60_000;
+const knownTokensMax = 10_000;
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
 
 export interface GuardDeps {
@@ -32,6 +34,10 @@ export interface GuardDeps {
   /** Counts a request of an operator token (contract 19: 60 a second each). */
   admitToken(organisationId: Uuid, tokenId: Uuid): Promise<Admission> | null;
   readonly limits: ConsoleLimits;
+  /** The secrets that cookies of sessions are signed with, the present one first. */
+  readonly authSecrets: readonly string[];
+  /** Limits look-ups of cookies that nobody signed and of unknown tokens, because anybody can invent them. */
+  readonly lookups: KeyLookups;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
 }
@@ -58,7 +64,8 @@ export interface ConsoleGuard {
 }
 
 export function createGuard(deps: GuardDeps): ConsoleGuard {
-  const { sql, txSql, clock, publicUrl, limits } = deps;
+  const { sql, txSql, clock, publicUrl, limits, authSecrets, lookups } = deps;
+  const knownTokens = createKnownTokens();
   const visitorOf = ({ header }: RequestHead): Visitor => ({
     cookieForm: cookieFormOf(publicUrl, {
       host: header('host')[0],
@@ -66,11 +73,17 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     }),
   });
 
+  // A cookie whose master key is gone has no valid signature any more, and still leads to its session.
+  const findSessionOf = (cookie: string, address: string): Promise<Session | undefined> => {
+    const find = () => findSession(sql, clock, hashSecret(tokenOf(cookie)));
+    return isSigned(authSecrets, cookie) ? find() : lookups.run(address, find);
+  };
+
   const callerOfSession = async (head: RequestHead): Promise<ConsoleCaller> => {
     checkOrigin(head, publicUrl);
     const visitor = visitorOf(head);
-    const token = visitor.cookieForm && readCookie(head.header('cookie'), visitor.cookieForm.name);
-    const session = token ? await findSession(sql, clock, hashSecret(tokenOf(token))) : undefined;
+    const cookie = visitor.cookieForm && readCookie(head.header('cookie'), visitor.cookieForm.name);
+    const session = cookie ? await findSessionOf(cookie, head.address) : undefined;
     if (!session) throw new ApiError('not_signed_in');
     limits.admitSession(session.id);
     if (clock.nowMs() - session.lastUsedAt.getTime() > usedNotedEveryMs) {
@@ -83,6 +96,13 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     return { ...visitor, by: actorOf(session, head.address), organisationId, role, session };
   };
 
+  const findToken = async (hash: Buffer, address: string): Promise<OperatorToken | undefined> => {
+    const find = () => findTokenByHash(sql, hash);
+    const token = await (knownTokens.has(hash) ? find() : lookups.run(address, find));
+    knownTokens.note(hash, token !== undefined);
+    return token;
+  };
+
   const callerOfToken = async (head: RequestHead, authorization: readonly string[]): Promise<Found<ConsoleCaller>> => {
     const isOfBrowser = [...head.header('origin'), ...head.header('cookie')].length > 0;
     if (isOfBrowser) {
@@ -90,7 +110,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
       throw new ApiError('cross_origin', { message });
     }
     const [, text = ''] = (authorization.length === 1 && /^bearer (\S+)$/i.exec(authorization[0] ?? '')) || [];
-    const token = isTokenOf(tokenPrefix, text) ? await findTokenByHash(sql, hashToken(text)) : undefined;
+    const token = isTokenOf(tokenPrefix, text) ? await findToken(hashToken(text), head.address) : undefined;
     if (!token) throw new ApiError('not_signed_in', { message: 'The operator token is not valid.' });
     const { id, name, role, organisationId, lastUsedAt } = token;
     const admission = await deps.admitToken(organisationId, id);
@@ -160,6 +180,24 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
       // An app of another organisation reads like one that does not exist.
       if (!app || app.organisationId !== caller.organisationId) throw noSuchApp(text);
       return { caller: { ...caller, app }, headers };
+    },
+  };
+}
+
+interface KnownTokens {
+  has(hash: Buffer): boolean;
+  note(hash: Buffer, isFound: boolean): void;
+}
+
+/** Remembers the hashes of tokens that were found: their look-ups wait for nobody's. */
+function createKnownTokens(): KnownTokens {
+  const hashes = new Set<string>();
+  return {
+    has: (hash) => hashes.has(hash.toString('latin1')),
+    note(hash, isFound) {
+      if (hashes.size >= knownTokensMax) hashes.clear();
+      if (isFound) hashes.add(hash.toString('latin1'));
+      else hashes.delete(hash.toString('latin1'));
     },
   };
 }

@@ -65,9 +65,9 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
   const addressLimits = limitAddresses(foundation, metrics);
   const parts = partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key));
   const routes = routesOf(parts);
-  const consoleRoutes = wireConsole({ foundation, sending: deps.sending, addressLimits, masterKeys, parts });
-  const requestLog = createRequestLog({ sql: databases.txSql, clock, log });
   const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
+  const consoleRoutes = wireConsole({ foundation, sending: deps.sending, addressLimits, lookups, masterKeys, parts });
+  const requestLog = createRequestLog({ sql: databases.txSql, clock, log });
   const server = createHttpServer<Caller>({
     ...http,
     doorLimits: { waitMs, ...http?.doorLimits },

@@ -5,8 +5,9 @@ import { createAuth } from '../accounts/auth.ts';
 import { hasOwner } from '../accounts/link-queries.ts';
 import { createOidcClient } from '../accounts/oidc-client.ts';
 import { createPasswords } from '../accounts/password.ts';
-import { authSecretOf, authSecretsOf } from '../accounts/signed-token.ts';
+import { authSecretsOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
+import type { KeyLookups } from '../apps/key-lookups.ts';
 import { findAppsByName } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { refuseGuest } from '../console/caller.ts';
@@ -42,6 +43,8 @@ export interface ConsoleParts {
   readonly foundation: Foundation;
   readonly sending: Pick<Sending, 'run' | 'endpointRules' | 'webhooks'>;
   readonly addressLimits: AddressLimits;
+  /** The look-ups of credentials that anybody can invent: API keys, operator tokens and cookies. */
+  readonly lookups: KeyLookups;
   readonly masterKeys: MasterKeys;
   /** The parts of the routes of /v1, of which the console uses many. */
   readonly parts: HttpDeps;
@@ -52,6 +55,7 @@ export function wireConsole({
   foundation,
   sending,
   addressLimits,
+  lookups,
   masterKeys,
   parts,
 }: ConsoleParts): BoundRoute<Caller>[] {
@@ -59,15 +63,17 @@ export function wireConsole({
   const { promptSql, sql, txSql, waitMs } = databases;
   const { publicUrl } = config;
   const admitToken = createRateLimit({ sql: promptSql, clock, plans: operatorPlans, waitMs });
+  const secrets = authSecretsOf(masterKeys);
+  const [{ value: authSecret }] = secrets;
   const guard = createGuard({
-    ...{ sql, txSql, clock, publicUrl },
+    ...{ sql, txSql, clock, publicUrl, lookups },
+    authSecrets: secrets.map(({ value }) => value),
     admitToken: (organisationId, tokenId) =>
       admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),
     limits: createConsoleLimits(clock),
     delayUnauthorized: addressLimits.delayUnauthorized,
   });
   const passwords = createPasswords();
-  const authSecret = authSecretOf(masterKeys.key);
   let [isFirstRunKept, isOwned] = [true, false];
   const accept = parts.metrics.countAccepted(createAcceptMessage(parts));
   const deps = {
@@ -81,7 +87,7 @@ export function wireConsole({
     fcmTokenUrl: config.fcmTokenUrl,
     passwords,
     authSecret,
-    auth: createAuth({ sql, txSql, clock, passwords, secrets: authSecretsOf(masterKeys) }),
+    auth: createAuth({ sql, txSql, clock, passwords, secrets }),
     log,
     oidc: oidcOf(config, clock),
     feeds: createFeeds({ sql, clock, log, readTurns: parts.readTurns }),
