@@ -1,4 +1,4 @@
-// Lists every place of the API that takes an id, from the API's description: fields of paths,
+// Lists every place of an API that takes an id, from the API's description: fields of paths,
 // queries, headers and bodies that name something of an app. A new route or field with an id adds a
 // place.
 import { readFileSync } from 'node:fs';
@@ -31,14 +31,21 @@ interface Description {
 
 const isIdName = (name: string): boolean => /(?:^|_)ids?$|^token$|^cursor$/.test(name);
 
-export function listIdPlaces(): IdPlace[] {
-  const text = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
+export interface IdPlaceOptions {
+  /** The API's description, in `docs/`. */
+  readonly description: 'openapi.json' | 'console-openapi.json';
+  /** Parameters of queries that take an id beside other texts, such as a search. */
+  readonly searches?: readonly string[];
+}
+
+export function listIdPlaces({ description, searches = [] }: IdPlaceOptions): IdPlace[] {
+  const text = readFileSync(new URL(`../../docs/${description}`, import.meta.url), 'utf8');
   const { paths, components } = JSON.parse(text) as Description;
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { parameters = [], requestBody }]) => {
       const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
       const named = parameters
-        .filter((parameter) => parameter.in !== 'query' || isIdName(parameter.name))
+        .filter(({ in: part, name }) => part !== 'query' || isIdName(name) || searches.includes(name))
         .map((parameter) => `${parameter.in} ${parameter.name}`);
       const body = requestBody?.content['application/json']?.schema;
       const fields = body ? [...new Set(fieldsOf(body, components.schemas, '', new Set()))] : [];

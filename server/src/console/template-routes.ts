@@ -145,9 +145,12 @@ export const templateAreaRoutes = [
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : 0;
-    const found = await findVersion(sql, app.id, readId(params.template), version);
-    if (!found)
+    const id = readId(params.template);
+    const found = await findVersion(sql, app.id, id, version);
+    if (!found) {
+      if (!(await findTemplate(sql, app.id, id))) throw noSuch('template', params.template);
       throw notFound(`Template ${params.template.slice(0, 80)} has no version ${params.version.slice(0, 20)}.`);
+    }
     return { ...presentVersion(found), content: found.content as Record<string, unknown> };
   }),
   route({

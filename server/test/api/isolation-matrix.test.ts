@@ -3,6 +3,8 @@
 // description, and a place without a row here fails.
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { contentsOf } from '../contents.ts';
+import { essence } from '../essence.ts';
 import { listIdPlaces } from '../id-places.ts';
 import { type Client, type Response, setup, type TestApp, unknownId } from '../setup.ts';
 
@@ -295,53 +297,17 @@ const noIds: Readonly<Record<string, string>> = {
   'GET /v1/r/:token path token': 'as above',
 };
 
-/**
- * The parts of an answer that must be equal. Removed are generated ids and instants, and the id in
- * the request.
- */
-function essence({ status, headers, body }: Response, asked: string): unknown {
-  const {
-    'x-request-id': _id,
-    date: _date,
-    'keep-alive': _alive,
-    connection: _held,
-    ...rest
-  } = Object.fromEntries(headers);
-  const text = JSON.stringify(body)
-    .replaceAll(JSON.stringify(asked).slice(1, -1), '<asked>')
-    .replaceAll(/\b([a-z]{3})_[0-9A-Za-z]{22}\b/g, '$1_<id>')
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>');
-  return { status, headers: { ...rest, 'content-length': '' }, text };
-}
-
-/** Every row of a tenant, in every table, as one text. */
-async function contentsOf({ app }: World): Promise<string> {
-  // Verdicts of pushes are written up to a second later.
-  await t.judged();
-  const tables = await t.sql<{ name: string }[]>`
-    SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'app_id'
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1`;
-  const contents: string[] = [];
-  for (const { name } of tables) {
-    // Written up to a second after a request: the time of a key's use, and the log of requests, which
-    // has this tenant's own. `test/console/requests.test.ts` shows whose requests a log has.
-    if (name === 'keys' || name === 'request_chunks') continue;
-    const rowsOf = await t.sql`SELECT x::text AS row FROM ${t.sql(name)} x WHERE app_id = ${app.id} ORDER BY 1`;
-    contents.push(name, ...rowsOf.map(({ row }) => String(row)));
-  }
-  return contents.join('\n');
-}
-
+const idPlaces = listIdPlaces({ description: 'openapi.json' });
 const keysOf = (isOpen?: true) => (isOpen ? (['server', 'client'] as const) : (['server'] as const));
 
 describe('R-60 the isolation matrix', () => {
   it('has a row for every place that takes an id, and no other row', () => {
-    const places = listIdPlaces().map(({ route, place }) => `${route} ${place}`);
+    const places = idPlaces.map(({ route, place }) => `${route} ${place}`);
     expect([...Object.keys(rows), ...Object.keys(noIds)].sort()).toEqual(places.sort());
   });
 
   it('only described paths have places: all others lead to files', () => {
-    const described = new Set(listIdPlaces().map(({ route }) => route));
+    const described = new Set(idPlaces.map(({ route }) => route));
     const others = t.service.routes
       .filter(({ path, method }) => path.includes(':') && !described.has(`${method} ${path}`))
       .map(({ path }) => path);
@@ -357,7 +323,7 @@ describe('R-60 the isolation matrix', () => {
       for (const [place, { subject, isOpen }] of Object.entries(rows)) {
         for (const key of keysOf(isOpen)) foreign.set(`${place}, ${key} key`, await subject.make(other, place));
       }
-      const before = await contentsOf(other);
+      const before = await contentsOf(t, 'app_id', other.app.id);
       for (const [place, { subject, ask, isOpen }] of Object.entries(rows)) {
         for (const key of keysOf(isOpen)) {
           const cell = `${place}, ${key} key`;
@@ -372,7 +338,7 @@ describe('R-60 the isolation matrix', () => {
           }
         }
       }
-      expect(await contentsOf(other)).toBe(before);
+      expect(await contentsOf(t, 'app_id', other.app.id)).toBe(before);
     }
     process.stdout.write(`R-60: ${Object.keys(rows).length} places, ${cells} cells\n`);
     expect(cells).toBeGreaterThan(4 * Object.keys(rows).length);
