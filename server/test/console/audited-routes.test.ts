@@ -1,6 +1,7 @@
 // Every change by the console writes its audit entries, in the name of the person (contract 19). The
-// cases are generated from the route table: a route that is not GET and has no row here fails.
-import { generateKeyPairSync } from 'node:crypto';
+// cases are generated from the route table: a route that is not GET and has no row here fails. What
+// these requests carry and get that is secret must be in no log and in no table afterwards (R-80).
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createInvite, createResetLink, createSetupLink } from '../../src/accounts/links.ts';
 import { writeWaiting } from '../../src/accounts/oidc-proof.ts';
@@ -17,15 +18,61 @@ import { firstOrganisationId, type Person, type Send, senderOf, signIn } from '.
 
 const receiver = await startWebhookReceiver();
 const oidc = { OIDC_ISSUER: 'http://127.0.0.1:1', OIDC_CLIENT_ID: 'carillon', OIDC_CLIENT_SECRET: 'secret' };
-const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: String(receiver.port), ...oidc } });
+const lines: string[] = [];
+const logged = (environment: Record<string, string>) => ({
+  environment: { ...environment, LOG_LEVEL: 'trace' },
+  logTo: { write: (line: string) => void lines.push(line) },
+});
+const secrets = new Map<string, string>();
+const t = overheard(await setup(logged({ OUTBOUND_ALLOW_PORTS: String(receiver.port), ...oidc })));
 /** A service without an owner. */
-const empty = await setup({ workers: false });
+const empty = overheard(await setup({ workers: false, ...logged({}) }));
 
 /** Prepares what other cases made; its changes do not count. */
 const helper = await signIn(t, 'owner');
 const visitor = senderOf(t, {});
-const password = 'a long password';
+const password = `a long password ${randomBytes(9).toString('hex')}`;
 let made = 0;
+
+/** The same service. The secrets of each request and of its answer are noted, with their names. */
+function overheard(of: Bundle): Bundle {
+  return {
+    ...of,
+    async request(method, path, options = {}) {
+      const answer = await of.request(method, path, options);
+      const cookies = [...(options.headers?.['cookie'] ?? '').split('; '), ...answer.headers.getSetCookie()];
+      for (const cookie of cookies) noteSecret('cookie', decodeURIComponent(/=([^;]*)/.exec(cookie)?.[1] ?? ''));
+      noteSecrets(options.body);
+      noteSecrets(answer.body);
+      return answer;
+    },
+  };
+}
+
+const secretFields =
+  /^(?:password|current|next|secret|code|key|server_key|client_key|token|link|uri|recovery_codes|p8|service_account_json)$/;
+
+function noteSecrets(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, field] of Object.entries(value)) {
+    if (!secretFields.test(name)) noteSecrets(field);
+    else for (const text of [field].flat()) if (typeof text === 'string') noteSecret(name, text);
+  }
+}
+
+/** Notes the part of a text that must stay secret, where the text has one. */
+function noteSecret(name: string, text: string): void {
+  const part = {
+    cookie: () => text.split('.')[0],
+    link: () => text.split('#')[1],
+    uri: () => new URL(text).searchParams.get('secret'),
+    p8: () => text.split('\n')[1],
+    service_account_json: () => JSON.parse(text).private_key.split('\n')[1],
+  }[name];
+  const secret = (part ? part() : text) ?? '';
+  // Codes of an authenticator, catalog keys and words such as `signed_in` are shorter.
+  if (secret.length > 10 && secret !== 'second_factor') secrets.set(secret, name);
+}
 
 /** One request, and the person in whose name its entries stand. */
 interface Act {
@@ -154,7 +201,7 @@ const acts: Readonly<Record<string, () => Promise<Act>>> = {
   },
   changePassword: async () => {
     const { send, email } = await withPassword();
-    return { send, body: { current: password, next: 'another password' }, actor: email };
+    return { send, body: { current: password, next: `another ${password}` }, actor: email };
   },
   beginSecondFactor: async () => {
     const { send, email } = await withPassword();
@@ -391,4 +438,34 @@ describe('R-43 the audit log of the console', () => {
       await of.sql`UPDATE organisations SET require_two_factor = false`;
     },
   );
+});
+
+describe('R-80 the secrets of the console', () => {
+  it('were all used: passwords, cookies, links, seeds, recovery codes, keys, tokens, credentials', () => {
+    const names = new Set(secrets.values());
+    expect([...names].sort()).toEqual([
+      ...['client_key', 'code', 'cookie', 'key', 'link', 'next', 'p8', 'password', 'recovery_codes', 'secret'],
+      ...['server_key', 'service_account_json', 'token', 'uri'],
+    ]);
+  });
+
+  it('are in no line of the log at its most detailed level', () => {
+    expect(lines.length).toBeGreaterThan(10);
+    const found = [...secrets].filter(([secret]) => lines.some((line) => line.includes(secret)));
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    ['this service', t],
+    ['the service that was set up', empty],
+  ])('are in no table of %s', async (_which, { sql }) => {
+    const tables = await sql<{ name: string }[]>`
+      SELECT c.relname AS name FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')`;
+    for (const { name } of tables) {
+      const text = JSON.stringify(await sql`SELECT r::text AS text FROM ${sql(name)} r`);
+      const inHex = (secret: string): string => Buffer.from(secret).toString('hex');
+      const found = [...secrets].filter(([secret]) => text.includes(secret) || text.includes(inHex(secret)));
+      expect({ table: name, found }).toEqual({ table: name, found: [] });
+    }
+  });
 });

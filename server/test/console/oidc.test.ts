@@ -18,6 +18,9 @@ interface Person {
   readonly name?: string;
 }
 
+const clientSecret = 'secret-of-carillon';
+/** What a sign-in uses once: cookies, codes, states, and the provider's tokens. */
+const usedOnce = new Set<string>();
 const redirectUri = `${origin}/console/api/oidc/callback`;
 const people = new Map<string, Person>();
 
@@ -27,7 +30,7 @@ async function startProvider(): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider = new Provider(issuer, {
-    clients: [{ client_id: 'carillon', client_secret: 'secret-of-carillon', redirect_uris: [redirectUri] }],
+    clients: [{ client_id: 'carillon', client_secret: clientSecret, redirect_uris: [redirectUri] }],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     findAccount: (_ctx: unknown, sub: string) => ({
       accountId: sub,
@@ -36,6 +39,11 @@ async function startProvider(): Promise<string> {
     pkce: { required: () => true },
     cookies: { keys: ['key of the test'] },
     features: { devInteractions: { enabled: true } },
+  });
+  provider.use(async (ctx, next) => {
+    await next();
+    const { access_token: access, id_token: identity } = (ctx.path === '/token' && ctx.body) || {};
+    for (const token of [access, identity]) if (typeof token === 'string') usedOnce.add(token);
   });
   server.on('request', provider.callback());
   whenDone(async () => {
@@ -47,10 +55,12 @@ async function startProvider(): Promise<string> {
 
 const issuer = await startProvider();
 const environment = {
-  ...{ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'carillon', OIDC_CLIENT_SECRET: 'secret-of-carillon' },
+  ...{ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'carillon', OIDC_CLIENT_SECRET: clientSecret },
   ...{ OIDC_DOMAINS: 'shop.example', OIDC_ROLE: 'member' },
 };
-const t = await setup({ workers: false, environment });
+const lines: string[] = [];
+const logTo = { write: (line: string) => void lines.push(line) };
+const t = await setup({ workers: false, environment: { ...environment, LOG_LEVEL: 'trace' }, logTo });
 const only = await setup({ workers: false, environment: { ...environment, OIDC_ONLY: '1' } });
 
 // A second has room for fifty requests of one address, and the clock stands still.
@@ -94,6 +104,10 @@ const cookiesOf = ({ headers }: Response): string =>
     .getSetCookie()
     .map((line) => line.split(';')[0] ?? '')
     .filter((pair) => !pair.endsWith('='))
+    .map((pair) => {
+      usedOnce.add(pair.slice(pair.indexOf('=') + 1));
+      return pair;
+    })
     .join('; ');
 const visit = (path: string, cookie = '', of: Bundle = t): Promise<Response> =>
   of.request('GET', path, { headers: { cookie, 'sec-fetch-site': 'cross-site' } });
@@ -108,7 +122,9 @@ async function attempt(person: Person, of: Bundle = t): Promise<Attempt> {
   people.set(person.sub, person);
   const start = await visit('/console/api/oidc/start', '', of);
   expect(start.status).toBe(303);
-  return { cookie: cookiesOf(start), callback: await atProvider(wordOf(start), person.sub) };
+  const callback = await atProvider(wordOf(start), person.sub);
+  for (const name of ['code', 'state']) usedOnce.add(callback.searchParams.get(name) ?? '');
+  return { cookie: cookiesOf(start), callback };
 }
 
 async function comeIn(person: Person, of: Bundle = t): Promise<Response> {
@@ -415,4 +431,19 @@ describe('a provider that does not answer', () => {
     expect(wordOf(await visit('/console/api/oidc/start', '', dead))).toBe('/console/sign-in?oidc=unavailable');
     expect((await senderOf(dead, {})('GET', '/welcome')).body.password).toBe(true);
   });
+});
+
+it('R-80 no secret of a sign-in is in the log at its most detailed level, or in a table', async () => {
+  // What went wrong above is told, and without what it was told with.
+  expect(lines.join('')).toContain('a sign-in by OpenID Connect failed');
+  expect(usedOnce.size).toBeGreaterThan(50);
+  const tables = await t.sql<{ name: string }[]>`
+    SELECT c.relname AS name FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')`;
+  const rows = await Promise.all(tables.map(({ name }) => t.sql`SELECT r::text AS text FROM ${t.sql(name)} r`));
+  const stored = JSON.stringify(rows);
+  for (const secret of [clientSecret, ...usedOnce]) {
+    expect(secret.length).toBeGreaterThan(10);
+    expect(lines.filter((line) => line.includes(secret))).toEqual([]);
+    expect(stored.includes(secret)).toBe(false);
+  }
 });
