@@ -6,7 +6,7 @@ import { firstOrganisationId } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
-import { withDatabase, withDatabaseOrNew } from './context.ts';
+import { withDatabase } from './context.ts';
 
 export function addOwnerCommands(program: Command): void {
   const owner = program.command('owner').description('links that let a person into the console');
@@ -20,7 +20,7 @@ export function addOwnerCommands(program: Command): void {
 
 async function setupLink(): Promise<Answer> {
   const config = loadCommandConfig();
-  return withDatabaseOrNew(config, async (context) => {
+  return withDatabase(config, async (context) => {
     const { secret } = await createSetupLink(context, firstOrganisationId);
     return describe(config, linkPath('setup', secret), 'It makes the first owner, once.');
   });

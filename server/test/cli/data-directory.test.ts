@@ -31,6 +31,9 @@ describe('without a database', () => {
     ['migrate', '--check'],
     ['doctor'],
     ['pause'],
+    ['owner', 'setup-link'],
+    ['token', 'create', '--role', 'admin'],
+    ['audit'],
     ['backup', 'somewhere.tgz'],
   ])('`%s %s` creates none, and says where it looked and how to name another place', async (...parameters) => {
     const folder = newFolder();
