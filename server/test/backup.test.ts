@@ -1,7 +1,7 @@
 // The procedure of docs/backup.md: a backup made during a send, restored in another place.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -403,6 +403,20 @@ describe('a backup that cannot be written', () => {
 });
 
 describe('a backup while the service is stopped', () => {
+  it('whose database does not start says so, and leaves no partial file', async () => {
+    const place = join(home, 'broken');
+    const { json } = await restoreIn(place, file, '--json');
+    appendFileSync(join(json.data, 'postgresql.conf'), 'no_such_setting = on\n');
+    const refused = await cli.runWith(
+      { DATABASE_URL: '', MASTER_KEY: masterKey(), DATA_DIR: place },
+      'backup',
+      join(home, 'of-broken.tgz'),
+    );
+    expect(refused).toMatchObject(refusal(/^PostgreSQL does not start on .*no_such_setting/));
+    expect((await readdir(home)).filter((name) => name.startsWith('of-broken'))).toEqual([]);
+    await rm(json.data, { recursive: true });
+  });
+
   it('that is ended by SIGTERM leaves no database server and no partial file', async () => {
     const place = join(home, 'stopped');
     const { json } = await restoreIn(place, file, '--json');

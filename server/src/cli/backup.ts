@@ -9,7 +9,7 @@ import { createClock } from '../database/clock.ts';
 import { openPool } from '../database/db.ts';
 import { listMigrations, missingMigrations } from '../database/migrate.ts';
 import { type Pause, pause } from '../database/restore-guard.ts';
-import { backUp } from '../embedded-postgres/backup.ts';
+import { type BackupOptions, backUp } from '../embedded-postgres/backup.ts';
 import { isRecipient } from '../embedded-postgres/backup-encryption.ts';
 import { asBackupError, type BackupFile, openBackupFile } from '../embedded-postgres/backup-file.ts';
 import { findCluster } from '../embedded-postgres/cluster.ts';
@@ -23,7 +23,7 @@ import { CommandError } from './command-error.ts';
 import { commandActor } from './context.ts';
 import { onStop } from './stop-signals.ts';
 
-interface BackupOptions extends AnswerOptions {
+interface BackupCommandOptions extends AnswerOptions {
   readonly recipient?: string;
 }
 
@@ -36,7 +36,7 @@ export function addBackupCommands(program: Command): void {
   withJson(program.command('backup <FILE>'))
     .description('copy the embedded database into a file, while it runs')
     .option('--recipient <AGE>', 'encrypt the file for this age recipient (age1…)')
-    .action((file: string, options: BackupOptions) => answer(options, () => backup(resolve(file), options)));
+    .action((file: string, options: BackupCommandOptions) => answer(options, () => backup(resolve(file), options)));
   withJson(program.command('restore <FILE>'))
     .description('make the database of an empty DATA_DIR from a backup')
     .option('--identity <FILE>', 'the age identity that opens an encrypted backup')
@@ -44,7 +44,7 @@ export function addBackupCommands(program: Command): void {
     .action((file: string, options: RestoreOptions) => answer(options, () => restore(resolve(file), options)));
 }
 
-async function backup(file: string, { recipient }: BackupOptions): Promise<Answer> {
+async function backup(file: string, { recipient }: BackupCommandOptions): Promise<Answer> {
   const config = embeddedConfig(loadCommandConfig(), 'backed up');
   if (recipient !== undefined && !(await isRecipient(recipient))) {
     throw new CommandError(`${recipient} is no age recipient: age-keygen prints one that begins with age1`);
@@ -53,7 +53,7 @@ async function backup(file: string, { recipient }: BackupOptions): Promise<Answe
   const { key: masterKey } = await loadMasterKey(config, true);
   const place = await openBackupFile(file);
   const stopped = new AbortController();
-  const copying = copyInto(place, config, { masterKey, recipient, signal: stopped.signal }).catch(asBackupError(file));
+  const copying = copyInto(place, config, { masterKey, recipient, signal: stopped.signal });
   const forget = onStop(() => {
     stopped.abort();
     return copying;
@@ -66,20 +66,21 @@ async function backup(file: string, { recipient }: BackupOptions): Promise<Answe
   };
 }
 
-async function copyInto(
-  place: BackupFile,
-  { dataDir }: Config,
-  options: { masterKey: Buffer; recipient: string | undefined; signal: AbortSignal },
-) {
-  const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
+type CopyOptions = Pick<BackupOptions, 'masterKey' | 'recipient' | 'signal'>;
+
+async function copyInto(place: BackupFile, { dataDir }: Config, options: CopyOptions) {
   try {
-    say(`Copying ${embedded.clusterDir}`);
-    const { target } = place;
-    const facts = await backUp({ url: embedded.url, clusterDir: embedded.clusterDir, target, ...options });
-    return { ...facts, bytes: await place.publish() };
+    const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
+    try {
+      say(`Copying ${embedded.clusterDir}`);
+      const { url, clusterDir } = embedded;
+      const facts = await backUp({ url, clusterDir, target: place.target, ...options }).catch(asBackupError(place.file));
+      return { ...facts, bytes: await place.publish() };
+    } finally {
+      await embedded.stop();
+    }
   } finally {
     await place.discard();
-    await embedded.stop();
   }
 }
 

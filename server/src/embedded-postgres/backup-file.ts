@@ -11,6 +11,8 @@ export class BackupError extends Error {
 }
 
 export interface BackupFile {
+  /** Its path when it is complete. */
+  readonly file: string;
   readonly target: Writable;
   /**
    * Gives the complete file its name, and returns its size in bytes. Throws `BackupError` when the
@@ -29,6 +31,7 @@ export async function openBackupFile(file: string): Promise<BackupFile> {
   const unfinished = `${file}.unfinished-${process.pid}`;
   const handle = await open(unfinished, 'wx', 0o600).catch(asBackupError(file));
   return {
+    file,
     target: createWriteStream(unfinished, { fd: handle, flush: true }),
     async publish() {
       await link(unfinished, file).catch(asBackupError(file));
