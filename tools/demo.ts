@@ -228,15 +228,17 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** Prints the addresses to look at while the demo runs. */
-function showPlaces(stage: Stage, keys: Keys, isKept: boolean): void {
+async function showPlaces(stage: Stage, keys: Keys, isKept: boolean): Promise<void> {
   heading('Where to look');
   if (!isKept) {
-    print(
-      `All of it ends now; ${paint('bold', 'npm run demo -- --keep')} leaves it running, with the inbox to look at.`,
-    );
+    const keep = paint('bold', 'npm run demo -- --keep');
+    print(`All of it ends now; ${keep} leaves it running, with the inbox and the console to look at.`);
     return;
   }
+  // Printed as an address, because the demo sets PUBLIC_URL.
+  const { link } = await stage.command('owner', 'setup-link');
   print(`Inbox    ${paint('cyan', stage.inboxUrl)}  ${paint('dim', 'every notification, and buttons to click them')}`);
+  print(`Console  ${paint('cyan', String(link))}  ${paint('dim', 'makes you its owner, once')}`);
   print(`API      ${paint('cyan', stage.serviceUrl)}`);
   print();
   print('Ring them all again, and watch the inbox:');
@@ -272,7 +274,7 @@ async function main(): Promise<number> {
       process.stderr.write(stage.tailOfLog());
       return 1;
     }
-    showPlaces(stage, keys, isKept);
+    await showPlaces(stage, keys, isKept);
     if (isKept) await interrupted;
     return 0;
   } catch (error) {

@@ -69,7 +69,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
   return {
     text: (address) =>
       [
-        ...describeStart(deps, address, data),
+        ...describeStart(deps, address, baseOf(address), data),
         ...describeWaiting(paused),
         ...(untold && address !== null ? describeKeys(untold, config, baseOf(address)) : []),
         ...(untold && address !== null ? describeSetup(untold, config) : []),
@@ -78,6 +78,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
       ].join('\n'),
     document: (address) => ({
       address,
+      console: address === null ? null : consoleAddress(baseOf(address)),
       data,
       data_dir: embedded ? config.dataDir : null,
       default_plan: config.defaultPlan,
@@ -105,12 +106,18 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
   };
 }
 
-function describeStart({ config, plans }: FirstStartDeps, address: string | null, data: string): string[] {
+function describeStart(
+  { config, plans }: FirstStartDeps,
+  address: string | null,
+  base: string,
+  data: string,
+): string[] {
   const limits = describePlan(planNamed(plans, config.defaultPlan));
   return [
     '',
     address === null ? '  Carillon works' : `  Carillon is up at ${address}`,
     '',
+    ...(address === null ? [] : [`  Console     ${consoleAddress(base)}`]),
     `  Data        ${data}`,
     ...(config.databaseUrl === null ? [`  Keys, files ${config.dataDir}`] : []),
     ...(limits === null
@@ -170,7 +177,9 @@ function describeSetup(keys: DemoKeys, config: Config): string[] {
   if (link === null) return [];
   return [
     '',
-    '  Become the owner of the console: open this link, once. Everybody who has it can.',
+    config.publicUrl === null
+      ? '  Become the owner of the console: open this path at the address of Carillon, once. Everybody who has it can.'
+      : '  Become the owner of the console: open this link, once. Everybody who has it can.',
     `  Set up      ${link}`,
   ];
 }
@@ -190,6 +199,10 @@ function describeForFile(base: string, config: Config, keys: DemoKeys): string {
     ...secrecy,
     '',
   ].join('\n');
+}
+
+function consoleAddress(base: string): string {
+  return `${base}/console/`;
 }
 
 function demoLink(base: string, { clientKey }: DemoKeys): string {

@@ -98,15 +98,17 @@ describe('a first start', () => {
     expect(isHere(file)).toBe(false);
 
     const shown = cli.start(environment);
-    const { address, first_app: app, ...rest } = await shown.document();
+    const { address, first_app: app, console: consoleAddress, setup_link: setupLink } = await shown.document();
     expect(app).toMatchObject({ name: 'Demo', demo: `${address}/demo#${app.client_key}` });
-    // There is no console to announce.
-    expect(Object.keys(rest)).not.toContain('console');
+    expect(consoleAddress).toBe(`${address}/console/`);
+    expect((await fetch(consoleAddress)).status).toBe(200);
+    // The port is the system's choice, so PUBLIC_URL is not known and the link is a path.
+    expect(setupLink).toMatch(/^\/console\/setup#\S+$/);
     const answered = await fetch(`${address}/v1/config`, { headers: { authorization: `Bearer ${app.server_key}` } });
     expect(answered.status).toBe(200);
     while (!isHere(file) || isHere(join(dataDir, 'first-run.untold.json'))) await new Promise(setImmediate);
     const kept = readFileSync(file, 'utf8');
-    for (const text of [app.server_key, app.client_key, app.demo]) expect(kept).toContain(text);
+    for (const text of [app.server_key, app.client_key, app.demo, setupLink]) expect(kept).toContain(text);
     expect(kept).toMatch(/^WARNING: no identify secret is set: .+ identify-secret rotate Demo$/m);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     shown.signal('SIGINT');
@@ -146,15 +148,24 @@ describe('the output of a start', () => {
     mkdirSync(dataDir);
     const text = await noticeOf({ DATA_DIR: dataDir }, { clusterDir: join(dataDir, 'pg') } as EmbeddedDatabase);
     expect(text).toContain('Client key  ck_live_');
+    expect(text).toMatch(/^ {2}Set up {6}http:\/\/127\.0\.0\.1:8080\/console\/setup#\S+$/m);
     expect(text.split('\n').filter((line) => line.includes('WARNING'))).toEqual([
       '  WARNING: no identify secret is set: any visitor who guesses an external_id can link a browser to it and receive ' +
         "that user's pushes. Set one: ./carillon identify-secret rotate Demo",
     ]);
   });
 
-  it('does not mention an unlimited plan, nor a console that does not exist', async () => {
+  it('does not mention an unlimited plan', async () => {
     const text = await noticeOf({ DEFAULT_PLAN: 'unlimited' });
     expect(text).toContain('Carillon is up at http://127.0.0.1:8080');
-    expect(text).not.toMatch(/plan|console/i);
+    expect(text).not.toMatch(/plan/i);
+  });
+
+  it('says at every start where the console is, by the address that people use', async () => {
+    const consoleLines = (text: string) => text.split('\n').filter((line) => /console/i.test(line));
+    expect(consoleLines(await noticeOf({}))).toEqual(['  Console     http://127.0.0.1:8080/console/']);
+    expect(consoleLines(await noticeOf({ PUBLIC_URL: 'https://push.shop.example' }))).toEqual([
+      '  Console     https://push.shop.example/console/',
+    ]);
   });
 });

@@ -41,7 +41,8 @@ test('the demo ends well, and prints no link to what has ended with it', async (
 test('each link that the demo prints with --keep answers while it runs', async () => {
   const { text } = await runDemo(['--keep'], /until you press Ctrl-C/);
   const links = [...new Set(text.match(linkForm) ?? [])].filter((link) => !link.endsWith('/v1/messages'));
-  expect(links.length).toBeGreaterThanOrEqual(2);
+  expect(links.length).toBeGreaterThanOrEqual(3);
+  expect(links.filter((link) => /\/console\/setup#./.test(link))).toHaveLength(1);
   for (const link of links) expect([link, (await fetch(link)).status]).toEqual([link, 200]);
   // The command that rings everybody again is a POST: without a key it is refused, so it is there.
   const send = (text.match(linkForm) ?? []).find((link) => link.endsWith('/v1/messages')) ?? '';
