@@ -27,6 +27,18 @@ it('no document and no page tells people to fetch a `carillon` from a registry',
   expect(telling).toEqual([]);
 });
 
+it('no page for operators and callers names a command without the launcher', () => {
+  const names = readdirSync(join(root, 'server/src/cli')).map((name) => name.replace(/\.ts$/, ''));
+  const command = new RegExp(`(?:^|[^./\\w-])carillon (?:${names.join('|')})\\b`);
+  const pages = [...texts.filter((path) => !/^(?:CHANGELOG|ARCHITECTURE|bench|proof)/.test(path)), '.env.example'];
+  const bare = pages.flatMap((path) =>
+    readFileSync(join(root, path), 'utf8')
+      .split('\n')
+      .flatMap((line) => (command.test(line) ? [`${path}: ${line}`] : [])),
+  );
+  expect(bare).toEqual([]);
+});
+
 it('./carillon runs the command line, from any folder and through a link', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-launcher-'));
   whenDone(async () => rmSync(folder, { recursive: true, force: true }));
