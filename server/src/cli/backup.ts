@@ -73,8 +73,8 @@ async function copyInto(place: BackupFile, { dataDir }: Config, options: CopyOpt
     const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
     try {
       say(`Copying ${embedded.clusterDir}`);
-      const { url, clusterDir } = embedded;
-      const facts = await backUp({ url, clusterDir, target: place.target, ...options }).catch(asBackupError(place.file));
+      const [{ url, clusterDir }, { file, target }] = [embedded, place];
+      const facts = await backUp({ url, clusterDir, target, ...options }).catch(asBackupError(file));
       return { ...facts, bytes: await place.publish() };
     } finally {
       await embedded.stop();

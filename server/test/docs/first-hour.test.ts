@@ -1,14 +1,15 @@
-// The first hour of a newcomer: the commands of README and of docs/webhooks.md are run as they are written, in an empty
-// folder. Only addresses, the printed secrets and the place of the checkout are put in.
+// The first hour of a newcomer: the commands of README, of docs/webhooks.md and of the console's sign-in page are run as
+// they are written, in an empty folder. Only addresses, the printed secrets and the place of the checkout are put in.
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { curlOf } from '../../../console/src/components/curl.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { whenDone } from '../database.ts';
 import { readBlocks } from './fenced-blocks.ts';
@@ -87,6 +88,28 @@ describe.runIf(hasPrograms)('the first hour, from an empty folder', { timeout: 1
     expect(JSON.parse(message)).toMatchObject({ status: 'sent', report: { accepted: 1, sent: 1, failed: 0 } });
     const { entries } = (await (await fetch(`${inbox}/inbox`)).json()) as { entries: object[] };
     expect(entries).toMatchObject([{ delivered: true, notification: { title: 'Hello' } }]);
+  });
+
+  it("the console's sign-in page rings simulated devices, without the app Demo", async () => {
+    const folder = newCheckout();
+    const page = readFileSync(join(root, 'console/src/components/what-runs.tsx'), 'utf8');
+    const command = (label: string): string => new RegExp(`label="${label}" code="([^"]+)"`).exec(page)?.[1] ?? '';
+    expect(command('The sandbox')).toBe('./carillon sandbox -- npm start');
+    const service = launch(folder, './carillon sandbox --port 0 -- ./carillon start');
+    const [inbox, address] = await Promise.all([
+      printed(service.stderr, /inbox of simulated devices is on (\S+);/),
+      printed(service.stdout, /Carillon is up at (\S+)/),
+    ]);
+    const made = await type(folder, command('Simulated devices').replace('http://127.0.0.1:8090', inbox));
+    const [key = ''] = /sk_live_\w+/.exec(made) ?? [];
+    vi.stubGlobal('window', { location: { origin: address } });
+    const body = { audience: { all: true }, content: { title: 'Hello', body: 'From Carillon' } };
+    const { report } = JSON.parse(await type(folder, curlOf('/v1/messages', key, body)));
+    vi.unstubAllGlobals();
+    expect(report.sent).toBeGreaterThan(0);
+    expect(report).toEqual({ accepted: report.sent, sent: report.sent, failed: 0, skipped: 0 });
+    const { entries } = (await (await fetch(`${inbox}/inbox`)).json()) as { entries: { delivered: boolean }[] };
+    expect(entries.filter(({ delivered }) => delivered)).toHaveLength(report.sent);
   });
 
   it('docs/webhooks.md tells a receiver on the same machine', async () => {
