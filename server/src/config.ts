@@ -136,7 +136,7 @@ export const variables = {
   ALLOW_UNSAFE_POSTGRES: '0',
 } as const;
 
-type Variable = keyof typeof variables;
+export type Variable = keyof typeof variables;
 
 /**
  * Returns the environment that a process of the service is started with. libuv looks up names on

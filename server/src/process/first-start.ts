@@ -163,7 +163,7 @@ function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
 const secrecy = [
   'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',
   'container keeps this text. Where others can read that log, replace the key and then delete the file:',
-  `  ${programName} key list ${demoAppName}              names the keys, key_…`,
+  `  ${programName} key list ${demoAppName}                 names the keys, key_…`,
   `  ${programName} key rotate KEY --overlap 0    prints a new key and ends the old one now`,
 ] as const;
 

@@ -1,9 +1,10 @@
-// Notes where the service of a checkout keeps its database. Each start writes the note, so that a
-// command finds the database from any folder of the checkout and never takes an empty folder for an
-// empty service. The note holds no secret.
+// Notes where the service of a checkout keeps its database, and at which address it is reached. Each
+// start writes the note, so that a command finds the database from any folder of the checkout, never
+// takes an empty folder for an empty service, and prints links that lead to the service. The note
+// holds no secret.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { type Config, loadConfig } from '../config.ts';
+import { type Config, loadConfig, type Variable } from '../config.ts';
 import { checkoutDir } from '../ground/program-name.ts';
 
 interface ServicePlace {
@@ -14,6 +15,13 @@ interface ServicePlace {
   readonly working_dir: string;
   /** Null: the service was started with DATABASE_URL. */
   readonly data_dir: string | null;
+  /** Absent in the note of an earlier release. */
+  readonly address?: {
+    readonly host: string;
+    readonly port: number;
+    /** Null: nobody has said how the service is reached. */
+    readonly public_url: string | null;
+  };
 }
 
 const placeFile = (checkout: string): string => join(checkout, '.carillon-service.json');
@@ -27,6 +35,7 @@ export function noteServicePlace(config: Config, workingDir = process.cwd(), che
   const place: ServicePlace = {
     working_dir: workingDir,
     data_dir: config.databaseUrl === null ? config.dataDir : null,
+    address: { host: config.host, port: config.port, public_url: config.publicUrl },
   };
   try {
     writeFileSync(placeFile(checkout), `${JSON.stringify(place, null, 2)}\n`);
@@ -35,7 +44,8 @@ export function noteServicePlace(config: Config, workingDir = process.cwd(), che
 
 /**
  * Loads the configuration of a command. The command's own folder decides where it names a database
- * or has one. Otherwise, inside a checkout, the service decides that was last started there. Throws
+ * or has one. Otherwise, inside a checkout, the service decides that was last started there. The
+ * address is that of the service, unless the command's environment names another one. Throws
  * `ConfigError`.
  */
 export function loadCommandConfig(
@@ -44,10 +54,20 @@ export function loadCommandConfig(
   checkout = checkoutDir,
 ): Config {
   const here = loadConfig(environment, workingDir);
-  if (here.databaseUrl !== null || here.isDataDirGiven || hasDatabase(here.dataDir)) return here;
-  const place = checkout !== null && isInside(checkout, workingDir) ? readPlace(checkout) : undefined;
-  if (!place) return here;
-  return loadConfig(environment, place.working_dir, place.data_dir === null ? {} : { DATA_DIR: place.data_dir });
+  const place = checkout === null ? undefined : readPlace(checkout);
+  if (checkout === null || !place) return here;
+  if (here.databaseUrl !== null || here.isDataDirGiven || hasDatabase(here.dataDir)) {
+    const isItsDatabase = place.data_dir === (here.databaseUrl === null ? here.dataDir : null);
+    return isItsDatabase ? loadConfig(environment, workingDir, addressOf(place)) : here;
+  }
+  if (!isInside(checkout, workingDir)) return here;
+  const data = place.data_dir === null ? {} : { DATA_DIR: place.data_dir };
+  return loadConfig(environment, place.working_dir, { ...addressOf(place), ...data });
+}
+
+function addressOf({ address }: ServicePlace): Partial<Record<Variable, string>> {
+  if (!address) return {};
+  return { HOST: address.host, PORT: String(address.port), PUBLIC_URL: address.public_url ?? '' };
 }
 
 /**

@@ -89,6 +89,21 @@ describe("the place that a checkout's service has recorded", () => {
     expect(loadCommandConfig({}, docs, checkout).dataDir).toBe(join(docs, 'data'));
   });
 
+  it("has the service's address, which links of commands contain, unless a command names another", () => {
+    const checkout = checkoutWith({ PORT: '8081' });
+    const docs = join(checkout, 'docs');
+    const addressIn = (environment: Record<string, string>, folder: string) =>
+      loadCommandConfig(environment, folder, checkout).publicUrl;
+    mkdirSync(join(checkout, 'data/postgres'), { recursive: true });
+    expect([addressIn({}, checkout), addressIn({}, docs)]).toEqual(['http://127.0.0.1:8081', 'http://127.0.0.1:8081']);
+    expect(addressIn({ PUBLIC_URL: 'https://push.shop.example' }, docs)).toBe('https://push.shop.example');
+    // Another database belongs to another service.
+    expect(addressIn({ DATA_DIR: './mine' }, docs)).toBe('http://127.0.0.1:8080');
+    expect(addressIn({}, newFolder())).toBe('http://127.0.0.1:8080');
+    noteServicePlace(loadConfig({ HOST: '0.0.0.0' }, checkout), checkout, checkout);
+    expect(addressIn({}, docs)).toBeNull();
+  });
+
   it("makes commands read the .env of the service's folder, with its relative paths, and contains no secret itself", () => {
     const checkout = newFolder();
     mkdirSync(join(checkout, 'docs'));
