@@ -77,6 +77,16 @@ export async function reportEngagement(
   });
 }
 
+/** Sums the results of the messages that began in each period, without purchases: classes no event. */
+export async function sumResults(
+  reader: ReportReader,
+  { appId, range, periods }: Pick<EngagementAsked, 'appId' | 'range' | 'periods'>,
+): Promise<readonly Funnel[]> {
+  const found = await snapshot(reader, (tx) => sumFunnels(tx, appId, range, periods));
+  const funnels = new Map(found.map((row) => [row.period, row]));
+  return periods.map((_, i) => funnels.get(i) ?? nobody);
+}
+
 /** Classes the unsettled purchases from an instant on. */
 export async function readOpenPurchases(
   { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },

@@ -1,10 +1,11 @@
 // The figures of an app's first page: the last day, week and month, each beside the time before it,
-// and the days of the month for the trends. Three reports over the same periods; reads no event.
+// and the days of the month for the trends. Reads only what the page shows: installs, sessions and
+// credits by message are classed for other reports.
 import { add, parseDecimal, writeDecimal, zero } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { createLocalClock } from '../ground/local-clock.ts';
 import { reportDevices } from './devices-report.ts';
-import { reportEngagement } from './engagement.ts';
+import { sumResults } from './engagement.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { type RevenueDeps, reportRevenue } from './revenue.ts';
 
@@ -85,16 +86,17 @@ export async function readOverview(
   const cuts = [...new Set(ranges.flatMap(({ fromMs, toMs }) => [fromMs, toMs]))].sort((a, b) => a - b);
   const periods = cuts.slice(1).map((toMs, i): Range => ({ fromMs: cuts[i] ?? toMs, toMs }));
   const range: Range = { fromMs: cuts[0] ?? 0, toMs: cuts.at(-1) ?? 0 };
+  const asked = { appId, range, periods };
+  const funnels = await sumResults(deps, asked);
   // No row of a message is shown, so none is listed.
-  const asked = { appId, range, periods, after: null, limit: 0 };
-  const funnels = await reportEngagement(deps, asked);
-  const { sums } = await reportRevenue(deps, { ...asked, windowHours: null, messageId: null, segment: null });
+  const ofApp = { windowHours: null, messageId: null, segment: null, after: null, limit: 0 };
+  const { sums } = await reportRevenue(deps, { ...asked, ...ofApp, names: ['purchase'] });
   const devices = await reportDevices(deps, asked);
 
   const figuresOf = ({ fromMs, toMs }: Range): Figures => {
     const indexes = periods.flatMap((period, i) => (period.fromMs >= fromMs && period.toMs <= toMs ? [i] : []));
     const sumOf = (step: 'accepted' | 'sent' | 'failed' | 'clicked'): number =>
-      indexes.reduce((sum, i) => sum + (funnels.periods[i]?.[step] ?? 0), 0);
+      indexes.reduce((sum, i) => sum + (funnels[i]?.[step] ?? 0), 0);
     const atEnd = devices[indexes.at(-1) ?? -1]?.channels ?? [];
     return {
       ...{ fromMs, toMs, accepted: sumOf('accepted'), sent: sumOf('sent') },

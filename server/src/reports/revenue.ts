@@ -41,6 +41,8 @@ export interface RevenueAsked {
   readonly windowHours: number | null;
   readonly messageId: Uuid | null;
   readonly segment: CheckedFilter | null;
+  /** The names to class: a reader of purchases does not wait for installs and sessions. Default: all. */
+  readonly names?: readonly AttributedName[];
   readonly after: MessageRevenueAsked['after'];
   /** Rows by message. */
   readonly limit: number;
@@ -72,7 +74,7 @@ export async function checkAskedWindow(
 /** Reports revenue. Throws the 404 for a message that never existed. */
 export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Promise<RevenueReport> {
   const { clock } = deps;
-  const { appId, range, periods, messageId, segment, after, limit } = asked;
+  const { appId, range, periods, messageId, segment, names: askedNames = attributedNames, after, limit } = asked;
   return snapshot(deps, async (tx) => {
     const appHours = await getAttributionWindowHours(tx, appId);
     const windowHours = asked.windowHours ?? appHours;
@@ -100,12 +102,12 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
       // Part of a quarter is classed from deliveries. When these are deleted, the quarter counts
       // completely or not at all.
       const countSplit = splitRange(range, Math.max(eventsSinceMs, classedSinceMs(deps, windowHours)));
-      await readStored(context, sums, { split, countSplit, messageId });
+      await readStored(context, sums, { names: askedNames, split, countSplit, messageId });
     } else {
       // Settled purchases keep their classes, because each is stored. For installs and sessions
       // only sums are stored.
       knowsCounts = range.fromMs >= classedSinceMs(deps, windowHours);
-      const names = knowsCounts ? attributedNames : (['purchase'] as const);
+      const names = knowsCounts ? askedNames : (['purchase'] as const);
       const keepsClasses = windowHours === appHours;
       const select = segment && (await selectSegment({ tx, clock, appId }, { segment, names, range, keepsClasses }));
       for (const name of names) await readRange({ ...context, ...(select && { select }) }, name, range);
@@ -134,14 +136,21 @@ function openSinceMs(clock: Clock, windowHours: number, settledAt: Date | undefi
   return Math.floor(sinceMs / quarterMs) * quarterMs;
 }
 
-/** `countSplit`: the split of the range for installs and sessions. */
+interface Stored {
+  readonly names: readonly AttributedName[];
+  readonly split: SplitRange;
+  /** The split of the range for installs and sessions. */
+  readonly countSplit: SplitRange;
+  readonly messageId: Uuid | null;
+}
+
 async function readStored(
   context: ReadContext,
   sums: ClassedSums,
-  { split, countSplit, messageId }: { split: SplitRange; countSplit: SplitRange; messageId: Uuid | null },
+  { names, split, countSplit, messageId }: Stored,
 ): Promise<void> {
   const { tx, appId, periods } = context;
-  for (const name of attributedNames) {
+  for (const name of names) {
     const cut = { periods, split: name === 'purchase' ? split : countSplit };
     if (messageId === null) {
       for (const { period, currency, count, amount } of await sumEvents(tx, appId, [name], cut)) {

@@ -3,6 +3,7 @@ import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
 import { ensurePartitionsAt } from '../../src/events/partitions.ts';
 import { decodeId } from '../../src/ground/ids.ts';
 import { reportEngagement } from '../../src/reports/engagement.ts';
+import { readOverview } from '../../src/reports/overview.ts';
 import { reportRevenue } from '../../src/reports/revenue.ts';
 import { settleDue } from '../../src/reports/settle.ts';
 import { resolveAudience } from '../../src/segments/resolve-audience.ts';
@@ -388,6 +389,22 @@ describe('the rows that a report reads', () => {
     const asked = { appId: t.app.id, range, periods: [range], after: null, limit: 10 };
     const { messages } = await reportEngagement({ sql: t.sql, clock }, asked);
     expect(messages).toMatchObject([{ messageId: decodeId('msg', message), purchases: 1 }]);
+  });
+
+  it('the overview: no install and no session, which no figure of it counts', async () => {
+    const t = await setUp();
+    await sale(t);
+    await addEvents(t, '2027-11-04T12:00:00Z', 4_000);
+    await t.sql`DELETE FROM events WHERE name = 'purchase' AND device_id IS NULL AND external_id IS NULL`;
+    // The overview ends with the present quarter of an hour, and the sale is on its first instant.
+    t.clock.advance(60_000);
+    // Each chunk takes a third of the time that a report may take.
+    let nowMs = 0;
+    const clock = { ...t.clock, steadyMs: () => (nowMs += 10_000) };
+    const deps = { sql: t.sql, clock, retentionDays: 90 };
+    const { spans } = await readOverview(deps, { appId: t.app.id, zone: 'UTC' });
+    const month = spans.find(({ name }) => name === 'last_30_days')?.now;
+    expect(month).toMatchObject({ accepted: 1, revenue: [{ total: '12.5', influenced: '12.5' }] });
   });
 
   it('of a segment: each member once, however many events they have', async () => {
