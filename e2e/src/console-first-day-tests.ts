@@ -103,7 +103,7 @@ async function setUpWebPush(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Set up' }).first().click();
   await page.getByLabel('Contact').fill('mailto:push@harbour-books.example');
   await page.getByRole('button', { name: 'Set up web push' }).click();
-  await page.getByText('Healthy').waitFor();
+  await page.getByRole('main').getByText('Healthy').waitFor();
 }
 
 /** A message that reaches two of three devices, from its row in the list to the raw answer. */

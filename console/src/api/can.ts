@@ -18,7 +18,6 @@ const leastRole = {
   'event.read': 'member',
   'identity.edit': 'admin',
   'key.edit': 'admin',
-  'log.read': 'member',
   'message.cancel': 'member',
   'message.send': 'member',
   'organisation.edit': 'owner',
@@ -34,7 +33,6 @@ const leastRole = {
   'user.erase': 'admin',
   'user.export': 'admin',
   'user.read': 'member',
-  'webhook.attempts': 'member',
   'webhook.edit': 'admin',
 } as const satisfies Record<string, Role>;
 

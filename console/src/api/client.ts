@@ -119,7 +119,10 @@ export async function call<Answer>(
 
 /** Makes a GET request whose answer is a text of this type, such as CSV. Throws a Problem. */
 export async function callForText(path: string, type: string, query: Query = {}): Promise<string> {
-  const response = await fetch(addressOf(path, query), { headers: { accept: type }, credentials: 'same-origin' });
+  const asked = fetch(addressOf(path, query), { headers: { accept: type }, credentials: 'same-origin' });
+  const response = await asked.catch(() => {
+    throw new Problem(0, unreachable);
+  });
   if (response.ok) return response.text();
   throw new Problem(response.status, readProblem(response.status, await response.json().catch(() => undefined)));
 }

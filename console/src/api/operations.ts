@@ -105,6 +105,7 @@ import type {
   SessionKey,
   SessionList,
   Setup,
+  SparedDevices,
   Team,
   Template,
   TemplatePage,
@@ -250,6 +251,8 @@ export const setFcm = (id: string, body: AndroidPushCredential) =>
   call<Credential>('PUT', app(id, '/channels/fcm'), { body });
 export const removeChannel = (id: string, channel: ChannelName) =>
   call<Done>('DELETE', app(id, `/channels/${channel}`));
+export const listSpared = (id: string, channel: ChannelName) =>
+  call<SparedDevices>('GET', app(id, `/channels/${channel}/spared`));
 export const testChannel = (id: string, channel: ChannelName, deviceId: string) =>
   call<ChannelTestResult>('POST', app(id, `/channels/${channel}/test`), { body: { device_id: deviceId } });
 

@@ -7,6 +7,7 @@ import {
   queryOptions,
 } from '@tanstack/react-query';
 import { Problem } from './client.ts';
+import type { ChannelName } from './objects.ts';
 import * as operations from './operations.ts';
 
 export const queryClient = new QueryClient({
@@ -162,6 +163,11 @@ export const queries = {
     ),
   channels: (app: string) =>
     queryOptions({ queryKey: ['app', app, 'channels'], queryFn: () => operations.listChannels(app) }),
+  spared: (app: string, channel: ChannelName) =>
+    queryOptions({
+      queryKey: ['app', app, 'channels', 'spared', channel],
+      queryFn: () => operations.listSpared(app, channel),
+    }),
   webhooks: (app: string) =>
     queryOptions({ queryKey: ['app', app, 'webhooks'], queryFn: () => operations.listWebhooks(app) }),
   webhookPages: (app: string, q: string | undefined, from?: string) =>

@@ -36,6 +36,8 @@ export type App = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
+  /** A channel of it sends to a sandbox, which rings nobody. */
+  readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
   readonly client_events: ClientEvents;
@@ -559,6 +561,8 @@ export type DeviceWithHistory = {
   readonly external_id: string | null;
   /** The device's own. */
   readonly properties: PropertyValues;
+  /** Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one. */
+  readonly credential_id: number | null;
   /** Every change of its status, oldest first. */
   readonly history: readonly ({
     readonly at: Instant;
@@ -1075,6 +1079,8 @@ export type ListedApp = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
+  /** A channel of it sends to a sandbox, which rings nobody. */
+  readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
 };
@@ -1183,6 +1189,8 @@ export type MadeApp = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
+  /** A channel of it sends to a sandbox, which rings nobody. */
+  readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
   readonly client_events: ClientEvents;
@@ -2071,6 +2079,16 @@ export type Setup = {
 
 /** Why a delivery was not tried. */
 export type SkipReason = "not_configured" | "device_inactive" | "empty_content" | "canceled" | "local_time_past";
+
+export type SparedDevices = {
+  readonly data: readonly {
+    readonly device_id: DeviceId;
+    readonly message_id: MessageId;
+    readonly error_code: DeliveryCode;
+    readonly at: Instant;
+  }[];
+  readonly has_more: boolean;
+};
 
 export type TailEvent = {
   readonly type: "recent";

@@ -2,7 +2,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Suspense } from 'react';
 import { Outlet } from 'react-router';
-import type { Credential } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
@@ -14,9 +13,9 @@ export function AppFrame() {
   const app = useQuery(queries.app(appId));
   return (
     <Loaded query={app}>
-      {({ suspended_at }) => (
+      {({ is_test, suspended_at }) => (
         <LiveFeed appId={appId}>
-          <TestStripe appId={appId} />
+          {is_test && <TestStripe />}
           {suspended_at !== null && (
             <div className="notice bad" role="status" style={{ borderRadius: 8, marginBottom: 16 }}>
               <strong>This app is suspended</strong>
@@ -34,16 +33,8 @@ export function AppFrame() {
   );
 }
 
-/** Apple's sandbox reaches builds from Xcode only, and the project of Carillon's sandbox no phone at all. */
-function isTest({ current, channel, public: known }: Credential): boolean {
-  if (!current) return false;
-  return channel === 'apns' ? known['environment'] === 'sandbox' : /sandbox/.test(known['project_id'] ?? '');
-}
-
 /** An app whose channels point at a sandbox must not be mistaken for one that rings people. */
-function TestStripe({ appId }: { appId: string }) {
-  const channels = useQuery(queries.channels(appId)).data?.data ?? [];
-  if (!channels.some(isTest)) return null;
+function TestStripe() {
   return (
     <div className="test-stripe" role="note">
       <strong>Test app.</strong> A channel of it sends to a sandbox, which rings no phone of a customer.

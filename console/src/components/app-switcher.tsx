@@ -3,14 +3,22 @@ import { Menu, Tooltip, VisuallyHidden } from '@mantine/core';
 import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
+import type { ListedApp } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
+/** `unlimited · test`: the plan, and what sets the app apart. */
+function tellApp({ plan, is_test, suspended_at }: ListedApp): string {
+  return [plan, ...(is_test ? ['test'] : []), ...(suspended_at === null ? [] : ['suspended'])].join(' · ');
+}
+
 export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
-  const apps = useQuery(queries.apps()).data?.data ?? [];
+  const { data: apps = [], has_more: hasMore = false } = useQuery(queries.apps()).data ?? {};
+  // The list has the oldest apps alone, where there are many.
+  const own = useQuery({ ...queries.app(appId ?? ''), enabled: appId !== undefined }).data;
   const { may } = useMay('app.create');
-  const present = apps.find(({ id }) => id === appId);
+  const present = own ?? apps.find(({ id }) => id === appId);
   const name = present?.name ?? (appId === undefined ? 'Choose an app' : '…');
   return (
     <Menu position="bottom-start" width={260} withinPortal>
@@ -30,8 +38,7 @@ export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; is
                 </span>
                 {present && (
                   <span className="muted" style={{ fontSize: 12 }}>
-                    {present.plan}
-                    {present.suspended_at !== null && ' · suspended'}
+                    {tellApp(present)}
                   </span>
                 )}
               </span>
@@ -49,8 +56,16 @@ export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; is
             rightSection={app.id === appId ? <IconCheck size={14} aria-hidden /> : undefined}
           >
             {app.name}
+            <span className="muted" style={{ display: 'block', fontSize: 12 }}>
+              {tellApp(app)}
+            </span>
           </Menu.Item>
         ))}
+        {hasMore && (
+          <Menu.Item component={Link} to={paths.home}>
+            All apps
+          </Menu.Item>
+        )}
         {may && (
           <>
             {apps.length > 0 && <Menu.Divider />}

@@ -24,6 +24,10 @@ export function concernsOf(app: string, channels: readonly Credential[], webhook
         : `${name} is suspect: most pushes fail as if the credential were the wrong one.`;
     return [{ text, to: paths.channels(app), tone: health === 'failing' ? 'bad' : 'warn' }];
   });
+  const isRemoved = channels.length > 0 && !channels.some(({ current }) => current);
+  const ofNone: Concern[] = isRemoved
+    ? [{ text: 'No channel is left, so every delivery is skipped.', to: paths.channels(app), tone: 'bad' }]
+    : [];
   const ofWebhooks = webhooks.flatMap(({ id, endpoint, state, consecutive_failures: failures }): Concern[] => {
     const to = paths.webhook(app, id);
     if (state === 'disabled') return [{ text: `The webhook to ${endpoint} is disabled.`, to, tone: 'bad' }];
@@ -31,27 +35,35 @@ export function concernsOf(app: string, channels: readonly Credential[], webhook
       return [{ text: `The webhook to ${endpoint} failed ${failures} times in a row.`, to, tone: 'warn' }];
     return [];
   });
-  return [...ofChannels, ...ofWebhooks].toSorted(
+  return [...ofNone, ...ofChannels, ...ofWebhooks].toSorted(
     (one, other) => Number(one.tone === 'warn') - Number(other.tone === 'warn'),
   );
 }
 
-export function useConcerns(appId: string): { readonly concerns: readonly Concern[]; readonly isKnown: boolean } {
+interface Concerns {
+  readonly concerns: readonly Concern[];
+  readonly isKnown: boolean;
+  /** The app never had a channel. */
+  readonly isNew: boolean;
+}
+
+export function useConcerns(appId: string): Concerns {
   const channels = useQuery(queries.channels(appId)).data?.data;
   const webhooks = useQuery(queries.webhooks(appId)).data?.data;
-  return { concerns: concernsOf(appId, channels ?? [], webhooks ?? []), isKnown: channels !== undefined };
+  const concerns = concernsOf(appId, channels ?? [], webhooks ?? []);
+  return { concerns, isKnown: channels !== undefined, isNew: channels?.length === 0 };
 }
 
 export function Health({ appId }: { appId: string }) {
-  const { concerns, isKnown } = useConcerns(appId);
+  const { concerns, isKnown, isNew } = useConcerns(appId);
   if (!isKnown) return null;
   const worst = concerns[0];
-  const text = worst ? `${concerns.length} to look at` : 'Healthy';
+  const text = worst ? `${concerns.length} to look at` : isNew ? 'No channel yet' : 'Healthy';
   return (
     <Popover position="bottom-end" width={320} shadow="md">
       <Popover.Target>
         <UnstyledButton className="health" aria-label={`State of channels and webhooks: ${text}`}>
-          <span className={`dot tone-${worst?.tone ?? 'good'}`} />
+          <span className={`dot tone-${worst?.tone ?? (isNew ? 'idle' : 'good')}`} />
           <span className="only-wide">{text}</span>
         </UnstyledButton>
       </Popover.Target>
@@ -64,6 +76,10 @@ export function Health({ appId }: { appId: string }) {
               </Link>
             ))}
           </Stack>
+        ) : isNew ? (
+          <>
+            Nothing can be sent yet. <Link to={paths.channels(appId)}>Set up a channel</Link>
+          </>
         ) : (
           'All channels and webhooks of this app are healthy.'
         )}

@@ -43,7 +43,7 @@ export function pagesOfApp(app: string): readonly Entry[] {
     { name: 'Properties', to: paths.properties(app), icon: IconTags },
     { name: 'Events', to: paths.events(app), icon: IconActivity },
     { name: 'Reports', to: paths.reports(app), icon: IconChartLine },
-    { name: 'Developers', to: paths.requests(app), icon: IconCode, needs: 'log.read' },
+    { name: 'Developers', to: paths.requests(app), icon: IconCode },
     { name: 'Settings', to: paths.settings(app), icon: IconSettings },
   ];
 }

@@ -16,6 +16,7 @@ const looks: Readonly<Record<string, Look>> = {
   unsubscribed: ['idle', 'none', 'Unsubscribed'],
   enabled: ['good', 'done', 'Enabled'],
   disabled: ['bad', 'alert', 'Disabled'],
+  suspended: ['bad', 'alert', 'Suspended'],
   ok: ['good', 'done', 'Healthy'],
   suspect: ['warn', 'alert', 'Suspect'],
   failing: ['bad', 'alert', 'Failing'],

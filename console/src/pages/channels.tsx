@@ -12,7 +12,7 @@ import { ConfirmButton } from '../components/confirm.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Status } from '../components/status.tsx';
 import { codeTitle } from '../failure-codes.ts';
-import { channelNames } from '../format.ts';
+import { channelNames, count } from '../format.ts';
 import { ApnsForm } from '../forms/apns.tsx';
 import { FcmForm } from '../forms/fcm.tsx';
 import { WebpushForm } from '../forms/webpush.tsx';
@@ -52,6 +52,13 @@ export function Channels() {
   );
 }
 
+/** A channel also decides whether its app is a test. */
+async function refreshApp(app: string): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+  await queryClient.invalidateQueries({ queryKey: ['app', app], exact: true });
+  await queryClient.invalidateQueries({ queryKey: ['apps'] });
+}
+
 function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; channel: Credential | undefined }) {
   const { may, reason } = useMay('channel.edit');
   const [opened, setOpened] = useState<{ readonly present: Credential | undefined }>();
@@ -60,11 +67,11 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
   const saved = async () => {
     close();
     notifications.show({ message: `${channelNames[id]} is set up.` });
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+    await refreshApp(app);
   };
   const remove = async () => {
     await removeChannel(app, id);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+    await refreshApp(app);
   };
   const Form = { webpush: WebpushForm, apns: ApnsForm, fcm: FcmForm }[id];
   return (
@@ -99,6 +106,7 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
           <p style={{ margin: '0 0 12px' }}>
             <Status status={channel.health} /> {tellHealth(channel)}
           </p>
+          {channel.health === 'suspect' && <Spared app={app} id={id} />}
           <Facts
             facts={[
               ...Object.entries(channel.public).map(
@@ -131,6 +139,40 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
         <Form app={app} present={opened?.present} onSaved={saved} onCancel={close} />
       </Modal>
     </Card>
+  );
+}
+
+/** Names shown at once: a wrong key costs an audience, and nobody reads all of it. */
+const sparedShown = 10;
+
+/** The devices that a suspect credential would have cost. */
+function Spared({ app, id }: { app: string; id: ChannelName }) {
+  const { may } = useMay('device.read');
+  const { data: devices = [], has_more: hasMore } = useQuery({ ...queries.spared(app, id), enabled: may }).data ?? {};
+  if (devices.length === 0) return null;
+  const [newest] = devices;
+  return (
+    <div style={{ margin: '0 0 12px' }}>
+      <p style={{ margin: '0 0 4px' }}>
+        {hasMore ? `More than ${devices.length} devices` : count(devices.length, 'device')} would have been retired for
+        its refusals, and {devices.length === 1 ? 'is' : 'are'} kept:
+      </p>
+      <ul className="plain-list" aria-label={`Kept devices of ${channelNames[id].toLowerCase()}`}>
+        {devices.slice(0, sparedShown).map(({ device_id, message_id, error_code }) => (
+          <li key={device_id}>
+            <Link className="mono" to={paths.device(app, device_id)}>
+              {device_id}
+            </Link>{' '}
+            <Link to={paths.delivery(app, message_id, device_id)}>{codeTitle(error_code)}</Link>
+          </li>
+        ))}
+      </ul>
+      {newest && devices.length > sparedShown && (
+        <Link to={`${paths.message(app, newest.message_id)}?code=${newest.error_code}#deliveries`}>
+          See them among the deliveries of the last message
+        </Link>
+      )}
+    </div>
   );
 }
 

@@ -80,6 +80,25 @@ function known(facts: readonly (readonly [name: string, value: string | null])[]
   return facts.filter(([, value]) => value);
 }
 
+/** The key or account by which the device is reached: a browser's own, or the current one of a phone's channel. */
+function CredentialOf({ app, device }: { app: string; device: Device }) {
+  const channels = useQuery(queries.channels(app)).data?.data;
+  const ofChannel = channels?.filter(({ channel }) => channel === device.channel) ?? [];
+  const current = ofChannel.find((each) => each.current);
+  const found = ofChannel.find((each) => each.credential_id === device.credential_id) ?? current;
+  if (channels === undefined) return null;
+  if (found === undefined) return <Link to={paths.channels(app)}>None: set the channel up</Link>;
+  const { public_key: key, key_id: keyId, project_id: project } = found.public;
+  return (
+    <>
+      <Link to={paths.channels(app)}>
+        <span className="mono">{(key && `${key.slice(0, 12)}…`) ?? keyId ?? project}</span>
+      </Link>{' '}
+      <Status status={found.health} /> {!found.current && <span className="muted">a former key of this channel</span>}
+    </>
+  );
+}
+
 function factsOf(app: string, device: Device) {
   const own = Object.entries(device.properties);
   return [
@@ -101,6 +120,7 @@ function factsOf(app: string, device: Device) {
         </span>
       ),
     ],
+    ['Credential', <CredentialOf key="k" app={app} device={device} />],
     ...known([
       ['Model', device.model],
       ['System', [device.os, device.os_version].filter(Boolean).join(' ')],

@@ -17,13 +17,21 @@ import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 
 const columns: readonly Column<ListedApp>[] = [
-  { name: 'Name', width: 'minmax(0, 2fr)', cell: ({ name }) => <strong>{name}</strong> },
+  {
+    name: 'Name',
+    width: 'minmax(0, 2fr)',
+    cell: ({ name, is_test }) => (
+      <>
+        <strong>{name}</strong> {is_test && <span className="muted">test</span>}
+      </>
+    ),
+  },
   { name: 'Plan', width: 'minmax(0, 1fr)', cell: ({ plan }) => plan },
   {
     name: 'State',
     width: '120px',
     onCard: 'aside',
-    cell: ({ suspended_at }) => <Status status={suspended_at === null ? 'active' : 'disabled'} />,
+    cell: ({ suspended_at }) => <Status status={suspended_at === null ? 'active' : 'suspended'} />,
   },
   { name: 'Made', width: 'minmax(0, 1fr)', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
 ];

@@ -53,7 +53,7 @@ export function WebhookPage() {
 
 function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
   const canEdit = useMay('webhook.edit');
-  const attempts = useQuery({ ...queries.attempts(app, webhook.id), enabled: useMay('webhook.attempts').may }).data;
+  const attempts = useQuery(queries.attempts(app, webhook.id)).data;
   const isNew = attempts?.data.length === 0;
   return (
     <>

@@ -52,6 +52,23 @@ export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
   return app;
 }
 
+/**
+ * Returns those of these apps with a channel that rings nobody: one of `sandboxed`, one of Apple's
+ * sandbox, which reaches builds from Xcode only, or the project of Carillon's own sandbox.
+ */
+export async function listTestApps(
+  sql: Sql,
+  ids: readonly Uuid[],
+  sandboxed: readonly ChannelId[],
+): Promise<ReadonlySet<Uuid>> {
+  const rows = await sql<{ appId: Uuid }[]>`
+    SELECT DISTINCT app_id FROM credentials
+    WHERE app_id = ANY(${ids as Uuid[]}::uuid[]) AND replaced_at IS NULL AND (channel = ANY(${sandboxed as string[]}::text[])
+      OR (channel = 'apns' AND public ->> 'environment' = 'sandbox')
+      OR (channel = 'fcm' AND public ->> 'projectId' LIKE '%sandbox%'))`;
+  return new Set(rows.map(({ appId }) => appId));
+}
+
 /** Returns those of these apps that are not deleted. */
 export async function listLivingApps(sql: Sql, ids: readonly Uuid[]): Promise<Set<Uuid>> {
   const rows = await sql<{ id: Uuid }[]>`

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { createApp } from '../apps/create-app.ts';
 import { editApp } from '../apps/manage-app.ts';
-import { type App, findApp, findClientEvents, listAppsOf } from '../apps/queries.ts';
+import { type App, findApp, findClientEvents, listAppsOf, listTestApps } from '../apps/queries.ts';
+import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId } from '../ground/ids.ts';
@@ -23,6 +24,8 @@ export interface AppRouteDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly defaultPlan: string;
+  /** Channels that the operator's settings lead to a sandbox. */
+  readonly sandboxed: readonly ChannelId[];
 }
 
 const appFields = {
@@ -32,6 +35,7 @@ const appFields = {
   default_url: z.string().nullable().describe('The url of a web push whose content has none.'),
   attribution_window_hours: z.int().min(1).max(720),
   suspended_at: instant.nullable(),
+  is_test: z.boolean().describe('A channel of it sends to a sandbox, which rings nobody.'),
   created_at: instant,
   updated_at: instant,
 };
@@ -76,6 +80,7 @@ const listedExample = {
   default_url: null,
   attribution_window_hours: 24,
   suspended_at: null,
+  is_test: false,
   created_at: '2026-11-21T10:15:30.123Z',
   updated_at: '2026-11-21T10:15:30.123Z',
 };
@@ -100,15 +105,18 @@ export const appListRoutes = [
         example: { data: [listedExample], ...lastPage },
       },
     },
-  }).handle(async ({ sql, cursors }, { caller, query }) =>
-    pageOf(cursors, await listAppsOf(sql, caller.organisationId), query, {
+  }).handle(async ({ sql, cursors, sandboxed }, { caller, query }) => {
+    const apps = await listAppsOf(sql, caller.organisationId);
+    const ids = apps.map(({ id }) => id);
+    const tests = await listTestApps(sql, ids, sandboxed);
+    return pageOf(cursors, apps, query, {
       scope: ['apps', caller.organisationId],
       keyOf: ({ createdAt, id }) => [createdAt.getTime(), id],
       idOf: ({ id }) => encodeId('app', id),
       textsOf: ({ name }) => [name],
-      present: presentListed,
-    }),
-  ),
+      present: (app) => ({ ...presentListed(app), is_test: tests.has(app.id) }),
+    });
+  }),
   route({
     id: 'createApp',
     method: 'POST',
@@ -124,10 +132,11 @@ export const appListRoutes = [
         example: { ...appExample, server_key: 'sk_live_…', client_key: 'ck_live_…' },
       },
     },
-  }).handle(async ({ sql, txSql, clock, defaultPlan: plan }, { caller, body }) => {
+  }).handle(async (deps, { caller, body }) => {
+    const { txSql, clock, defaultPlan: plan } = deps;
     const { by, organisationId } = caller;
     const made = await createApp({ sql: txSql, clock, by }, { name: body.name, plan, organisationId });
-    return { ...(await present(sql, made.id)), server_key: made.serverKey, client_key: made.clientKey };
+    return { ...(await present(deps, made.id)), server_key: made.serverKey, client_key: made.clientKey };
   }),
 ];
 
@@ -142,7 +151,7 @@ export const appRoutes = [
     params: appParam,
     answers: { 200: { description: 'The app.', schema: appSchema, example: appExample } },
     refusals: ['not_found'],
-  }).handle(async ({ sql }, { caller }) => present(sql, caller.app.id)),
+  }).handle(async (deps, { caller }) => present(deps, caller.app.id)),
   ofApp({
     id: 'editApp',
     method: 'PATCH',
@@ -154,7 +163,8 @@ export const appRoutes = [
     body: { schema: appEdit, example: { updated_at: '2026-11-21T10:15:30.123Z', name: 'Shop' } },
     answers: { 200: { description: 'The app as it is now.', schema: appSchema, example: appExample } },
     refusals: ['not_found', 'changed_meanwhile'],
-  }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
+  }).handle(async (deps, { caller, body }) => {
+    const { txSql, clock } = deps;
     const { name, default_url: defaultUrl, attribution_window_hours: attributionWindowHours, client_events } = body;
     const { new_names: newNames, purchases } = client_events ?? {};
     const edit = { name, defaultUrl, attributionWindowHours, newNames, purchases };
@@ -162,7 +172,7 @@ export const appRoutes = [
     await editApp({ sql: txSql, clock, by: caller.by }, id, edit, (app) =>
       checkSeen(body.updated_at, app.updatedAt, () => presentListed(app)),
     );
-    return present(sql, id);
+    return present(deps, id);
   }),
 ];
 
@@ -174,7 +184,7 @@ export function checkPlan(plans: Plans, name: string): string {
   throw invalid([{ path: ['plan'], code: 'invalid_value', message, allowed }]);
 }
 
-/** Shapes an app without its rules for events. */
+/** Shapes an app by its own row alone. */
 export function presentListed(app: App) {
   return {
     id: encodeId('app', app.id),
@@ -189,9 +199,14 @@ export function presentListed(app: App) {
 }
 
 /** Reads an app and shapes it. Throws the 404 where it was deleted meanwhile. */
-export async function present(sql: Sql, id: string) {
+export async function present({ sql, sandboxed }: Pick<AppRouteDeps, 'sql' | 'sandboxed'>, id: string) {
   const app = await findApp(sql, id);
   const events = app && (await findClientEvents(sql, id));
   if (!app || !events) throw noSuchApp(encodeId('app', id));
-  return { ...presentListed(app), client_events: { new_names: events.newNames, purchases: events.purchases } };
+  const tests = await listTestApps(sql, [id], sandboxed);
+  return {
+    ...presentListed(app),
+    is_test: tests.has(id),
+    client_events: { new_names: events.newNames, purchases: events.purchases },
+  };
 }

@@ -8,7 +8,8 @@ import { type Storable, storableApns, storableServiceAccount, storableVapid } fr
 import { generateVapidKeys, isVapidSubject } from '../channels/webpush/vapid.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import type { Attempt } from '../delivery/delivery.ts';
+import { type Attempt, deliveryCode } from '../delivery/delivery.ts';
+import { listSparedDevices } from '../delivery/spared-devices.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
@@ -73,6 +74,8 @@ const seen = {
     .describe('`created_at` of the present credential as it was read, null for none. Absent: nothing is compared.'),
 };
 const secretText = z.string().min(1).max(16_384);
+/** Devices that an answer names: more than anybody reads. */
+const sparedMax = 100;
 const defaultSubject = 'mailto:push@carillon.example';
 
 const route = routesWith<ChannelAreaDeps, AppCaller>('Channels');
@@ -211,6 +214,58 @@ export const channelAreaRoutes = [
       'service_account_json',
     ),
   ),
+  route({
+    id: 'listSparedDevices',
+    method: 'GET',
+    path: '/console/api/apps/:app/channels/:channel/spared',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'The devices that a suspect credential would have cost',
+    description:
+      'Its refusals call them invalid, or devices of another key. None is retired until the credential succeeds or is replaced. Empty for a credential that is not suspect.',
+    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'apns' } },
+    answers: {
+      200: {
+        description: `Each device once, the latest refusals first, up to ${sparedMax}.`,
+        schema: component(
+          'SparedDevices',
+          z.strictObject({
+            data: z.array(
+              z.strictObject({ device_id: deviceId, message_id: messageId, error_code: deliveryCode, at: instant }),
+            ),
+            has_more: z.boolean(),
+          }),
+        ),
+        example: {
+          data: [
+            {
+              ...{ device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3' },
+              ...{ error_code: 'invalid_token', at: '2026-11-21T10:15:30.123Z' },
+            },
+          ],
+          has_more: false,
+        },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller, params }) => {
+    const { id: ofApp } = caller.app;
+    const channel = channelIds.find((each) => each === params.channel);
+    const current = channel && (await findCurrent(sql, ofApp, channel));
+    if (!channel || !current) throw notFound(`The app has no channel ${params.channel.slice(0, 80)}.`);
+    const { id, suspectSince } = current;
+    if (suspectSince === null) return { data: [], has_more: false };
+    const found = await listSparedDevices(sql, ofApp, { id, channel, suspectSince }, sparedMax);
+    return {
+      data: found.devices.map((one) => ({
+        device_id: encodeId('dev', one.deviceId),
+        message_id: encodeId('msg', one.messageId),
+        error_code: one.code ?? ('unknown_error' as const),
+        at: one.at,
+      })),
+      has_more: found.hasMore,
+    };
+  }),
   route({
     id: 'removeChannel',
     method: 'DELETE',

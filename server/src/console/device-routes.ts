@@ -6,12 +6,13 @@ import type { Sql } from '../database/db.ts';
 import { deviceStatuses, invalidReason } from '../devices/device.ts';
 import { listDeviceChanges } from '../devices/history-queries.ts';
 import { findDeviceOnPage, listDevicePage, presentListed } from '../devices/list-devices.ts';
+import { findCredentialOfDevice } from '../devices/listed-queries.ts';
 import { device, devicePage, exampleDevice, optOutRoutes } from '../devices/routes.ts';
 import { decodeId } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant } from '../http/schemas.ts';
+import { component, count, instant } from '../http/schemas.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
 import { appParam, searchField } from './schemas.ts';
@@ -33,7 +34,12 @@ const listedExample = {
 const history = z
   .array(z.strictObject({ at: instant, status: z.enum(deviceStatuses), reason: invalidReason.nullable() }))
   .describe('Every change of its status, oldest first.');
-const deviceWithHistory = component('DeviceWithHistory', device.extend({ history }));
+const credentialId = count
+  .nullable()
+  .describe(
+    "Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one.",
+  );
+const deviceWithHistory = component('DeviceWithHistory', device.extend({ credential_id: credentialId, history }));
 
 const route = routesWith<DeviceAreaDeps, AppCaller>('Devices');
 
@@ -81,7 +87,11 @@ export const deviceAreaRoutes = [
       200: {
         description: 'The device.',
         schema: deviceWithHistory,
-        example: { ...listedExample, history: [{ at: exampleDevice.created_at, status: 'active', reason: null }] },
+        example: {
+          ...listedExample,
+          credential_id: 1,
+          history: [{ at: exampleDevice.created_at, status: 'active', reason: null }],
+        },
       },
     },
     refusals: ['not_found'],
@@ -90,7 +100,11 @@ export const deviceAreaRoutes = [
     const found = id && (await findDeviceOnPage(sql, app.id, id));
     if (!found) throw noSuch('device', params.id);
     const changes = await listDeviceChanges(sql, app.id, [found.id]);
-    return { ...presentListed(found), history: changes.map(({ at, status, reason }) => ({ at, status, reason })) };
+    return {
+      ...presentListed(found),
+      credential_id: found.platform === 'web' ? await findCredentialOfDevice(sql, app.id, found.id) : null,
+      history: changes.map(({ at, status, reason }) => ({ at, status, reason })),
+    };
   }),
   ...lendRoutes(optOutRoutes, { optOutDevice: 'admin' }),
 ];

@@ -12,7 +12,7 @@ import { cancelSuspended } from '../messages/cancel-message.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { readUsage } from '../quotas/read-usage.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
-import { appSchema, checkPlan, present, presentListed } from './app-routes.ts';
+import { type AppRouteDeps, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
 import { appParam, checkSeen, seenAt } from './schemas.ts';
 
@@ -22,6 +22,7 @@ export interface PlanRouteDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly teller: Pick<Teller, 'tell'>;
+  readonly sandboxed: AppRouteDeps['sandboxed'];
 }
 
 const quota = z.strictObject({ per_month: count, unit: z.enum(['delivery', 'message']) }).nullable();
@@ -53,7 +54,12 @@ const planExample = {
 };
 const appExample = {
   ...{ id: 'app_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', plan: 'free', default_url: null, attribution_window_hours: 24 },
-  ...{ suspended_at: null, created_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z' },
+  ...{
+    suspended_at: null,
+    is_test: false,
+    created_at: '2026-11-21T10:15:30.123Z',
+    updated_at: '2026-11-21T10:15:30.123Z',
+  },
   client_events: { new_names: true, purchases: true },
 };
 
@@ -95,13 +101,14 @@ export const planRoutes = [
       200: { description: 'The app. Every process follows within 2 s.', schema: appSchema, example: appExample },
     },
     refusals: ['not_found', 'changed_meanwhile'],
-  }).handle(async ({ sql, txSql, clock, plans }, { caller, body }) => {
+  }).handle(async (deps, { caller, body }) => {
+    const { txSql, clock, plans } = deps;
     const { id } = caller.app;
     const plan = checkPlan(plans, body.plan);
     await changePlan({ sql: txSql, clock, by: caller.by }, id, plan, (app) =>
       checkSeen(body.updated_at, app.updatedAt, () => presentListed(app)),
     );
-    return present(sql, id);
+    return present(deps, id);
   }),
   ofApp({
     id: 'getUsage',
@@ -137,12 +144,13 @@ export const planRoutes = [
       params: appParam,
       answers: { 200: { description: 'The app.', schema: appSchema, example: appExample } },
       refusals: ['not_found'],
-    }).handle(async ({ sql, txSql, clock, teller }, { caller }) => {
+    }).handle(async (deps, { caller }) => {
+      const { txSql, clock, teller } = deps;
       const { id } = caller.app;
       await changeSuspension({ sql: txSql, clock, by: caller.by }, id, word === 'suspend');
       if (word === 'suspend') await cancelSuspended({ sql: txSql, clock, teller }, id);
       else await bringForgottenForward(txSql);
-      return present(sql, id);
+      return present(deps, id);
     }),
   ),
 ];

@@ -42,7 +42,7 @@ export const requestAreaRoutes = [
     method: 'GET',
     path: '/console/api/apps/:app/requests',
     access: 'session-or-token',
-    least: 'member',
+    least: 'viewer',
     summary: 'Recent requests of callers, newest first',
     params: appParam,
     query: z.strictObject({

@@ -332,7 +332,7 @@ export const webhookRoutes = [
     method: 'GET',
     path: '/console/api/webhooks/:webhook/attempts',
     access: 'session-or-token',
-    least: 'member',
+    least: 'viewer',
     summary: 'The last requests to a webhook, at most 50',
     params: param,
     answers: {

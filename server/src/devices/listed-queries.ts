@@ -26,6 +26,13 @@ export interface WholeDevice extends ListedDevice {
   readonly credentialId: number | null;
 }
 
+/** The number of the credential that a device registered with; null: it named none. */
+export async function findCredentialOfDevice(sql: Sql, appId: Uuid, id: Uuid): Promise<number | null> {
+  const [row] = await sql<{ credentialId: number | null }[]>`
+    SELECT credential_id FROM devices WHERE app_id = ${appId} AND id = ${id}`;
+  return row?.credentialId ?? null;
+}
+
 /** Lists an app's devices in the order of ids, after one. */
 export async function listWholeDevices(
   sql: Sql,

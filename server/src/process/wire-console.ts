@@ -32,6 +32,7 @@ import type { HttpDeps } from './api-routes.ts';
 import { firstRunFile } from './first-start.ts';
 import type { Foundation } from './foundation.ts';
 import type { MasterKeys } from './master-key.ts';
+import { sandboxedChannels } from './sandboxed-channels.ts';
 import type { Sending } from './sending.ts';
 
 /** Requests a second of one operator token (contract 19). */
@@ -85,6 +86,7 @@ export function wireConsole({
     publicUrl,
     defaultPlan: config.defaultPlan,
     fcmTokenUrl: config.fcmTokenUrl,
+    sandboxed: sandboxedChannels(config),
     passwords,
     authSecret,
     auth: createAuth({ sql, txSql, clock, passwords, secrets }),

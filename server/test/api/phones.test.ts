@@ -1,7 +1,7 @@
 // Messages to phones from end to end: through the API, to servers that play Apple and Google, into
 // the timeline.
 import { describe, expect, test } from 'vitest';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId, encodeId } from '../../src/ground/ids.ts';
 import {
   apnsKey,
   bundleId,
@@ -13,6 +13,7 @@ import {
   teamId,
 } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
+import { scriptOf } from '../console/console.ts';
 import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { until } from '../workers/held.ts';
@@ -254,6 +255,19 @@ describe('a refused token', () => {
     for (const { id } of phones) await send(app, [id]);
     for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
     expect(await stateOf(app, 'apns')).toBe('suspect');
+
+    // The console names the devices that it would have cost.
+    const member = await scriptOf(t, 'member');
+    const spared = async (channel: string) =>
+      (await member('GET', `/apps/${encodeId('app', app.id)}/channels/${channel}/spared`)).body;
+    const { data, has_more } = await spared('apns');
+    expect([...data].map(({ device_id }) => device_id).sort()).toEqual(phones.map(({ id }) => id).sort());
+    expect([data[0].error_code, has_more]).toEqual(['invalid_token', false]);
+    expect(await spared('fcm')).toEqual({ data: [], has_more: false });
+    expect(await spared('pigeon')).toMatchObject({ error: 'not_found' });
+    const { body } = await member('GET', '/apps?limit=200');
+    const own = body.data.find(({ id }: { id: string }) => id === encodeId('app', app.id));
+    expect(own.is_test).toBe(true);
   });
 
   test('of a service account of another project costs no Android phone, however often it is tried', async () => {

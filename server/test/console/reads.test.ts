@@ -89,6 +89,8 @@ describe('devices', () => {
     expect(await newestEntry()).toMatchObject({ action: 'device.opt_out', actorName: admin.email, target: other });
     const { body } = await member.send('GET', at(`/devices/${other}`));
     expect(body).toMatchObject({ id: other, status: 'unsubscribed', token_hint: null });
+    const [vapid] = (await admin.send('GET', at('/channels'))).body.data;
+    expect(body.credential_id).toBe(vapid.credential_id);
     expect(body.history.map(({ status }: { status: string }) => status)).toEqual(['active', 'unsubscribed']);
     expect((await member.send('GET', at(`/devices/${unknownId('dev')}`))).status).toBe(404);
   });
