@@ -6,6 +6,7 @@ export type {
   ExplainedDelivery as Delivery,
   ExplainedDeliveryPage as DeliveryPage,
   MessageWithFailures as Message,
+  NamedRevenueReport as RevenueReport,
 } from './types.gen.ts';
 
 export interface Page<Row> {

@@ -1395,13 +1395,6 @@ export type MessageRequest = {
   readonly local_time_past?: "refuse" | "now" | "skip" | null | undefined;
 };
 
-export type MessageRevenue = {
-  readonly message_id: MessageId;
-  readonly currency: string;
-  readonly direct: ClassSum;
-  readonly influenced: ClassSum;
-};
-
 export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "canceled";
 
 export type MessageWithFailures = {
@@ -1440,8 +1433,48 @@ export type MessageWithFailures = {
     readonly clicked: number;
     readonly dismissed: number;
   };
+  /** The segment that the message leaves out. */
+  readonly exclude_segment_id: SegmentId | null;
+  /** Pushes a second, at most; null: no bound. */
+  readonly per_second: number | null;
+  /** The `send_at` that holds on each person's clock, as written. */
+  readonly local_send_at: string | null;
+  readonly local_time_past: "refuse" | "now" | "skip" | null;
   /** The codes of `error_counts`, the most frequent first. */
   readonly failures: readonly FailureCount[];
+};
+
+export type NamedRevenueReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly window_hours: number;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`: by currency. */
+  readonly revenue?: readonly RevenueRow[] | undefined;
+  /** Without `group`. Left out for a segment over a range whose deliveries are not kept any more. */
+  readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  readonly groups?: readonly ({
+    readonly from: Instant;
+    readonly to: Instant;
+    /** By currency. */
+    readonly revenue: readonly RevenueRow[];
+    /** Left out for a segment over a range whose deliveries are not kept any more. */
+    readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  })[] | undefined;
+  readonly messages: readonly ({
+    readonly message_id: MessageId;
+    readonly currency: string;
+    readonly direct: ClassSum;
+    readonly influenced: ClassSum;
+    readonly name: string | null;
+    /** Not rendered. Null, as the name, for a message that is deleted. */
+    readonly title: string | null;
+  })[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type NewApp = {
@@ -1837,32 +1870,6 @@ export type Reset = {
   /** The part of the link after `#`. */
   readonly secret: string;
   readonly password: string;
-};
-
-export type RevenueReport = {
-  readonly from: Instant;
-  readonly to: Instant;
-  readonly window_hours: number;
-  readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
-  readonly group?: "day" | "week" | "month" | undefined;
-  /** Without `group`: by currency. */
-  readonly revenue?: readonly RevenueRow[] | undefined;
-  /** Without `group`. Left out for a segment over a range whose deliveries are not kept any more. */
-  readonly events?: { readonly [key: string]: ClassCount } | undefined;
-  readonly groups?: readonly ({
-    readonly from: Instant;
-    readonly to: Instant;
-    /** By currency. */
-    readonly revenue: readonly RevenueRow[];
-    /** Left out for a segment over a range whose deliveries are not kept any more. */
-    readonly events?: { readonly [key: string]: ClassCount } | undefined;
-  })[] | undefined;
-  /** The messages of the whole range. The highest direct amount comes first. */
-  readonly messages: readonly MessageRevenue[];
-  readonly has_more: boolean;
-  /** Null exactly when there is no more. A page may be empty and still have a next one. */
-  readonly next_cursor: string | null;
 };
 
 export type RevenueRow = {

@@ -5,8 +5,14 @@ import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { curlOf } from './curl.ts';
 
-export function ApiCall({ message: { audience, content, name, metadata } }: { message: Message }) {
-  const rest = { ...(name !== null && { name }), ...(metadata !== null && { metadata }) };
+export function ApiCall({ message }: { message: Message }) {
+  const { audience, content, name, metadata, exclude_segment_id: excluded, per_second: rate } = message;
+  const rest = {
+    ...(excluded !== null && { exclude_segment_id: excluded }),
+    ...(rate !== null && { per_second: rate }),
+    ...(name !== null && { name }),
+    ...(metadata !== null && { metadata }),
+  };
   const body = JSON.stringify({ audience, content, ...rest }, null, 2);
   const node = [
     "import { Carillon } from '@carillon/node';",

@@ -182,10 +182,13 @@ function ByChannel({ message: { by_channel } }: { message: Message }) {
 }
 
 function factsOf(app: string, message: Message) {
-  const { created_by: by, audience } = message;
+  const { created_by: by, audience, exclude_segment_id: excluded, per_second: rate, local_send_at: local } = message;
   return [
     ['Id', <CopyableId key="id" id={message.id} />],
     ['Audience', describeAudience(app, audience)],
+    ...(excluded === null ? [] : [['Left out', <SegmentLink key="excluded" app={app} id={excluded} />] as const]),
+    ...(local === null ? [] : [['Local time', tellLocalTime(local, message.local_time_past)] as const]),
+    ...(rate === null ? [] : [['Pace', `at most ${count(rate, 'push', 'pushes')} a second`] as const]),
     ...(message.audience_unmatched > 0
       ? [['Not matched', `${count(message.audience_unmatched, 'id')} named no active device`] as const]
       : []),
@@ -211,6 +214,17 @@ function factsOf(app: string, message: Message) {
           ] as const,
         ]),
   ] as const;
+}
+
+const pastNames = {
+  refuse: '',
+  now: '; at once where that is past already',
+  skip: '; nobody where that is past already',
+} as const;
+
+/** `2026-12-01 at 09:00 on each person's clock` */
+function tellLocalTime(sendAt: string, past: Message['local_time_past']): string {
+  return `${sendAt.slice(0, 10)} at ${sendAt.slice(11, 16)} on each person's clock${pastNames[past ?? 'refuse']}`;
 }
 
 function describeAudience(app: string, audience: Message['audience']): ReactNode {

@@ -5,13 +5,13 @@ import { useMemo } from 'react';
 import { Link } from 'react-router';
 import type { RevenueReport, RevenueRow } from '../api/objects.ts';
 import { getReportCsv, type RevenueRange } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
 import { useApp, useAppId } from '../api/session.ts';
 import { BySegment } from '../components/by-segment.tsx';
 import { tellChange } from '../components/change.ts';
 import { FirstEvent } from '../components/first-code.tsx';
 import { revenueQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
+import { nameOf } from '../components/message-text.ts';
 import { Rebuild } from '../components/rebuild.tsx';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
@@ -213,18 +213,10 @@ interface ByMessageProps {
   readonly asked: RevenueRange;
   readonly currency: string;
   readonly hasMore: boolean;
-  readonly messages: readonly {
-    readonly message_id: string;
-    readonly direct: { readonly amount: string; readonly purchases: number };
-    readonly influenced: { readonly amount: string; readonly purchases: number };
-  }[];
+  readonly messages: RevenueReport['messages'];
 }
 
 function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) {
-  const { from, to, tz } = asked;
-  // Messages that began in the range have a name; older ones are known by their id.
-  const named = useQuery(queries.engagement(app, { from, to, tz })).data?.messages ?? [];
-  const nameOf = (id: string): string => named.find(({ message_id }) => message_id === id)?.name ?? id;
   if (messages.length === 0) return null;
   const most = Math.max(...messages.map(({ direct, influenced }) => Number(direct.amount) + Number(influenced.amount)));
   return (
@@ -240,7 +232,9 @@ function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) 
         columns={[
           {
             name: 'Message',
-            cell: ({ message_id }) => <Link to={paths.message(app, message_id)}>{nameOf(message_id)}</Link>,
+            cell: ({ message_id, name, title }) => (
+              <Link to={paths.message(app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
+            ),
           },
           {
             name: 'Share',

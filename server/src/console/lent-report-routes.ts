@@ -2,15 +2,19 @@
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
+import { decodeId, nilUuid } from '../ground/ids.ts';
 import type { TimeZones } from '../ground/time-zones.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { type Route, routesWith } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
+import { Answer } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
+import { listMessageNames } from '../messages/stored-queries.ts';
 import { reportEngagement } from '../reports/engagement.ts';
 import { periodsOf } from '../reports/periods.ts';
 import { readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
+import { messageRevenue, revenueReport } from '../reports/revenue-routes.ts';
 import { reportRoutes } from '../reports/routes.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
@@ -34,11 +38,47 @@ const day = component(
   }),
 );
 
+const namedRevenue = component(
+  'NamedRevenueReport',
+  revenueReport.extend({
+    messages: z.array(
+      messageRevenue.extend({
+        name: z.string().nullable(),
+        title: z.string().nullable().describe('Not rendered. Null, as the name, for a message that is deleted.'),
+      }),
+    ),
+  }),
+);
+
+/** Names the messages of the report of revenue, which may have been sent before its range. */
+function withNames(lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> {
+  const { 200: answer } = lent.answers;
+  if (!answer?.example) throw new Error(`${lent.id} has no example`);
+  const example = answer.example as z.output<typeof revenueReport>;
+  const messages = example.messages.map((row) => ({ ...row, name: 'autumn sale', title: 'Sale' }));
+  return {
+    ...lent,
+    answers: { 200: { ...answer, schema: namedRevenue, example: { ...example, messages } } },
+    async answer(deps, request) {
+      const report = await lent.answer(deps, request);
+      if (report instanceof Answer) return report;
+      const { messages, ...rest } = report as z.output<typeof revenueReport>;
+      const ids = messages.map(({ message_id: id }) => decodeId('msg', id) ?? nilUuid);
+      const names = await listMessageNames(deps.sql, request.caller.app.id, [...new Set(ids)]);
+      const named = messages.map((row, place) => {
+        const { name = null, title = null } = names.get(ids[place] ?? '') ?? {};
+        return { ...row, name, title };
+      });
+      return { ...rest, messages: named };
+    },
+  };
+}
+
 const ofReports = routesWith<LentReportDeps, AppCaller>('Reports');
 
 export const lentReportRoutes = [
+  ...lendRoutes(reportRoutes, { reportRevenue: 'viewer' }).map(withNames),
   ...lendRoutes(reportRoutes, {
-    reportRevenue: 'viewer',
     reportEngagement: 'viewer',
     reportDevices: 'viewer',
     reportEvents: 'viewer',

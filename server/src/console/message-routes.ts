@@ -7,14 +7,17 @@ import type { Teller } from '../database/teller.ts';
 import type { AnswerForms } from '../delivery/answer-forms.ts';
 import { meaningOf } from '../delivery/code-meaning.ts';
 import { explainRoutes } from '../explain/routes.ts';
+import { decodeId, encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
+import { noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { type AnswerForm, type Route, routesWith } from '../http/route.ts';
-import { component } from '../http/schemas.ts';
+import { component, segmentId } from '../http/schemas.ts';
 import { deliveryPage } from '../messages/delivery-routes.ts';
+import { localTimePasts } from '../messages/local-time.ts';
 import { messageStatuses } from '../messages/message.ts';
 import { exampleMessage, message, presentListed, type presentMessage } from '../messages/present-message.ts';
 import { exampleListed, messagePage, readRoutes } from '../messages/routes.ts';
-import { listMessages } from '../messages/stored-queries.ts';
+import { findMessageTerms, listMessages } from '../messages/stored-queries.ts';
 import type { AppCaller } from './caller.ts';
 import { exampleExplained, explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
 import { lendRoutes } from './lent-route.ts';
@@ -30,9 +33,19 @@ export interface MessageAreaDeps {
 }
 
 const toldMessage = {
-  schema: component('MessageWithFailures', message.extend({ failures })),
+  schema: component(
+    'MessageWithFailures',
+    message.extend({
+      exclude_segment_id: segmentId.nullable().describe('The segment that the message leaves out.'),
+      per_second: z.int().nullable().describe('Pushes a second, at most; null: no bound.'),
+      local_send_at: z.string().nullable().describe("The `send_at` that holds on each person's clock, as written."),
+      local_time_past: z.enum(localTimePasts).nullable(),
+      failures,
+    }),
+  ),
   example: {
     ...exampleMessage,
+    ...{ exclude_segment_id: null, per_second: null, local_send_at: null, local_time_past: null },
     failures: [{ code: 'unregistered', count: 1, ...meaningOf('unregistered') }],
   },
 };
@@ -77,9 +90,10 @@ export const messageAreaRoutes = [
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
   ...lendRoutes<MessageAreaDeps>(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
-    tellMore(lent, toldMessage, ({ error_counts, ...rest }: PresentedMessage) => ({
+    tellMore(lent, toldMessage, async ({ error_counts, ...rest }: PresentedMessage, { sql }, appId) => ({
       ...rest,
       error_counts,
+      ...(await readTerms(sql, appId, rest.id)),
       failures: explainCounts(error_counts),
     })),
   ),
@@ -89,6 +103,18 @@ export const messageAreaRoutes = [
   ...lendRoutes(explainRoutes, { explain: 'member' }),
 ];
 
+/** What a duplicate of the message must repeat, beside its audience and content. */
+async function readTerms(sql: Sql, appId: Uuid, id: string) {
+  const terms = await findMessageTerms(sql, appId, decodeId('msg', id) ?? nilUuid);
+  if (!terms) throw noSuch('message', id);
+  return {
+    exclude_segment_id: terms.excludeSegmentId === null ? null : encodeId('seg', terms.excludeSegmentId),
+    per_second: terms.perSecond,
+    local_send_at: terms.localSendAt,
+    local_time_past: terms.localTimePast,
+  };
+}
+
 type PresentedMessage = ReturnType<typeof presentMessage>;
 type DeliveryPage = z.output<typeof deliveryPage>;
 
@@ -96,13 +122,13 @@ type DeliveryPage = z.output<typeof deliveryPage>;
 function tellMore<Deps, Told extends object>(
   lent: Route<Deps, AppCaller>,
   form: Pick<AnswerForm, 'schema' | 'example'>,
-  add: (told: Told) => object,
+  add: (told: Told, deps: Deps, appId: Uuid) => object | Promise<object>,
 ): Route<Deps, AppCaller> {
   const [[status, answer] = []] = Object.entries(lent.answers);
   if (status !== '200' || !answer) throw new Error(`${lent.id} answers more than 200`);
   return {
     ...lent,
     answers: { 200: { ...answer, ...form } },
-    answer: async (deps, request) => add((await lent.answer(deps, request)) as Told),
+    answer: async (deps, request) => add((await lent.answer(deps, request)) as Told, deps, request.caller.app.id),
   };
 }

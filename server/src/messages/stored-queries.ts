@@ -4,6 +4,7 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Fragment, Tx } from '../database/db.ts';
 import { beginsWith } from '../database/text-prefix.ts';
 import { decodeId, type Uuid } from '../ground/ids.ts';
+import type { LocalTimePast } from './local-time.ts';
 import type { MessageRequest, MessageStatus, NoRun } from './message.ts';
 import { type ChannelCounts, countsByChannel } from './queries.ts';
 
@@ -52,6 +53,22 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   const [row] = await tx<StoredMessage[]>`
     SELECT ${columns(tx)}, m.audience, m.content FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  return row;
+}
+
+/** Whom a message leaves out, how fast it goes, and the time that it keeps on each person's clock. */
+export interface MessageTerms {
+  readonly excludeSegmentId: Uuid | null;
+  readonly perSecond: number | null;
+  /** As its author wrote it. */
+  readonly localSendAt: string | null;
+  readonly localTimePast: LocalTimePast | null;
+}
+
+export async function findMessageTerms(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageTerms | undefined> {
+  const [row] = await tx<MessageTerms[]>`
+    SELECT exclude_segment_id, per_second, local_send_at, local_time_past FROM messages
+    WHERE app_id = ${appId} AND id = ${id}`;
   return row;
 }
 

@@ -54,11 +54,11 @@ const classCount = component(
 const revenue = z.array(revenueRow);
 const events = z.record(z.enum(countedNames), classCount).optional();
 const unknownCounts = 'Left out for a segment over a range whose deliveries are not kept any more.';
-const messageRevenue = component(
+export const messageRevenue = component(
   'MessageRevenue',
   z.strictObject({ message_id: messageId, currency: z.string(), direct: classSum, influenced: classSum }),
 );
-const revenueReport = component(
+export const revenueReport = component(
   'RevenueReport',
   z.strictObject({
     ...range,

@@ -11,7 +11,9 @@ import { paths } from '../../paths.ts';
 import { PageHead } from '../../ui/page-head.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
 import { tellAuthor } from '../author.ts';
+import { isComplete } from '../filter-builder/is-complete.ts';
 import { useLiveCount } from '../filter-builder/live-count.tsx';
+import { toTree } from '../filter-builder/tree.ts';
 import { LeaveGuard } from '../leave-guard.tsx';
 import { ProblemPanel } from '../problem.tsx';
 import { ForTeam } from './for-team.tsx';
@@ -89,7 +91,10 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
   const leastRate = useLeastRate(app, form);
   const variables = useVariables(app);
   const excluded = form.exclude_segment_id ?? null;
-  const isCounted = isNamed(form.audience) && kindOf(form.audience) !== 'filter';
+  // The builder counts its own filter. Here is counted what is left of it without the excluded segment.
+  const isFilter = kindOf(form.audience) === 'filter';
+  const isCounted =
+    isNamed(form.audience) && (!isFilter || (excluded !== null && isCompleteFilter(form.audience.filter)));
   const live = useLiveCount(
     app,
     isCounted ? ({ audience: form.audience, ...(excluded && { exclude_segment_id: excluded }) } as never) : null,
@@ -228,6 +233,8 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
     </>
   );
 }
+
+const isCompleteFilter = (filter: unknown): boolean => isComplete(toTree(filter));
 
 function NextStep({ step, onStep }: { step: Step; onStep: (step: Step) => void }) {
   const next = steps[steps.indexOf(step) + 1];

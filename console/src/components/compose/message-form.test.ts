@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   contentOf,
   differencesAt,
@@ -78,16 +78,25 @@ describe('the request', () => {
   });
 
   test('a wall clock time keeps its hour, whatever the offset', () => {
-    const at = fromWallClock('2026-12-01T09:00') ?? '';
+    const at = fromWallClock('2026-12-01T09:00', false) ?? '';
     expect(at).toMatch(/^2026-12-01T09:00:00[+-]\d\d:\d\d$/);
     expect(Date.parse(at)).toBe(new Date(2026, 11, 1, 9).getTime());
     expect([toWallClock(at, false), toWallClock(at, true)]).toEqual(['2026-12-01T09:00', '2026-12-01T09:00']);
-    expect([fromWallClock(''), toWallClock(null, false), toWallClock('x', false)]).toEqual([null, '', '']);
+    expect([fromWallClock('', false), toWallClock(null, false), toWallClock('x', false)]).toEqual([null, '', '']);
+  });
+
+  test('an hour that the clock skips is the next one, and stays in a local time; the first of two is taken', () => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    expect(new Date(2027, 2, 28, 12).getTimezoneOffset()).toBe(-120);
+    expect(fromWallClock('2027-03-28T02:30', false)).toBe('2027-03-28T03:30:00+02:00');
+    expect(fromWallClock('2027-03-28T02:30', true)).toMatch(/^2027-03-28T02:30:00/);
+    expect(fromWallClock('2027-10-31T02:30', false)).toBe('2027-10-31T02:30:00+02:00');
+    vi.unstubAllEnvs();
   });
 
   test('an instant that a colleague wrote elsewhere is told on this clock, and a local time as it was written', () => {
     const shown = toWallClock('2026-12-01T09:00:00+13:00', false);
-    expect(Date.parse(fromWallClock(shown) ?? '')).toBe(Date.parse('2026-12-01T09:00:00+13:00'));
+    expect(Date.parse(fromWallClock(shown, false) ?? '')).toBe(Date.parse('2026-12-01T09:00:00+13:00'));
     expect(toWallClock('2026-12-01T09:00:00+13:00', true)).toBe('2026-12-01T09:00');
   });
 });
@@ -118,11 +127,15 @@ test('a draft of any shape is read without a fault', () => {
   ]);
 });
 
-test('a duplicate is sent now and has a name of its own', () => {
-  const message = { name: 'Sale', audience: { all: true }, content: { title: 'Sale' }, metadata: null, run_at: 'x' };
-  expect(duplicateOf(message as never)).toEqual({
-    ...{ name: 'Sale (copy)', audience: { all: true }, content: { title: 'Sale' } },
-  });
+test('a duplicate is sent now and has a name of its own, and leaves out whom the other one left out', () => {
+  const message = {
+    ...{ name: 'Sale', audience: { all: true }, content: { title: 'Sale' }, metadata: null, run_at: 'x' },
+    ...{ exclude_segment_id: null, per_second: null, local_send_at: null, local_time_past: null },
+  };
+  const copy = { name: 'Sale (copy)', audience: { all: true }, content: { title: 'Sale' } };
+  expect(duplicateOf(message as never)).toEqual(copy);
+  const bounded = { ...message, exclude_segment_id: 'seg_1', per_second: 50 };
+  expect(duplicateOf(bounded as never)).toEqual({ ...copy, exclude_segment_id: 'seg_1', per_second: 50 });
 });
 
 test('any pair comes back as it was, whatever its value', () => {

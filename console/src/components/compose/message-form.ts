@@ -44,12 +44,18 @@ export function readForm(stored: unknown): MessageForm {
   };
 }
 
-/** The form of a message like one that exists. It is sent now, and to present members. */
-export function duplicateOf({ name, audience, content, metadata }: Message): MessageForm {
+/**
+ * The form of a message like one that exists. It is sent now, and to present members; whom the other
+ * one left out is left out again.
+ */
+export function duplicateOf(message: Message): MessageForm {
+  const { name, audience, exclude_segment_id: excluded, content, per_second: rate, metadata } = message;
   return {
     ...(name !== null && { name: `${name} (copy)`.slice(0, 128) }),
     audience: audience as Audience,
+    ...(excluded !== null && { exclude_segment_id: excluded }),
     content: content as unknown as Fields,
+    ...(rate !== null && { per_second: rate }),
     ...(metadata !== null && { metadata }),
   };
 }
@@ -239,14 +245,18 @@ export function toWallClock(instant: string | null | undefined, isLocal: boolean
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** A time of the browser's clock with the offset that the browser has then. */
-export function fromWallClock(text: string): string | null {
+/**
+ * A time of the browser's clock with the offset that the browser has then. An hour that this clock
+ * skips is the one after it, and stays as it is in a local time, because other clocks have it.
+ */
+export function fromWallClock(text: string, isLocal: boolean): string | null {
   const at = new Date(text);
   if (text === '' || Number.isNaN(at.getTime())) return null;
   const minutes = -at.getTimezoneOffset();
   const two = (value: number): string => String(value).padStart(2, '0');
   const offset = `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
-  return `${text.slice(0, 16)}:00${offset}`;
+  const wall = isLocal ? text.slice(0, 16) : new Date(at.getTime() + minutes * 60_000).toISOString().slice(0, 16);
+  return `${wall}:00${offset}`;
 }
 
 function without(fields: Fields, field: string, value: unknown): Fields {

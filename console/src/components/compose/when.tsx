@@ -53,7 +53,7 @@ export function When({ form, onChange, leastRate, errors, isScheduled, onSchedul
               type="datetime-local"
               label="Date and time"
               value={toWallClock(at, isLocal)}
-              onChange={({ currentTarget }) => onChange({ send_at: fromWallClock(currentTarget.value) })}
+              onChange={({ currentTarget }) => onChange({ send_at: fromWallClock(currentTarget.value, isLocal) })}
               description={
                 isLocal
                   ? 'On the clock of each person'
@@ -65,8 +65,8 @@ export function When({ form, onChange, leastRate, errors, isScheduled, onSchedul
               label="In each person's local time"
               checked={isLocal}
               // The hour that the field shows stays.
-              onChange={({ currentTarget }) =>
-                onChange({ local_time: currentTarget.checked, send_at: fromWallClock(toWallClock(at, isLocal)) })
+              onChange={({ currentTarget: { checked } }) =>
+                onChange({ local_time: checked, send_at: fromWallClock(toWallClock(at, isLocal), checked) })
               }
             />
             {isLocal && (

@@ -79,7 +79,7 @@ export function Who(props: WhoProps) {
           onChange={onExclude}
           isClearable
         />
-        {kind !== 'filter' && <WholeCount live={live} />}
+        {(kind !== 'filter' || excluded !== null) && <WholeCount live={live} />}
         {kind === 'all' && live.counted?.count === 0 && (
           <p className="muted" style={{ margin: 0 }}>
             No device is active. <Link to={paths.overview(app)}>The set-up guide</Link> says how to register one.
