@@ -247,6 +247,71 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'compose: whom a message leaves out is left out of every count, and of a duplicate',
+    async run(bench, context) {
+      const app = await bench.makeApp('Left out');
+      for (const [externalId, country] of [
+        ['u-1', 'DE'],
+        ['u-2', 'FR'],
+        ['u-3', 'FR'],
+      ]) {
+        const { id } = await bench.makeDevice(app);
+        await bench.stage.api(app.serverKey, 'POST', '/v1/users', { external_id: externalId, country, device_id: id });
+      }
+      const filter = { field: 'external_id', op: 'eq', value: 'u-2' };
+      const segment = await bench.stage.api(app.serverKey, 'POST', '/v1/segments', { name: 'Unwilling', filter });
+      const message = await bench.send(app, {
+        ...{ audience: { filter: { field: 'country', op: 'eq', value: 'FR' } }, content: { title: 'Bonjour' } },
+        ...{ exclude_segment_id: segment['id'], per_second: 50 },
+      });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/messages/${message}`));
+      await page.getByRole('link', { name: 'Unwilling' }).waitFor();
+      await page.getByText('at most 50 pushes a second').waitFor();
+      await page.getByRole('link', { name: 'Duplicate' }).click();
+      await untilEqual(() => field(page, 'Except those in').inputValue(), 'Unwilling');
+      await untilEqual(() => field(page, 'Pushes a second, at most').inputValue(), '50');
+      // The filter alone has two devices, and the message reaches one of them.
+      const counts = page.getByRole('region', { name: 'Who' }).getByRole('status');
+      await counts.filter({ hasText: /^2 devices of 2 users/ }).waitFor();
+      await counts.filter({ hasText: /^1 device of 1 user/ }).waitFor();
+      await page.getByRole('button', { name: 'Send to 1 device' }).click();
+      await page.getByText(/Sent to 1 of 1 device/).waitFor();
+    },
+  },
+  {
+    name: 'compose: a value of the reader is put into a text by keys alone',
+    async run(bench, context) {
+      const app = await bench.makeApp('By keys');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/compose`));
+      const title = field(page, 'Title');
+      await title.pressSequentially('Hello {{');
+      await page.getByRole('status').filter({ hasText: 'A value of each reader' }).waitFor();
+      for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
+      await page.getByLabel('Instead of first_name, for those who have none').waitFor();
+      await page.keyboard.type('you');
+      await page.keyboard.press('Enter');
+      await untilEqual(() => title.inputValue(), "Hello {{first_name | default: 'you'}}");
+      await untilEqual(() => title.evaluate((input) => input === document.activeElement), true);
+      // Escape leads back from the list into the text.
+      await page.keyboard.type('{{');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Escape');
+      await page.keyboard.type('!');
+      await untilEqual(() => title.inputValue(), "Hello {{first_name | default: 'you'}}{{!");
+      await page.getByRole('button', { name: 'Insert a value into Body' }).press('Enter');
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Instead of first_name, for those who have none').waitFor();
+      await page.keyboard.press('Enter');
+      await untilEqual(() => field(page, 'Body').inputValue(), '{{first_name}}');
+    },
+  },
+  {
     name: 'compose: the slowest pace that still finishes is shown, and a slower one is refused in words',
     timeoutMs: 120_000,
     async run(bench, context) {

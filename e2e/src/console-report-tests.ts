@@ -85,6 +85,39 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'a day of a report is typed digit by digit, and the other day stays',
+    async run(bench, context) {
+      const app = await bench.makeApp('Typed days');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      const asked: string[] = [];
+      page.on('request', (request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        if (pathname.endsWith('/reports/revenue')) asked.push(searchParams.get('to')?.slice(0, 10) ?? '');
+      });
+      await page.goto(bench.url(`/apps/${app.id}/reports?from=2025-02-10&to=2025-03-20&tz=UTC`));
+      await page.getByText('Nothing was bought in this range.').waitFor();
+      // The month 1, and the year 2, come by on the way to 12/15/2025.
+      await page.getByLabel('To', { exact: true }).focus();
+      await page.keyboard.type('12152025', { delay: 30 });
+      await page.waitForURL(/to=2025-12-15/);
+      match(page.url(), /from=2025-02-10/);
+      await untilEqual(() => page.getByLabel('From', { exact: true }).inputValue(), '2025-02-10');
+      deepEqual(
+        [...new Set(asked)].sort(),
+        ['2025-02-10', '2025-03-21', '2025-12-16'].filter((day) => asked.includes(day)),
+      );
+      // A day behind the last one is not taken.
+      await page.getByLabel('From', { exact: true }).focus();
+      await page.keyboard.type('12312025');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      await untilEqual(() => page.getByLabel('From', { exact: true }).inputValue(), '2025-02-10');
+    },
+  },
+  {
     name: 'the revenue of a campaign is read by zone and currency, as a table and as CSV, and by its link',
     timeoutMs: 180_000,
     async run(bench, context) {

@@ -315,6 +315,12 @@ export const queries = {
       queryKey: ['app', app, 'templates', q],
       queryFn: ({ signal }) => operations.listTemplates(app, { limit: pageSize, signal, ...(q !== '' && { q }) }),
     }),
+  /** All templates, to choose from. An app has at most 500. */
+  allTemplates: (app: string) =>
+    queryOptions({
+      queryKey: ['app', app, 'templates', 'all'],
+      queryFn: ({ signal }) => wholeList((cursor) => operations.listTemplates(app, { cursor, limit: 200, signal })),
+    }),
   template: (app: string, template: string) =>
     queryOptions({
       queryKey: ['app', app, 'template', template],

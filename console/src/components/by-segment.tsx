@@ -1,7 +1,9 @@
 // Revenue of the people of chosen segments, beside each other. Each is classed from single events, so
 // the page shows the rest meanwhile.
 import { MultiSelect } from '@mantine/core';
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link } from 'react-router';
 import type { RevenueRow } from '../api/objects.ts';
 import { listSegments, type RevenueRange } from '../api/operations.ts';
@@ -16,23 +18,38 @@ import { CsvButton } from './report-chart.tsx';
 import { useReportView } from './report-view.ts';
 
 const chosenMost = 5;
+const segmentsShown = 50;
 
 export function BySegment({ app, asked, currency }: { app: string; asked: RevenueRange; currency: string }) {
-  const { search, change } = useReportView();
-  const chosen = (search.get('segments') ?? '').split(',').filter(Boolean).slice(0, chosenMost);
-  const segments =
-    useQuery({
-      queryKey: ['app', app, 'segments', 'to choose'],
-      queryFn: () => listSegments(app, { limit: 200 }),
-      staleTime: 60_000,
-    }).data?.data ?? [];
+  const { search: address, change } = useReportView();
+  const chosen = (address.get('segments') ?? '').split(',').filter(Boolean).slice(0, chosenMost);
+  const [search, setSearch] = useState('');
+  const [found] = useDebouncedValue(search.trim(), 150);
+  const listed = useQuery({
+    queryKey: ['app', app, 'segments', 'to choose', found],
+    queryFn: ({ signal }) =>
+      listSegments(app, { limit: segmentsShown, signal, ...(found !== '' && { q: found.slice(0, 128) }) }),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+  // A chosen segment has its name also when it is not among those that are listed.
+  const names = useQueries({
+    queries: chosen.map((id) => ({ ...queries.segment(app, id), staleTime: 60_000, retry: false })),
+  });
+  const nameOf = (i: number): string => names[i]?.data?.name ?? chosen[i] ?? '';
   const reports = useQueries({
     queries: chosen.map((segment_id) => queries.revenue(app, { ...asked, segment_id })),
   });
-  if (segments.length === 0) return null;
+  if (chosen.length === 0 && found === '' && (listed.data?.data ?? []).length === 0) return null;
+  const options = [
+    ...chosen.map((id, i) => ({ value: id, label: nameOf(i) })),
+    ...(listed.data?.data ?? [])
+      .filter(({ id }) => !chosen.includes(id))
+      .map(({ id, name }) => ({ value: id, label: name })),
+  ];
   const rows = chosen.map((id, i) => ({
     id,
-    name: segments.find((segment) => segment.id === id)?.name ?? id,
+    name: nameOf(i),
     isLoading: reports[i]?.isPending ?? true,
     error: reports[i]?.error ?? null,
     row: reports[i]?.data?.revenue?.find((each) => each.currency === currency),
@@ -59,10 +76,14 @@ export function BySegment({ app, asked, currency }: { app: string; asked: Revenu
           label="Segments"
           placeholder={rows.length === 0 ? `Choose up to ${chosenMost}` : ''}
           description="Purchases of the people who are in a segment now, from the events that are kept."
-          data={segments.map(({ id, name }) => ({ value: id, label: name }))}
+          data={options}
           value={chosen}
           maxValues={chosenMost}
           searchable
+          searchValue={search}
+          onSearchChange={setSearch}
+          filter={({ options: all }) => all}
+          nothingFoundMessage={listed.isFetching ? 'Searching…' : 'No segment begins with this text'}
           onChange={(values) => change({ segments: values.join(',') })}
         />
       </div>

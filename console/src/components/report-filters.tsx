@@ -1,7 +1,7 @@
 // The filters of every report, as the address has them, and the ways to hand the view on.
 import { Button, CopyButton, Group, Select, TextInput } from '@mantine/core';
 import { IconCheck, IconLink, IconPrinter } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useHref } from 'react-router';
 import { formatDayOf } from './report-text.ts';
 import { addDays, dayIn, daysOf, presets, searchOfView, useReportView } from './report-view.ts';
@@ -33,22 +33,8 @@ export function ReportFilters({ children }: { children?: ReactNode }) {
             );
           })}
         </fieldset>
-        <TextInput
-          type="date"
-          label="From"
-          w={132}
-          value={firstDay}
-          max={lastDay}
-          onChange={({ currentTarget }) => change({ from: currentTarget.value, to: lastDay })}
-        />
-        <TextInput
-          type="date"
-          label="To"
-          w={132}
-          value={lastDay}
-          min={firstDay}
-          onChange={({ currentTarget }) => change({ from: firstDay, to: currentTarget.value })}
-        />
+        <DayField label="From" value={firstDay} max={lastDay} onChange={(from) => change({ from, to: lastDay })} />
+        <DayField label="To" value={lastDay} min={firstDay} onChange={(to) => change({ from: firstDay, to })} />
         <Select
           label="By"
           w={96}
@@ -75,6 +61,66 @@ export function ReportFilters({ children }: { children?: ReactNode }) {
         {formatDayOf(firstDay)} to {formatDayOf(lastDay)}, days of {zone}
       </p>
     </>
+  );
+}
+
+/** A pause after which a day that is typed digit by digit is complete: a guess. */
+const typingPauseMs = 700;
+
+interface DayFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly min?: string;
+  readonly max?: string;
+  readonly onChange: (day: string) => void;
+}
+
+/**
+ * A day. While it is typed it holds days that nobody means, such as those of the year 2, so the report
+ * hears of it after a pause, or when the person goes on.
+ */
+function DayField({ label, value, min = '', max = '', onChange }: DayFieldProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  /** A key is down, so a change is of that key. */
+  const isKey = useRef(false);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const isMeant = (day: string): boolean => day >= min && (max === '' || day <= max) && day > '2000';
+  const take = (day: string | null) => {
+    clearTimeout(timer.current);
+    if (day === null || !isMeant(day)) return;
+    setTyped(null);
+    if (day !== value) onChange(day);
+  };
+  return (
+    <TextInput
+      type="date"
+      label={label}
+      w={132}
+      value={typed ?? value}
+      {...(min !== '' && { min })}
+      {...(max !== '' && { max })}
+      onChange={({ currentTarget: { value: day } }) => {
+        setTyped(day);
+        // A day of the browser's calendar is meant at once.
+        if (!isKey.current) return take(day);
+        isKey.current = false;
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => take(day), typingPauseMs);
+      }}
+      onKeyDown={({ key }) => {
+        isKey.current = key !== 'Enter';
+        if (key === 'Enter') take(typed);
+      }}
+      onKeyUp={() => {
+        isKey.current = false;
+      }}
+      onBlur={() => {
+        take(typed);
+        // A day outside of the range is not taken, and the field shows the one that holds.
+        setTyped(null);
+      }}
+    />
   );
 }
 

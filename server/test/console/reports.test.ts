@@ -101,6 +101,26 @@ describe('revenue', () => {
   });
 });
 
+describe('revenue by message', () => {
+  it('names messages that were sent before the range', async () => {
+    const { t, at, viewer } = await setUp();
+    const s = stage(t);
+    await s.at('2027-11-05T20:00:00Z');
+    await s.deviceOf('ada');
+    const id = await s.send({ external_ids: ['ada'] });
+    await t.sql`UPDATE messages SET name = 'Evening' WHERE id = ${decodeId('msg', id) ?? ''}`;
+    await s.at('2027-11-06T11:00:00Z');
+    await s.buy({ external_id: 'ada' }, 7, 'EUR');
+    const range = 'from=2027-11-06T00:00:00Z&to=2027-11-07T00:00:00Z';
+    const { body } = await viewer.send('GET', at(`/reports/revenue?${range}&group=day`));
+    const [row] = body.messages;
+    expect(row).toMatchObject({ message_id: id, name: 'Evening', influenced: { amount: '7', purchases: 1 } });
+    expect(typeof row.title).toBe('string');
+    const [, , ofMessage] = await viewer.csv(at(`/reports/revenue?${range}`));
+    expect(ofMessage).toContain(id);
+  });
+});
+
 describe('the overview', () => {
   it("has yesterday, 7 and 30 days beside the time before, in days of the viewer's zone", async () => {
     const { t, at, viewer } = await setUp();

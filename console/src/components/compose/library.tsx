@@ -250,10 +250,13 @@ interface TemplateChoiceProps {
 
 /** The template that a save replaces; none: a new one. */
 export function TemplateChoice({ app, value, onChange }: TemplateChoiceProps) {
-  const listed = useQuery(queries.templates(app, '')).data?.data ?? [];
+  const listed = useQuery(queries.allTemplates(app)).data?.data ?? [];
   return (
     <Select
       label="Save as"
+      searchable
+      allowDeselect={false}
+      nothingFoundMessage="No template has this name"
       data={[
         { value: '', label: 'A new template' },
         ...listed.map(({ id, name }) => ({ value: id, label: `A new version of ${name}` })),

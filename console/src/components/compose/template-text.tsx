@@ -2,7 +2,7 @@
 // samples, and asks for what stands there when somebody has none.
 import { ActionIcon, Button, Group, Popover, Textarea, TextInput, Tooltip } from '@mantine/core';
 import { IconBraces } from '@tabler/icons-react';
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { useDeferred } from './use-deferred.ts';
 import { type Variable, variablesLike } from './variables.ts';
 
@@ -23,18 +23,23 @@ export function TemplateText(props: TemplateTextProps) {
   const { label, value, onChange, variables, placeholder, error, below, rows = 1, maxLength } = props;
   const field = useDeferred(value, onChange);
   const input = useRef<HTMLTextAreaElement | HTMLInputElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<{ readonly from: number; readonly to: number } | null>(null);
+  /** The list was asked for by its button, so the focus goes into it. */
+  const [isAsked, setAsked] = useState(false);
   const [prefix, setPrefix] = useState('');
 
   const onType = (text: string, caret: number) => {
     field.set(text);
     const open = /\{\{\s*([\w.]*)$/.exec(text.slice(0, caret));
     setRange(open ? { from: open.index, to: caret } : null);
+    setAsked(false);
     setPrefix(open?.[1] ?? '');
   };
   const openAtCaret = () => {
     const at = input.current?.selectionStart ?? field.text.length;
     setPrefix('');
+    setAsked(true);
     setRange({ from: at, to: input.current?.selectionEnd ?? at });
   };
   const insert = (tag: string) => {
@@ -49,11 +54,21 @@ export function TemplateText(props: TemplateTextProps) {
     });
   };
   const close = () => setRange(null);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') close();
+    if (event.key !== 'ArrowDown' || range === null) return;
+    event.preventDefault();
+    list.current?.querySelector<HTMLElement>(option)?.focus();
+  };
+  const closeFromList = () => {
+    close();
+    input.current?.focus();
+  };
   const common = {
     label,
     value: field.text,
     onBlur: field.settle,
-    onKeyDown: (event: KeyboardEvent) => event.key === 'Escape' && close(),
+    onKeyDown,
     maxLength,
     ...(placeholder !== undefined && { placeholder }),
     ...(error !== undefined && { error }),
@@ -96,8 +111,16 @@ export function TemplateText(props: TemplateTextProps) {
             )}
           </div>
         </Popover.Target>
-        <Popover.Dropdown p="xs">
-          {range !== null && <ValueMenu variables={variables} prefix={prefix} onInsert={insert} onClose={close} />}
+        <Popover.Dropdown p="xs" ref={list}>
+          {range !== null && (
+            <ValueMenu
+              variables={variables}
+              prefix={prefix}
+              isFocused={isAsked}
+              onInsert={insert}
+              onClose={closeFromList}
+            />
+          )}
         </Popover.Dropdown>
       </Popover>
       {below}
@@ -108,14 +131,35 @@ export function TemplateText(props: TemplateTextProps) {
 interface ValueMenuProps {
   readonly variables: readonly Variable[];
   readonly prefix: string;
+  /** True: the focus goes to the first value. */
+  readonly isFocused: boolean;
   readonly onInsert: (tag: string) => void;
   readonly onClose: () => void;
 }
 
-function ValueMenu({ variables, prefix, onInsert, onClose }: ValueMenuProps) {
+const option = '.value-option';
+
+/** Arrow keys move between the values, and Escape leads back to the text. */
+function moveInList(event: KeyboardEvent<HTMLElement>, onClose: () => void): void {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === 'Escape') onClose();
+  if (by === undefined) return;
+  event.preventDefault();
+  const values = [...event.currentTarget.querySelectorAll<HTMLElement>(option)];
+  const at = values.indexOf(document.activeElement as HTMLElement);
+  if (at + by < 0) onClose();
+  else values[Math.min(at + by, values.length - 1)]?.focus();
+}
+
+function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMenuProps) {
   const headingId = useId();
   const [chosen, setChosen] = useState<Variable | null>(null);
   const [fallback, setFallback] = useState('');
+  const values = useRef<HTMLUListElement>(null);
+  const [isInside, setInside] = useState(isFocused);
+  useEffect(() => {
+    if (isInside && chosen === null) values.current?.querySelector<HTMLElement>(option)?.focus();
+  }, [isInside, chosen]);
   const shown = variablesLike(variables, prefix);
   if (chosen) {
     // A quote of the other kind may stand inside the text.
@@ -153,13 +197,25 @@ function ValueMenu({ variables, prefix, onInsert, onClose }: ValueMenuProps) {
   }
   return (
     <div>
-      <p id={headingId} className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
-        A value of each reader
+      <p id={headingId} role="status" className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
+        A value of each reader{!isInside && '. The key ↓ goes to the list.'}
       </p>
-      <ul aria-labelledby={headingId} className="value-list">
+      <ul
+        ref={values}
+        aria-labelledby={headingId}
+        className="value-list"
+        onKeyDown={(event) => moveInList(event, onClose)}
+      >
         {shown.map((variable) => (
           <li key={variable.name}>
-            <button type="button" className="value-option" onClick={() => setChosen(variable)}>
+            <button
+              type="button"
+              className="value-option"
+              onClick={() => {
+                setInside(true);
+                setChosen(variable);
+              }}
+            >
               <span className="mono">{variable.name}</span>
               {variable.samples.length > 0 && (
                 <span className="muted cell">such as {variable.samples.map(String).join(', ')}</span>
