@@ -104,9 +104,10 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
       await page.waitForURL(/to=2025-12-15/);
       match(page.url(), /from=2025-02-10/);
       await untilEqual(() => page.getByLabel('From', { exact: true }).inputValue(), '2025-02-10');
+      const meant = ['2025-02-10', '2025-03-21', '2025-12-16'];
       deepEqual(
-        [...new Set(asked)].sort(),
-        ['2025-02-10', '2025-03-21', '2025-12-16'].filter((day) => asked.includes(day)),
+        asked.filter((day) => !meant.includes(day)),
+        [],
       );
       // A day behind the last one is not taken.
       await page.getByLabel('From', { exact: true }).focus();

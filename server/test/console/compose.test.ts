@@ -216,7 +216,12 @@ describe('a message by a person', () => {
     const terms = { exclude_segment_id: segment.id, per_second: 50, local_time: true, local_time_past: 'skip' };
     const body = { audience: { all: true }, content: { title: 'Not in French' }, send_at, ...terms };
     const made = await member.send('POST', at('/messages'), body);
-    const told = { exclude_segment_id: segment.id, per_second: 50, local_send_at: send_at, local_time_past: 'skip' };
+    const told = {
+      exclude_segment_id: segment.id,
+      per_second: 50,
+      local_send_at: send_at.replace('+', '.000+'),
+      local_time_past: 'skip',
+    };
     expect((await member.send('GET', at(`/messages/${made.body.id}`))).body).toMatchObject(told);
     expect((await member.send('POST', at(`/messages/${made.body.id}/cancel`), {})).body).toMatchObject(told);
     expect((await t.server.get(`/v1/messages/${made.body.id}`)).body).not.toHaveProperty('exclude_segment_id');

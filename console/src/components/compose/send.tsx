@@ -40,6 +40,8 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
   const devices = answer?.count ?? 0;
   const isTimed = isScheduled && Boolean(form.send_at);
   const obstacle = obstacleOf(form, tried, isScheduled);
+  // What stands in the way is said once.
+  const warnings = (answer?.warnings ?? []).filter(({ message }) => message !== obstacle);
   const label = obstacle === null ? labelOf(devices, isScheduled) : isScheduled ? 'Schedule' : 'Send';
   return (
     <Card title="Send">
@@ -56,9 +58,9 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
             </>
           )}
         </p>
-        {answer && answer.warnings.length > 0 && (
+        {warnings.length > 0 && (
           <ul className="compose-warnings" aria-label="Warnings">
-            {answer.warnings.map(({ code, channel, message }) => (
+            {warnings.map(({ code, channel, message }) => (
               <li key={`${code} ${channel ?? ''}`}>{message}</li>
             ))}
           </ul>

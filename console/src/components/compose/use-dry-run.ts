@@ -6,6 +6,7 @@ import { type Issue, Problem } from '../../api/client.ts';
 import type { DryRun } from '../../api/objects.ts';
 import { dryRunMessage } from '../../api/operations.ts';
 import { isEmptyContent, isNamed, type MessageForm, requestOf } from './message-form.ts';
+import { tellIssue, tellWarnings } from './tell-trial.ts';
 
 const typingPauseMs = 300;
 
@@ -33,8 +34,8 @@ export function useDryRun(app: string, form: MessageForm): Tried {
   const isMoving = asked !== wanted || query.isFetching;
   const refused = asked !== null && query.error instanceof Problem ? query.error : null;
   return {
-    answer: asked === null || query.error ? undefined : query.data,
-    issues: refused?.issues ?? [],
+    answer: asked === null || query.error || !query.data ? undefined : tellWarnings(query.data, form),
+    issues: (refused?.issues ?? []).map((issue) => tellIssue(issue, form)),
     problem: refused,
     isMoving,
   };
