@@ -160,6 +160,15 @@ export const consoleComposeTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('link', { name: 'Version 1' }).click();
       await page.getByRole('figure', { name: 'Android preview' }).waitFor();
       await untilEqual(() => field(page, 'Title').inputValue(), 'Weekly offer');
+
+      // Somebody deletes the template meanwhile: its content is kept as a new one.
+      const [, template = ''] = /template=(tpl_\w+)/.exec(page.url()) ?? [];
+      const { serviceUrl: origin } = bench.stage;
+      await page.request.delete(`${origin}/console/api/apps/${app.id}/templates/${template}`, { headers: { origin } });
+      await saveAsTemplate(page, async () => {
+        await page.getByLabel('Name of the template').fill('Offer, kept');
+      });
+      await page.getByText('Saved as Offer, kept, version 1.').waitFor();
     },
   },
   {

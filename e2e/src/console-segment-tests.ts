@@ -162,6 +162,32 @@ export const consoleSegmentTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'a filter that takes too long to count names its slowest part, and says that it still works',
+    async run(bench, context) {
+      const app = await makePeople(bench);
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      // Four users are counted in no time, so the answer of a large app is put in its place.
+      await page.route('**/segments/preview', (route) =>
+        route.fulfill({
+          status: 503,
+          json: { error: 'unavailable', message: 'It takes too long.', path: ['filter', 'and', 1, 'not'] },
+        }),
+      );
+      await page.goto(bench.url(`/apps/${app.id}/segments/new`));
+      const filter = { and: [{ field: 'country', op: 'eq', value: 'DE' }, { not: { event: 'purchase' } }] };
+      await page.getByLabel('Filter as JSON', { exact: true }).fill(JSON.stringify(filter));
+      await page.getByText('A message still reaches exactly these people.').waitFor();
+      const slow = page.getByRole('group', { name: /^Condition 2:/ }).getByRole('alert');
+      await untilEqual(() => slow.innerText(), 'This part takes the longest to count.');
+      equal(await page.getByRole('alert').count(), 1);
+      await page.getByRole('textbox', { name: /^Name/ }).fill('Slow');
+      await page.getByRole('button', { name: 'Make the segment' }).click();
+      await page.getByRole('heading', { name: 'Slow' }).waitFor();
+    },
+  },
+  {
     name: 'the builder is worked by keyboard alone: add, move into a group, remove, and the focus is never lost',
     async run(bench, context) {
       const app = await makePeople(bench);

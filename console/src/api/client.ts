@@ -18,6 +18,7 @@ interface ProblemBody {
   readonly request_id?: string;
   readonly retry_after_ms?: number;
   readonly present?: unknown;
+  readonly path?: readonly (string | number)[];
 }
 
 /** An answer that is no success. `status` 0: the service did not answer at all. */
@@ -26,6 +27,8 @@ export class Problem extends Error {
   readonly code: string;
   readonly issues: readonly Issue[];
   readonly requestId: string | null;
+  /** The part of a filter whose count takes too long. */
+  readonly path: readonly (string | number)[] | null;
   /** The present object, where somebody else changed it meanwhile. */
   readonly present: unknown;
 
@@ -36,6 +39,7 @@ export class Problem extends Error {
     this.code = body.error;
     this.issues = body.issues ?? [];
     this.requestId = body.request_id ?? null;
+    this.path = body.path ?? null;
     this.present = body.present ?? this.issues.find((issue) => issue.present !== undefined)?.present;
   }
 

@@ -86,12 +86,12 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
 
 /** How many it selects now, and the filter as a sentence. */
 function InIt({ app, segment }: { app: string; segment: Segment }) {
-  const { counted } = useLiveCount(app, segment.valid ? { segment_id: segment.id } : null);
+  const { counted, error } = useLiveCount(app, segment.valid ? { segment_id: segment.id } : null);
   const sentence = tell(toTree(segment.filter));
   if (!segment.valid) return <>Nobody now. {sentence}</>;
   return (
     <>
-      <strong>{counted ? count(counted.count, 'device') : 'Counting…'}</strong>
+      <strong>{counted ? count(counted.count, 'device') : error ? 'Not counted now' : 'Counting…'}</strong>
       {counted && ` of ${count(counted.users, 'user')} now`}: {sentence}
     </>
   );

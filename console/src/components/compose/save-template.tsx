@@ -1,12 +1,12 @@
 // Saves the content as a template: a new one, or a new version of one that is there.
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { Problem } from '../../api/client.ts';
 import type { Content } from '../../api/objects.ts';
 import { createTemplate, getTemplate, saveTemplate } from '../../api/operations.ts';
-import { queryClient } from '../../api/queries.ts';
+import { queries, queryClient } from '../../api/queries.ts';
 import { ProblemPanel } from '../problem.tsx';
 import { TemplateChoice } from './library.tsx';
 
@@ -20,7 +20,10 @@ interface SaveTemplateProps {
 }
 
 export function SaveTemplate({ app, content, isOpen, onClose, origin }: SaveTemplateProps) {
-  const [target, setTarget] = useState(origin);
+  const [chosen, setTarget] = useState(origin);
+  // A template that somebody deleted meanwhile takes no new version.
+  const listed = useQuery(queries.allTemplates(app)).data?.data;
+  const target = listed?.every(({ id }) => id !== chosen) ? null : chosen;
   const [name, setName] = useState('');
   const save = useMutation({
     mutationFn: async () => {

@@ -83,8 +83,9 @@ function framed(builder: Builder, frame: Tree): Builder {
 /** The service's words by node. A problem of no node stands at the outermost group. */
 function problemsOf(tree: Tree, error: unknown): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
-  if (!(error instanceof Problem) || error.status !== 400) return problems;
-  for (const { path, message } of error.issues) {
+  if (!(error instanceof Problem)) return problems;
+  const slow = error.path && { path: error.path, message: 'This part takes the longest to count.' };
+  for (const { path, message } of slow ? [slow] : error.status === 400 ? error.issues : []) {
     const { id } = nodeAt(tree, path[0] === 'filter' ? path.slice(1) : path);
     problems.set(id, problems.has(id) ? `${problems.get(id)} ${message}` : message);
   }

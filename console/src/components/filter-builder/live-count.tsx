@@ -72,13 +72,19 @@ function tellChannels({ by_channel: channels }: Preview): string {
   return parts.length === 0 ? 'no device' : parts.join(', ');
 }
 
+const tooSlow =
+  'This takes more than two seconds to count, so no number is shown. A message still reaches exactly these people.';
+
+const toDo = (error: unknown): string =>
+  `${error instanceof Problem ? 'Correct' : 'Complete'} the filter to see how many it reaches.`;
+
 /** The answer of the whole: devices, people, channels. It is read out when it changes. */
 export function WholeCount({ live }: { live: LiveCount }) {
   const { counted, isMoving, error } = live;
   if (error instanceof Problem && error.status !== 400) {
     return (
       <p className="live-count" role="status">
-        {error.message}
+        {error.path === null ? error.message : tooSlow}
       </p>
     );
   }
@@ -90,7 +96,7 @@ export function WholeCount({ live }: { live: LiveCount }) {
           {counted.count > 0 && <span className="muted"> · {tellChannels(counted)}</span>}
         </>
       ) : (
-        <span className="muted">{isMoving ? 'Counting…' : 'Complete the filter to see how many it reaches.'}</span>
+        <span className="muted">{isMoving ? 'Counting…' : toDo(error)}</span>
       )}
     </p>
   );
