@@ -62,6 +62,21 @@ describe('messages', () => {
     );
   });
 
+  it('tell whom they leave out, how fast they go and at which local time, for whoever sends the same again', async () => {
+    const filter = { field: 'country', op: 'eq', value: 'FR' };
+    const { body: segment } = await server.post('/v1/segments', { name: 'France', filter });
+    const rules = { exclude_segment_id: segment.id, per_second: 50 };
+    const local = { local_time: true, local_time_past: 'now' };
+    const sendAt = new Date(t.clock.nowMs() + 86_400_000).toISOString().replace('Z', '+01:00');
+    const scheduled = await send({ ...rules, ...local, send_at: sendAt });
+    const told = { ...rules, local_send_at: sendAt };
+    expect((await member.send('GET', at(`/messages/${scheduled}`))).body).toMatchObject(told);
+    expect((await member.send('POST', at(`/messages/${scheduled}/cancel`))).body).toMatchObject(told);
+    expect((await member.send('GET', at(`/messages/${autumn}`))).body).toMatchObject({
+      ...{ exclude_segment_id: null, per_second: null, local_send_at: null },
+    });
+  });
+
   it('are canceled by a member, whom the audit log names', async () => {
     const scheduled = await send({ send_at: later() });
     const answer = await member.send('POST', at(`/messages/${scheduled}/cancel`));
