@@ -126,7 +126,9 @@ function soonIn(timeZone: string): string {
 
 async function readRevenue(bench: ConsoleBench, page: Page, app: ConsoleApp): Promise<void> {
   const purchase = (externalId: string, amount: number) => ({
-    ...{ name: 'purchase', external_id: externalId, properties: { amount, currency: 'EUR' } },
+    name: 'purchase',
+    external_id: externalId,
+    properties: { amount, currency: 'EUR' },
   });
   // Luc was not in the segment, so nothing of his purchase is the message's.
   const events = [purchase('zoe', 49.9), purchase('luc', 10)];

@@ -41,26 +41,55 @@ async function makeDraft(bench: ConsoleBench, app: ConsoleApp, page: Page, messa
 
 /** Every field of content, with values that a text field could spoil. */
 const everyField = {
-  ...{ title: 'Sale', body: 'Now on', url: 'https://shop.example/sale', image: 'https://shop.example/a.png' },
-  ...{ icon: 'https://shop.example/i.png', ttl: 5400, priority: 'normal', collapse_key: 'order-17' },
+  title: 'Sale',
+  body: 'Now on',
+  url: 'https://shop.example/sale',
+  image: 'https://shop.example/a.png',
+  icon: 'https://shop.example/i.png',
+  ttl: 5400,
+  priority: 'normal',
+  collapse_key: 'order-17',
   data: { order: '17', share: 0.5, isFirst: true, note: 'a = b\nand "more"' },
   locales: { de: { title: 'Ausverkauf', image: null }, 'pt-BR': {} },
   webpush: {
-    ...{ badge: 'https://shop.example/b.png', tag: 'sale', renotify: true, require_interaction: false, silent: null },
+    badge: 'https://shop.example/b.png',
+    tag: 'sale',
+    renotify: true,
+    require_interaction: false,
+    silent: null,
     actions: [
       { action: 'buy', title: 'Buy', url: 'https://shop.example/buy', icon: 'https://shop.example/buy.png' },
       { action: 'later', title: 'Later' },
     ],
-    ...{ dir: 'rtl', lang: 'ar', app_badge: 3 },
+    dir: 'rtl',
+    lang: 'ar',
+    app_badge: 3,
   },
   apns: {
-    ...{ body: null, subtitle: 'Today', sound: { name: 'bell.caf', critical: true, volume: 0.5 }, badge: 2 },
-    ...{ category: 'OFFER', thread_id: 'offers', interruption_level: 'time-sensitive', relevance_score: 0.7 },
-    ...{ mutable_content: true, content_available: false, target_content_id: 'sale', data: { only: 'ios' } },
+    body: null,
+    subtitle: 'Today',
+    sound: { name: 'bell.caf', critical: true, volume: 0.5 },
+    badge: 2,
+    category: 'OFFER',
+    thread_id: 'offers',
+    interruption_level: 'time-sensitive',
+    relevance_score: 0.7,
+    mutable_content: true,
+    content_available: false,
+    target_content_id: 'sale',
+    data: { only: 'ios' },
   },
   fcm: {
-    ...{ channel_id: 'offers', sound: 'bell', color: '#b0722a', tag: 'sale', visibility: 'private', ttl: 0 },
-    ...{ notification_count: 4, click_action: 'OPEN', analytics_label: 'autumn', direct_boot_ok: true },
+    channel_id: 'offers',
+    sound: 'bell',
+    color: '#b0722a',
+    tag: 'sale',
+    visibility: 'private',
+    ttl: 0,
+    notification_count: 4,
+    click_action: 'OPEN',
+    analytics_label: 'autumn',
+    direct_boot_ok: true,
   },
 };
 
@@ -74,8 +103,14 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       context.defer(() => browser.close());
       const page = await browser.newPage();
       const message = {
-        ...{ audience: { all: true }, content: everyField, metadata: { n: '26', text: ' a\nb ' }, per_second: 50 },
-        ...{ send_at: '2099-12-01T09:00:00+13:00', local_time: true, local_time_past: 'skip', later: [1, null] },
+        audience: { all: true },
+        content: everyField,
+        metadata: { n: '26', text: ' a\nb ' },
+        per_second: 50,
+        send_at: '2099-12-01T09:00:00+13:00',
+        local_time: true,
+        local_time_past: 'skip',
+        later: [1, null],
       };
       const id = await makeDraft(bench, app, page, message);
       await page.goto(bench.url(`/apps/${app.id}/compose?draft=${id}`));

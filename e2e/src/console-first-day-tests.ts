@@ -116,7 +116,9 @@ async function followMessage(bench: ConsoleBench, page: Page, app: ConsoleApp): 
   await page.getByRole('link', { name: 'Messages', exact: true }).click();
   await page.getByText('Nothing sent yet').waitFor();
   const sent = bench.send(app, {
-    ...{ name: 'Autumn sale', audience: { all: true }, per_second: 1 },
+    name: 'Autumn sale',
+    audience: { all: true },
+    per_second: 1,
     content: { title: 'Sale', body: 'Now on' },
   });
   // Neither the list nor the message is loaded again.

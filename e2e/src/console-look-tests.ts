@@ -9,7 +9,9 @@ import type { Test } from './runner.ts';
 
 const image = `https://harbour-books.example/${'autumn-'.repeat(12)}sale.png`;
 const content = {
-  ...{ title: 'Autumn sale', body: 'Everything 20 % off.', image },
+  title: 'Autumn sale',
+  body: 'Everything 20 % off.',
+  image,
   locales: { de: { title: 'Der lange Herbst-Ausverkauf' } },
   webpush: {
     actions: [
@@ -124,7 +126,9 @@ export const consoleLookTests: readonly Test<ConsoleBench>[] = [
       const app = await bench.makeApp('On paper');
       const { stage } = bench;
       await stage.api(app.serverKey, 'POST', '/v1/events', {
-        ...{ name: 'purchase', external_id: 'u-1', properties: { amount: 5, currency: 'EUR' } },
+        name: 'purchase',
+        external_id: 'u-1',
+        properties: { amount: 5, currency: 'EUR' },
       });
       const filter = { field: 'country', op: 'eq', value: 'DE' };
       const { id } = await stage.api(app.serverKey, 'POST', '/v1/segments', { name: 'Germans', filter });

@@ -12,7 +12,11 @@ const dayMs = 86_400_000;
 /** A day as the tables of reports name it. */
 const nameOfDay = (at: string): string =>
   new Intl.DateTimeFormat('en-US', {
-    ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    timeZone: 'UTC',
   } as Intl.DateTimeFormatOptions).format(new Date(at));
 
 async function choose(page: Page, field: string, option: string): Promise<void> {
@@ -38,10 +42,14 @@ async function makeCampaign(bench: ConsoleBench): Promise<{ app: ConsoleApp; mes
   const filter = { field: 'country', op: 'eq', value: 'DE' };
   await stage.api(app.serverKey, 'POST', '/v1/segments', { name: 'Germans', filter });
   const message = await bench.send(app, {
-    ...{ name: 'Spring sale', audience: { all: true }, content: { title: 'Sale', body: 'Now on' } },
+    name: 'Spring sale',
+    audience: { all: true },
+    content: { title: 'Sale', body: 'Now on' },
   });
   const buy = (amount: number, currency: string, more: object) => ({
-    ...{ name: 'purchase', properties: { amount, currency }, ...more },
+    name: 'purchase',
+    properties: { amount, currency },
+    ...more,
   });
   // Half past ten in the evening in UTC is the next morning in Tokyo.
   const late = `${new Date(Date.now() - 3 * dayMs).toISOString().slice(0, 10)}T22:30:00.000Z`;

@@ -177,7 +177,9 @@ async function firstIds(bench: ConsoleBench, app: ConsoleApp, lists: readonly st
 async function trackPurchases({ stage }: ConsoleBench, app: ConsoleApp, externalId: string): Promise<void> {
   const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
   const purchase = (amount: number, currency: string, more: object) => ({
-    ...{ name: 'purchase', properties: { amount, currency }, ...more },
+    name: 'purchase',
+    properties: { amount, currency },
+    ...more,
   });
   const past = Array.from({ length: 20 }, (_, i) =>
     purchase(20 + ((i * 37) % 60), 'EUR', { external_id: 'u-43', occurred_at: daysAgo(i + 1) }),

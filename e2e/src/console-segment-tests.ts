@@ -107,7 +107,9 @@ export const consoleSegmentTests: readonly Test<ConsoleBench>[] = [
 
       // A scheduled message keeps it, and the page says so before anybody deletes.
       await bench.send(app, {
-        ...{ name: 'Newsletter', audience: { segment_id: segment }, content: { title: 'News' } },
+        name: 'Newsletter',
+        audience: { segment_id: segment },
+        content: { title: 'News' },
         send_at: new Date(Date.now() + 86_400_000).toISOString(),
       });
       await page.reload();

@@ -27,8 +27,10 @@ const richMessage = {
       require_interaction: true,
     },
     apns: {
-      ...{ subtitle: 'Until Sunday', sound: { name: 'bell.caf', critical: true, volume: 0.5 } },
-      ...{ interruption_level: 'time-sensitive', image: null },
+      subtitle: 'Until Sunday',
+      sound: { name: 'bell.caf', critical: true, volume: 0.5 },
+      interruption_level: 'time-sensitive',
+      image: null,
     },
     fcm: { channel_id: 'offers', color: '#b0722a', visibility: 'private' },
   },

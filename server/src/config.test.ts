@@ -68,8 +68,12 @@ describe('the configuration', () => {
     it('is read whole, with domains in lower case', () => {
       const given = { ...oidc, OIDC_DOMAINS: 'Shop.example, bells.example', OIDC_ROLE: 'member' };
       expect(loadConfig(given, nowhere).oidc).toEqual({
-        ...{ issuer: 'https://login.shop.example', clientId: 'carillon', clientSecret: 'secret' },
-        ...{ domains: ['shop.example', 'bells.example'], role: 'member', isOnly: false },
+        issuer: 'https://login.shop.example',
+        clientId: 'carillon',
+        clientSecret: 'secret',
+        domains: ['shop.example', 'bells.example'],
+        role: 'member',
+        isOnly: false,
       });
       expect(loadConfig({}, nowhere).oidc).toBeNull();
     });

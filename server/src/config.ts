@@ -347,7 +347,12 @@ function oidcConfig(read: (name: Variable) => string, ownUrl: string | null): Oi
   if (isOnly && ownUrl === null)
     throw new ConfigError('OIDC_ONLY=1 needs PUBLIC_URL: the provider sends people back to it.');
   return Object.freeze({
-    ...{ issuer, clientId: read('OIDC_CLIENT_ID'), clientSecret: read('OIDC_CLIENT_SECRET'), domains, role, isOnly },
+    issuer,
+    clientId: read('OIDC_CLIENT_ID'),
+    clientSecret: read('OIDC_CLIENT_SECRET'),
+    domains,
+    role,
+    isOnly,
   });
 }
 

@@ -128,7 +128,9 @@ async function sendToPhones({ service, seeded: { serverKey: key } }: ConsoleWorl
   });
   for (;;) {
     const message = await callForJson<{ finished_at: string | null; report: { sent: number; failed: number } }>({
-      ...{ method: 'GET', url: `${service.url}/v1/messages/${id}`, key },
+      method: 'GET',
+      url: `${service.url}/v1/messages/${id}`,
+      key,
     });
     if (message.finished_at !== null) {
       const { sent, failed } = message.report;

@@ -105,7 +105,9 @@ async function saveSegment(service: Service, sql: Sql, { serverKey: key }: OwnAp
   const deadline = performance.now() + indexedWithinMs;
   for (;;) {
     const { data } = await callForJson<{ data: readonly { key: string; indexed: boolean }[] }>({
-      ...{ method: 'GET', url: `${service.url}/v1/properties`, key },
+      method: 'GET',
+      url: `${service.url}/v1/properties`,
+      key,
     });
     const building = await sql`SELECT 1 FROM pg_stat_progress_create_index`;
     const left = data.filter((property) => compared.includes(property.key) && !property.indexed);

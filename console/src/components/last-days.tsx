@@ -27,7 +27,10 @@ const spanDefault: SpanName = 'last_7_days';
 
 const counts = ['accepted', 'sent', 'failed', 'clicked', 'active_devices'] as const;
 const names = {
-  ...{ accepted: 'Accepted', sent: 'Sent', failed: 'Failed', clicked: 'Clicked' },
+  accepted: 'Accepted',
+  sent: 'Sent',
+  failed: 'Failed',
+  clicked: 'Clicked',
   active_devices: 'Active devices',
 } as const;
 

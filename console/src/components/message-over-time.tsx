@@ -122,7 +122,8 @@ function SeriesChart<Kind extends string>({ title, series: { step, points }, lin
       columns={[
         { name: step === 'day' ? 'Day' : `Each ${step} from`, cell: ({ at }) => formatMoment(at, step) },
         ...lines.map(({ kind, name }) => ({
-          ...{ name, isNumber: true },
+          name,
+          isNumber: true,
           cell: (point: (typeof points)[number]) => formatNumber(point[kind]),
         })),
       ]}
@@ -188,7 +189,8 @@ function MarksByChannel({ figures: { by_channel } }: { figures: MessageFigures }
   // With one channel the figures above say the same.
   if (used.length < 2) return null;
   const column = (name: (typeof moments)[number], text: string) => ({
-    ...{ name: text, isNumber: true },
+    name: text,
+    isNumber: true,
     cell: (channel: (typeof channels)[number]) => formatNumber(by_channel[channel][name]),
   });
   return (
@@ -219,7 +221,8 @@ function MarksByChannel({ figures: { by_channel } }: { figures: MessageFigures }
           column('displayed', 'Displayed'),
           column('clicked', 'Clicked'),
           {
-            ...{ name: 'Clicks of sent', isNumber: true },
+            name: 'Clicks of sent',
+            isNumber: true,
             cell: (channel) => formatShare(by_channel[channel].clicked, by_channel[channel].sent),
           },
           column('dismissed', 'Dismissed'),

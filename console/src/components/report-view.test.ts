@@ -26,11 +26,18 @@ describe('the view of an address', () => {
     expect(read('tz=Europe/Berlin')).toMatchObject({ firstDay: '2027-02-28', lastDay: '2027-03-29', group: 'day' });
     const march = read('from=2027-03-01&to=2027-03-31&tz=Europe/Berlin&by=week&currency=EUR&window=48&view=table');
     expect(march).toEqual({
-      ...{ firstDay: '2027-03-01', lastDay: '2027-03-31', zone: 'Europe/Berlin', group: 'week', currency: 'EUR' },
-      ...{ windowHours: '48', isTable: true },
+      firstDay: '2027-03-01',
+      lastDay: '2027-03-31',
+      zone: 'Europe/Berlin',
+      group: 'week',
+      currency: 'EUR',
+      windowHours: '48',
+      isTable: true,
     });
     expect(rangeOf(march)).toEqual({
-      ...{ from: '2027-02-28T23:00:00.000Z', to: '2027-03-31T22:00:00.000Z', tz: 'Europe/Berlin' },
+      from: '2027-02-28T23:00:00.000Z',
+      to: '2027-03-31T22:00:00.000Z',
+      tz: 'Europe/Berlin',
     });
     expect(rangeBefore(march)).toMatchObject({ from: '2027-01-28T23:00:00.000Z', to: '2027-02-28T23:00:00.000Z' });
   });

@@ -37,7 +37,10 @@ export function readView(search: URLSearchParams, nowMs: number): ReportView {
     first > lastDay ? lastDay : first < addDays(lastDay, 1 - daysMost) ? addDays(lastDay, 1 - daysMost) : first;
   const group = groups.find((each) => each === search.get('by')) ?? 'day';
   return {
-    ...{ firstDay, lastDay, zone, group },
+    firstDay,
+    lastDay,
+    zone,
+    group,
     currency: search.get('currency') ?? undefined,
     windowHours: /^[1-9]\d{0,2}$/.test(search.get('window') ?? '') ? (search.get('window') ?? undefined) : undefined,
     isTable: search.get('view') === 'table',
@@ -80,8 +83,14 @@ export function startOfDay(day: string, zone: string): string {
 
 function offsetMs(zone: string, ms: number): number {
   const parts = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone: zone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
-    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
   } as Intl.DateTimeFormatOptions).formatToParts(ms);
   const of = (type: string): number => Number(parts.find((part) => part.type === type)?.value);
   const wall = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'));

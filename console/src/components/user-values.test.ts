@@ -4,9 +4,16 @@ import { editOf, fieldOf, fieldOfIssue, keysOf, valuesOf } from './user-values.t
 
 const seen = '2026-11-21T10:15:30.123Z';
 const ada: User = {
-  ...{ id: 'usr_02y9GVDsTuJUi2BOoCH5G3', external_id: 'u-42', first_name: 'Ada', country: 'DE', language: null },
-  ...{ timezone: null, properties: { plan: 'pro', country: 'AT', age: 30 }, devices: [] },
-  ...{ created_at: seen, updated_at: seen },
+  id: 'usr_02y9GVDsTuJUi2BOoCH5G3',
+  external_id: 'u-42',
+  first_name: 'Ada',
+  country: 'DE',
+  language: null,
+  timezone: null,
+  properties: { plan: 'pro', country: 'AT', age: 30 },
+  devices: [],
+  created_at: seen,
+  updated_at: seen,
 };
 const base = valuesOf(ada);
 

@@ -118,7 +118,9 @@ export function AudienceReport() {
                   lines={channels
                     .filter((channel) => groups.some(({ devices }) => devices[channel].active > 0))
                     .map((channel) => ({
-                      ...{ name: platforms[channel], tone: 'good' as const, dash: dashOf[channel] },
+                      name: platforms[channel],
+                      tone: 'good' as const,
+                      dash: dashOf[channel],
                       values: groups.map(({ devices }) => devices[channel].active),
                     }))}
                 />
@@ -128,15 +130,21 @@ export function AudienceReport() {
                   title="Gained and lost"
                   lines={[
                     {
-                      ...{ name: 'Registered', tone: 'accent', dash: 'solid' },
+                      name: 'Registered',
+                      tone: 'accent',
+                      dash: 'solid',
                       values: groups.map(({ devices }) => all(devices, 'registered')),
                     },
                     {
-                      ...{ name: 'Opted out', tone: 'warn', dash: 'dashed' },
+                      name: 'Opted out',
+                      tone: 'warn',
+                      dash: 'dashed',
                       values: groups.map(({ devices }) => all(devices, 'unsubscribed')),
                     },
                     {
-                      ...{ name: 'Token dead', tone: 'bad', dash: 'dotted' },
+                      name: 'Token dead',
+                      tone: 'bad',
+                      dash: 'dotted',
                       values: groups.map(({ devices }) => all(devices, 'invalid')),
                     },
                   ]}

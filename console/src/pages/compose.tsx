@@ -62,7 +62,8 @@ export function Compose() {
 /** A draft may have its name beside its message. */
 const ofDraft = (draft: Draft): Start => ({
   form: readForm({ ...(draft.name !== '' && { name: draft.name }), ...draft.message }),
-  ...{ draft, template: null },
+  draft,
+  template: null,
 });
 
 async function readStart(app: string, params: URLSearchParams): Promise<Start> {

@@ -51,7 +51,9 @@ export function Deliverability() {
             const of = (group: (typeof groups)[number], service: ServiceFigures) =>
               group.services.find((each) => keyOf(each) === keyOf(service));
             const common = {
-              ...{ points, rows: groups, keyOf: (group: { from: string }) => group.from },
+              points,
+              rows: groups,
+              keyOf: (group: { from: string }) => group.from,
               csv: { name: 'deliverability.csv', read: () => getReportCsv(app, 'deliverability', grouped) },
             };
             return services.length === 0 ? (
@@ -111,11 +113,15 @@ export function Deliverability() {
                   format={formatNumber}
                   lines={[
                     {
-                      ...{ name: 'Sent', tone: 'good', dash: 'solid' },
+                      name: 'Sent',
+                      tone: 'good',
+                      dash: 'solid',
                       values: groups.map((group) => sumOf(group.services, 'sent')),
                     },
                     {
-                      ...{ name: 'Failed', tone: 'bad', dash: 'dashed' },
+                      name: 'Failed',
+                      tone: 'bad',
+                      dash: 'dashed',
                       values: groups.map((group) => sumOf(group.services, 'failed')),
                     },
                   ]}

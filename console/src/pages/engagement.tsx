@@ -79,7 +79,8 @@ export function Engagement() {
                   title={`Engagement by ${view.group}`}
                   points={groups.map(({ from }) => formatPeriod(from, by, tz))}
                   lines={steps.map((name) => ({
-                    ...{ name: stepNames[name], ...lineOf[name] },
+                    name: stepNames[name],
+                    ...lineOf[name],
                     values: groups.map((group) => group[name]),
                   }))}
                   format={formatNumber}
@@ -136,8 +137,12 @@ export function Engagement() {
 function sumOf(groups: readonly Funnel[]): Funnel {
   const of = (name: keyof Funnel): number => groups.reduce((sum, group) => sum + group[name], 0);
   return {
-    ...{ accepted: of('accepted'), sent: of('sent'), displayed: of('displayed') },
-    ...{ clicked: of('clicked'), dismissed: of('dismissed'), purchases: of('purchases') },
+    accepted: of('accepted'),
+    sent: of('sent'),
+    displayed: of('displayed'),
+    clicked: of('clicked'),
+    dismissed: of('dismissed'),
+    purchases: of('purchases'),
   };
 }
 

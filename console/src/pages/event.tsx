@@ -93,7 +93,8 @@ function PropertyTable({ event }: { event: CataloguedEvent }) {
         { name: 'Key', cell: ({ key }) => <span className="mono">{key}</span> },
         { name: 'Type', cell: ({ type }) => eventTypeNames[type] ?? type },
         {
-          ...{ name: 'Samples', isLong: true },
+          name: 'Samples',
+          isLong: true,
           cell: ({ samples }) =>
             samples.length === 0 ? <span className="muted">–</span> : samples.map(String).join(', '),
         },

@@ -29,7 +29,13 @@ import { PageHead } from '../ui/page-head.tsx';
 const windows = [1, 12, 24, 48, 72, 168, 720];
 const none = { amount: '0', purchases: 0 };
 const empty = (currency: string): RevenueRow => ({
-  ...{ currency, total: '0', purchases: 0, direct: none, influenced: none, unattributed: none, open: none },
+  currency,
+  total: '0',
+  purchases: 0,
+  direct: none,
+  influenced: none,
+  unattributed: none,
+  open: none,
 });
 
 export function Revenue() {

@@ -32,7 +32,11 @@ const models: Readonly<Record<string, Model>> = {
   account: {
     table: 'account_logins',
     columns: {
-      ...{ id: 'id', userId: 'account_id', providerId: 'provider', accountId: 'subject', password: 'password_hash' },
+      id: 'id',
+      userId: 'account_id',
+      providerId: 'provider',
+      accountId: 'subject',
+      password: 'password_hash',
       ...times,
     },
     fixed: {},
@@ -45,7 +49,11 @@ const models: Readonly<Record<string, Model>> = {
   twoFactor: {
     table: 'second_factors',
     columns: {
-      ...{ id: 'id', userId: 'account_id', secret: 'secret', backupCodes: 'backup_codes', verified: 'is_verified' },
+      id: 'id',
+      userId: 'account_id',
+      secret: 'secret',
+      backupCodes: 'backup_codes',
+      verified: 'is_verified',
     },
     fixed: {},
   },

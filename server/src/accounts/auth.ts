@@ -302,8 +302,10 @@ function createStore({ sql, txSql, clock }: AuthDeps, occasion: () => Occasion |
       if (result === null) return result;
       const account = await findAccount(tx, accountId);
       const by = {
-        ...{ kind: 'person' as const, id: encodeId('acc', accountId) },
-        ...{ name: account?.email ?? '', address: occasion()?.address ?? null },
+        kind: 'person' as const,
+        id: encodeId('acc', accountId),
+        name: account?.email ?? '',
+        address: occasion()?.address ?? null,
       };
       const change = {
         appId: null,

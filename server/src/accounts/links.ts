@@ -110,7 +110,16 @@ async function makeLink(
   const createdBy = describeActor(by);
   const creatorId = (by.kind === 'person' && by.id !== null && decodeId('acc', by.id)) || null;
   await insertLink(tx, clock, {
-    ...{ id, tokenHash: hashSecret(secret), kind, organisationId, email, role, accountId, createdBy, creatorId, hours },
+    id,
+    tokenHash: hashSecret(secret),
+    kind,
+    organisationId,
+    email,
+    role,
+    accountId,
+    createdBy,
+    creatorId,
+    hours,
   });
   const target = accountId ? encodeId('acc', accountId) : encodeId('inv', id);
   const action = kind === 'invite' ? 'invite.create' : 'link.create';

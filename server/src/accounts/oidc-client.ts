@@ -84,7 +84,10 @@ export function createOidcClient({ settings, redirectUri, fetch, steadyMs }: Cli
       try {
         const configuration = await configurationOf();
         const address = openid.buildAuthorizationUrl(configuration, {
-          ...{ redirect_uri: redirectUri, scope: 'openid email profile', state, nonce },
+          redirect_uri: redirectUri,
+          scope: 'openid email profile',
+          state,
+          nonce,
           code_challenge: await openid.calculatePKCECodeChallenge(verifier),
           code_challenge_method: 'S256',
         });
@@ -101,7 +104,10 @@ export function createOidcClient({ settings, redirectUri, fetch, steadyMs }: Cli
       answered.search = query.toString();
       try {
         const tokens = await openid.authorizationCodeGrant(configuration, answered, {
-          ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
         });
         const claims = tokens.claims();
         if (!claims) throw new Error('the answer has no id token');

@@ -56,8 +56,12 @@ export async function changeRole(
     await recordAudit(
       { ...deps, tx },
       {
-        ...{ appId: null, orgId: organisationId, action: 'member.role', target: encodeId('acc', accountId) },
-        ...{ before: { role: member.role }, after: { role } },
+        appId: null,
+        orgId: organisationId,
+        action: 'member.role',
+        target: encodeId('acc', accountId),
+        before: { role: member.role },
+        after: { role },
       },
     );
   });
@@ -84,7 +88,10 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<void> 
     await recordAudit(
       { ...deps, tx },
       {
-        ...{ appId: null, orgId: organisationId, action: 'member.remove', target: encodeId('acc', accountId) },
+        appId: null,
+        orgId: organisationId,
+        action: 'member.remove',
+        target: encodeId('acc', accountId),
         before: { role: member.role },
       },
     );

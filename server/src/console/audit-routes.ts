@@ -47,10 +47,15 @@ const query = z.strictObject({
 const example = {
   data: [
     {
-      ...{ id: '01930000-0000-7000-8000-000000000001', at: '2026-11-21T10:15:30.123Z' },
+      id: '01930000-0000-7000-8000-000000000001',
+      at: '2026-11-21T10:15:30.123Z',
       actor: { kind: 'person', id: 'acc_02y9GVDsTuJUi2BOoCH5G3', name: 'anna@shop.example' },
-      ...{ address: '192.0.2.7', action: 'app.plan', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3' },
-      ...{ target: 'app_02y9GVDsTuJUi2BOoCH5G3', before: { plan: 'free' }, after: { plan: 'pro' } },
+      address: '192.0.2.7',
+      action: 'app.plan',
+      app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+      target: 'app_02y9GVDsTuJUi2BOoCH5G3',
+      before: { plan: 'free' },
+      after: { plan: 'pro' },
     },
   ],
   has_more: false,

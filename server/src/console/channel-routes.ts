@@ -58,13 +58,20 @@ export const credential = component(
   }),
 );
 export const example = {
-  ...{ channel: 'webpush', current: true, credential_id: 1 },
+  channel: 'webpush',
+  current: true,
+  credential_id: 1,
   public: {
     public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLoc…',
     subject: 'mailto:ops@shop.example',
   },
-  ...{ health: 'ok', suspect_since: null, last_success_at: '2026-11-21T10:15:30.123Z', last_error: null },
-  ...{ last_error_at: null, created_at: '2026-11-21T10:15:30.123Z', replaced_at: null },
+  health: 'ok',
+  suspect_since: null,
+  last_success_at: '2026-11-21T10:15:30.123Z',
+  last_error: null,
+  last_error_at: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  replaced_at: null,
 };
 const answers = { 200: { description: 'The credential, without its secret.', schema: credential, example } };
 const seen = {
@@ -316,8 +323,11 @@ export const channelAreaRoutes = [
           }),
         ),
         example: {
-          ...{ message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', status: 'sent' },
-          ...{ error_code: null, answers: [{ http_status: 201, transport_error: null, body: null, latency_ms: 48 }] },
+          message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+          device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+          status: 'sent',
+          error_code: null,
+          answers: [{ http_status: 201, transport_error: null, body: null, latency_ms: 48 }],
         },
       },
     },

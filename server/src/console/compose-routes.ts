@@ -75,12 +75,22 @@ const rendered = component(
 );
 const whole = (text: string, limit: number): CutText => ({ text, shown: text, length: text.length, limit });
 const example = {
-  ...{ channel: 'fcm', result: 'shown', language: 'de', locale: 'de', url: 'https://shop.example/de/sale' },
-  ...{ payload_bytes: 312, payload_bytes_max: 4096, variables: [{ name: 'first_name', value: 'Zoë' }] },
+  channel: 'fcm',
+  result: 'shown',
+  language: 'de',
+  locale: 'de',
+  url: 'https://shop.example/de/sale',
+  payload_bytes: 312,
+  payload_bytes_max: 4096,
+  variables: [{ name: 'first_name', value: 'Zoë' }],
   screens: [
     {
-      ...{ screen: 'android_shade', title: whole('Ausverkauf, Zoë', 65), subtitle: null, body: whole('Ab jetzt', 240) },
-      ...{ image: null, actions: [] },
+      screen: 'android_shade',
+      title: whole('Ausverkauf, Zoë', 65),
+      subtitle: null,
+      body: whole('Ab jetzt', 240),
+      image: null,
+      actions: [],
     },
   ],
 };
@@ -107,7 +117,8 @@ export const composeAreaRoutes = [
           body: 'Now on',
           locales: { de: { title: 'Ausverkauf, {{first_name}}', body: 'Ab jetzt' } },
         },
-        ...{ channel: 'fcm', external_id: 'u-42' },
+        channel: 'fcm',
+        external_id: 'u-42',
       },
     },
     answers: { 200: { description: 'The notification.', schema: rendered, example } },
@@ -120,7 +131,12 @@ export const composeAreaRoutes = [
         ? { externalId }
         : null;
     const found = await renderMessage(sql, {
-      ...{ appId: app.id, defaultUrl: app.defaultUrl, content, channel, of, language },
+      appId: app.id,
+      defaultUrl: app.defaultUrl,
+      content,
+      channel,
+      of,
+      language,
     });
     if (!found) throw deviceText ? noSuch('device', deviceText) : noSuch('user', externalId ?? '');
     const { payloadBytes, payloadBytesMax, ...rest } = found;

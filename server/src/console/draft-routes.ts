@@ -23,8 +23,12 @@ export interface DraftAreaDeps {
 }
 
 const listedExample = {
-  ...{ id: 'drf_02y9GVDsTuJUi2BOoCH5G3', name: 'Autumn sale', title: 'Sale', changed_by: 'person anna@shop.example' },
-  ...{ created_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z' },
+  id: 'drf_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Autumn sale',
+  title: 'Sale',
+  changed_by: 'person anna@shop.example',
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
 };
 const message = { audience: { all: true }, content: { title: 'Sale', body: 'Now on' } };
 const example = { ...listedExample, message };
@@ -160,8 +164,12 @@ function readId(given: string): Uuid {
 
 function presentListed({ id, name, title, changedBy, createdAt, updatedAt }: ListedDraft) {
   return {
-    ...{ id: encodeId('drf', id), name, title },
-    ...{ changed_by: changedBy, created_at: createdAt, updated_at: updatedAt },
+    id: encodeId('drf', id),
+    name,
+    title,
+    changed_by: changedBy,
+    created_at: createdAt,
+    updated_at: updatedAt,
   };
 }
 

@@ -59,7 +59,9 @@ const ofMessage = {
 const deliveryOfMessage = component('DeliveryOfMessage', explainedDelivery.extend(ofMessage));
 const deliveryHistory = component('DeliveryHistory', z.strictObject(pageFields(deliveryOfMessage)));
 const exampleDelivered = {
-  ...{ message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', message_name: 'Autumn sale', message_title: 'Sale' },
+  message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+  message_name: 'Autumn sale',
+  message_title: 'Sale',
   ...exampleExplained,
 };
 const userParams = { ...appParam, external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
@@ -126,8 +128,11 @@ export const historyAreaRoutes = [
         example: {
           data: [
             {
-              ...{ id: '01930000-0000-7000-8000-000000000001', name: 'purchase' },
-              ...{ occurred_at: '2026-11-21T10:15:30.123Z', device_id: null, before_sign_in: false },
+              id: '01930000-0000-7000-8000-000000000001',
+              name: 'purchase',
+              occurred_at: '2026-11-21T10:15:30.123Z',
+              device_id: null,
+              before_sign_in: false,
               properties: { amount: 79.9, currency: 'EUR' },
             },
           ],

@@ -55,14 +55,17 @@ const rotatedKey = component(
   z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.'), replaces: keySchema }),
 );
 const example = {
-  ...{ id: 'key_02y9GVDsTuJUi2BOoCH5G3', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3', scope: 'server', name: 'Server key' },
-  ...{
-    start: 'sk_live_003a',
-    last4: '6EQX',
-    created_at: '2026-11-21T10:15:30.123Z',
-    created_by: 'person anna@shop.example',
-  },
-  ...{ last_used_at: null, expires_at: null, revoked_at: null },
+  id: 'key_02y9GVDsTuJUi2BOoCH5G3',
+  app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  scope: 'server',
+  name: 'Server key',
+  start: 'sk_live_003a',
+  last4: '6EQX',
+  created_at: '2026-11-21T10:15:30.123Z',
+  created_by: 'person anna@shop.example',
+  last_used_at: null,
+  expires_at: null,
+  revoked_at: null,
 };
 const keyParam = { key: { description: 'The id of a key.', example: 'key_02y9GVDsTuJUi2BOoCH5G3' } };
 

@@ -33,8 +33,14 @@ export interface LentReportDeps {
 const day = component(
   'DayFigures',
   z.strictObject({
-    ...{ from: instant, to: instant, accepted: count, sent: count, failed: count, skipped: count },
-    ...{ displayed: count, clicked: count },
+    from: instant,
+    to: instant,
+    accepted: count,
+    sent: count,
+    failed: count,
+    skipped: count,
+    displayed: count,
+    clicked: count,
   }),
 );
 
@@ -99,8 +105,14 @@ export const lentReportRoutes = [
         example: {
           days: [
             {
-              ...{ from: '2026-11-01T00:00:00.000Z', to: '2026-11-02T00:00:00.000Z', accepted: 3, sent: 2, failed: 1 },
-              ...{ skipped: 0, displayed: 2, clicked: 1 },
+              from: '2026-11-01T00:00:00.000Z',
+              to: '2026-11-02T00:00:00.000Z',
+              accepted: 3,
+              sent: 2,
+              failed: 1,
+              skipped: 0,
+              displayed: 2,
+              clicked: 1,
             },
           ],
         },
@@ -112,7 +124,14 @@ export const lentReportRoutes = [
     const asked = { appId: app.id, range, periods: periodsOf(range, group ?? 'day', zone), after: null, limit: 1 };
     const { periods } = await reportEngagement({ ...readerOf(deps, gone), clock: deps.clock }, asked);
     const days = periods.map(({ fromMs, toMs, accepted, sent, failed, skipped, displayed, clicked }) => ({
-      ...{ from: new Date(fromMs), to: new Date(toMs), accepted, sent, failed, skipped, displayed, clicked },
+      from: new Date(fromMs),
+      to: new Date(toMs),
+      accepted,
+      sent,
+      failed,
+      skipped,
+      displayed,
+      clicked,
     }));
     return { days };
   }),

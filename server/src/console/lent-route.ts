@@ -35,7 +35,12 @@ function lend<Deps>(route: Route<Deps, Caller>, least: Role): Route<Deps, AppCal
 /** The caller in the form that routes of /v1 know: a server key in all but name. */
 export function callerOf({ app, by }: AppCaller): Caller {
   return {
-    ...{ appId: app.id, keyId: '', keyName: by.name, scope: 'server', plan: app.plan, by },
+    appId: app.id,
+    keyId: '',
+    keyName: by.name,
+    scope: 'server',
+    plan: app.plan,
+    by,
     clientEvents: clientEventsDefault,
   };
 }

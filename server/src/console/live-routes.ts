@@ -61,8 +61,12 @@ const tailEvent = component(
   ]),
 );
 const exampleEvent = {
-  ...{ id: '01930000-0000-7000-8000-000000000001', name: 'purchase', occurred_at: '2026-11-21T10:15:30.123Z' },
-  ...{ device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', external_id: null, properties: { amount: 79.9, currency: 'EUR' } },
+  id: '01930000-0000-7000-8000-000000000001',
+  name: 'purchase',
+  occurred_at: '2026-11-21T10:15:30.123Z',
+  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+  external_id: null,
+  properties: { amount: 79.9, currency: 'EUR' },
 };
 const manners =
   'The data of each event is one JSON document. The first one is the whole state, after each connection, so `Last-Event-ID` is not needed. A comment comes every 15 s. The feed ends with the session or token, when its role is too low, and with the app; a reader that does not keep up is dropped. A session or token has at most 10 feeds.';

@@ -52,7 +52,9 @@ const toldMessage = {
 const toldDeliveries = {
   schema: component('ExplainedDeliveryPage', deliveryPage.extend({ data: z.array(explainedDelivery) })),
   example: {
-    ...{ message_id: exampleMessage.id, status: 'sent', report: exampleMessage.report },
+    message_id: exampleMessage.id,
+    status: 'sent',
+    report: exampleMessage.report,
     data: [exampleExplained],
     ...lastPage,
   },

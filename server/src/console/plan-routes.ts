@@ -53,13 +53,15 @@ const planExample = {
   quota: { per_month: 10_000, unit: 'delivery' },
 };
 const appExample = {
-  ...{ id: 'app_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', plan: 'free', default_url: null, attribution_window_hours: 24 },
-  ...{
-    suspended_at: null,
-    is_test: false,
-    created_at: '2026-11-21T10:15:30.123Z',
-    updated_at: '2026-11-21T10:15:30.123Z',
-  },
+  id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Shop',
+  plan: 'free',
+  default_url: null,
+  attribution_window_hours: 24,
+  suspended_at: null,
+  is_test: false,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
   client_events: { new_names: true, purchases: true },
 };
 
@@ -123,7 +125,11 @@ export const planRoutes = [
         description: 'This month and the last twelve.',
         schema: usage,
         example: {
-          ...{ plan: 'free', used: 120, limit: 10_000, unit: 'delivery', resets_at: '2026-12-01T00:00:00.000Z' },
+          plan: 'free',
+          used: 120,
+          limit: 10_000,
+          unit: 'delivery',
+          resets_at: '2026-12-01T00:00:00.000Z',
           months: [{ month: '2026-11', used: 120 }],
         },
       },

@@ -76,7 +76,10 @@ const exampleCatalogued = {
   conflict_days: [{ day: '2026-11-20', count: 3 }],
 };
 const exampleEdited = {
-  ...{ key: 'plan', type: 'string', removed: { users: 41230, devices: 12 }, segments: exampleSegments },
+  key: 'plan',
+  type: 'string',
+  removed: { users: 41230, devices: 12 },
+  segments: exampleSegments,
 };
 
 const route = routesWith<PropertyAreaDeps, AppCaller>('Properties');
@@ -174,7 +177,9 @@ export const propertyAreaRoutes = [
   }).handle(async ({ sql, countSql }, { caller: { app }, params: { key } }) => {
     const { row } = await readKey(sql, app.id, key);
     return {
-      ...{ key, type: row.type, values: await countValues(countSql, app.id, row.id) },
+      key,
+      type: row.type,
+      values: await countValues(countSql, app.id, row.id),
       segments: (await listSegmentsNaming(sql, app.id, [key])).map(presentName),
     };
   }),

@@ -65,7 +65,11 @@ const figures = component(
 const exampleFigures = {
   from: '2026-11-20T00:00:00.000Z',
   to: '2026-11-21T00:00:00.000Z',
-  ...{ accepted: 120, sent: 118, failed: 2, clicked: 31, active_devices: 340 },
+  accepted: 120,
+  sent: 118,
+  failed: 2,
+  clicked: 31,
+  active_devices: 340,
   revenue: [{ currency: 'EUR', total: '105', direct: '100', influenced: '5' }],
 };
 const overview = component(
@@ -94,8 +98,13 @@ const service = component(
   }),
 );
 const exampleService = {
-  ...{ channel: 'webpush', provider: 'mozilla', sent: 118, failed: 2, error_counts: { unregistered: 2 } },
-  ...{ p50_ms: 84, p95_ms: 210 },
+  channel: 'webpush',
+  provider: 'mozilla',
+  sent: 118,
+  failed: 2,
+  error_counts: { unregistered: 2 },
+  p50_ms: 84,
+  p95_ms: 210,
 };
 const exampleRange = { from: '2026-11-01T00:00:00.000Z', to: '2026-11-03T00:00:00.000Z' };
 
@@ -137,8 +146,14 @@ const rebuild = component(
   }),
 );
 const exampleRebuild = {
-  ...{ status: 'waiting', asked_at: '2026-11-21T10:15:30.123Z', from: null, to: null, started_at: null },
-  ...{ finished_at: null, events: null, purchases: null },
+  status: 'waiting',
+  asked_at: '2026-11-21T10:15:30.123Z',
+  from: null,
+  to: null,
+  started_at: null,
+  finished_at: null,
+  events: null,
+  purchases: null,
 };
 
 const route = routesWith<ReportAreaDeps, AppCaller>('Reports');
@@ -312,6 +327,12 @@ function presentRebuild({ askedAt, fromAt, toAt, startedAt, finishedAt, failed, 
   const ended = failed ? ('failed' as const) : ('done' as const);
   return {
     status: finishedAt ? ended : startedAt ? ('running' as const) : ('waiting' as const),
-    ...{ asked_at: askedAt, from: fromAt, to: toAt, started_at: startedAt, finished_at: finishedAt, events, purchases },
+    asked_at: askedAt,
+    from: fromAt,
+    to: toAt,
+    started_at: startedAt,
+    finished_at: finishedAt,
+    events,
+    purchases,
   };
 }

@@ -61,9 +61,16 @@ export const requestAreaRoutes = [
         example: {
           data: [
             {
-              ...{ request_id: 'req_3OHYx2g8zVpD6AIcbF7kjW', at: '2026-11-21T10:15:30.123Z', method: 'POST' },
-              ...{ path: '/v1/messages', status: 400, error: 'validation_failed', issue: 'audience: required' },
-              ...{ key_id: 'key_02y9GVDsV2ZXUMbsiEJszB', key_name: 'Backend', ms: 3 },
+              request_id: 'req_3OHYx2g8zVpD6AIcbF7kjW',
+              at: '2026-11-21T10:15:30.123Z',
+              method: 'POST',
+              path: '/v1/messages',
+              status: 400,
+              error: 'validation_failed',
+              issue: 'audience: required',
+              key_id: 'key_02y9GVDsV2ZXUMbsiEJszB',
+              key_name: 'Backend',
+              ms: 3,
             },
           ],
           note,

@@ -148,7 +148,10 @@ export const segmentAreaRoutes = [
         example: {
           messages: [
             {
-              ...{ id: 'msg_02y9GVDsTuJUi2BOoCH5G3', name: 'Autumn sale', title: 'Sale', excludes: false },
+              id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+              name: 'Autumn sale',
+              title: 'Sale',
+              excludes: false,
               run_at: '2026-11-28T09:00:00.000Z',
             },
           ],
@@ -164,7 +167,9 @@ export const segmentAreaRoutes = [
     return {
       messages: (await listScheduledUses(sql, app.id, id, usesMax)).map(presentUse),
       drafts: drafts.map((draft) => ({
-        ...{ id: encodeId('drf', draft.id), name: draft.name, excludes: draft.isExclusion },
+        id: encodeId('drf', draft.id),
+        name: draft.name,
+        excludes: draft.isExclusion,
       })),
     };
   }),

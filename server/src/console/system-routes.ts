@@ -30,7 +30,9 @@ const pauseSchema = component(
   }),
 );
 const example = {
-  ...{ paused: true, since: '2026-11-21T10:15:30.123Z', reason: 'restore' },
+  paused: true,
+  since: '2026-11-21T10:15:30.123Z',
+  reason: 'restore',
   waiting: { messages: 12, expired: 3 },
 };
 

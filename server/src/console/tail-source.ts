@@ -47,7 +47,9 @@ export function beginTail({ sql, clock }: TailDeps, appId: Uuid, name: string | 
 
 function present({ id, name, at, deviceId, externalId, properties }: ArrivedEvent) {
   return {
-    ...{ id, name, occurred_at: at },
+    id,
+    name,
+    occurred_at: at,
     device_id: deviceId === null ? null : encodeId('dev', deviceId),
     external_id: externalId,
     properties,

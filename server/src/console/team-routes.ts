@@ -68,20 +68,27 @@ const organisation = component(
   z.strictObject({ id: organisationId, name: z.string(), require_two_factor: z.boolean(), updated_at: instant }),
 );
 const memberExample = {
-  ...{ id: 'acc_02y9GVDsTuJUi2BOoCH5G3', email: 'anna@shop.example', name: 'Anna', role: 'owner', two_factor: true },
-  ...{ joined_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z', last_used_at: null },
+  id: 'acc_02y9GVDsTuJUi2BOoCH5G3',
+  email: 'anna@shop.example',
+  name: 'Anna',
+  role: 'owner',
+  two_factor: true,
+  joined_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+  last_used_at: null,
 };
 const inviteExample = {
-  ...{
-    id: 'inv_02y9GVDsTuJUi2BOoCH5G3',
-    email: 'ben@shop.example',
-    role: 'member',
-    created_by: 'person anna@shop.example',
-  },
-  ...{ created_at: '2026-11-21T10:15:30.123Z', expires_at: '2026-11-24T10:15:30.123Z' },
+  id: 'inv_02y9GVDsTuJUi2BOoCH5G3',
+  email: 'ben@shop.example',
+  role: 'member',
+  created_by: 'person anna@shop.example',
+  created_at: '2026-11-21T10:15:30.123Z',
+  expires_at: '2026-11-24T10:15:30.123Z',
 };
 const organisationExample = {
-  ...{ id: 'org_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', require_two_factor: false },
+  id: 'org_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Shop',
+  require_two_factor: false,
   updated_at: '2026-11-21T10:15:30.123Z',
 };
 const memberParam = { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } };

@@ -53,8 +53,12 @@ const template = component(
 const versionSchema = component('TemplateVersion', z.strictObject({ ...versionFields, content: storedContent }));
 
 const listedExample = {
-  ...{ id: 'tpl_02y9GVDsTuJUi2BOoCH5G3', name: 'Weekly offer', version: 2, title: 'Sale' },
-  ...{ changed_by: 'person anna@shop.example', created_at: '2026-11-20T10:15:30.123Z' },
+  id: 'tpl_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Weekly offer',
+  version: 2,
+  title: 'Sale',
+  changed_by: 'person anna@shop.example',
+  created_at: '2026-11-20T10:15:30.123Z',
   updated_at: '2026-11-21T10:15:30.123Z',
 };
 const content = { title: 'Sale', body: 'Now on' };
@@ -199,8 +203,13 @@ function readId(given: string): Uuid {
 
 function presentListed({ id, name, version, title, changedBy, createdAt, updatedAt }: ListedTemplate) {
   return {
-    ...{ id: encodeId('tpl', id), name, version, title },
-    ...{ changed_by: changedBy, created_at: createdAt, updated_at: updatedAt },
+    id: encodeId('tpl', id),
+    name,
+    version,
+    title,
+    changed_by: changedBy,
+    created_at: createdAt,
+    updated_at: updatedAt,
   };
 }
 

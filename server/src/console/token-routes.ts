@@ -34,9 +34,15 @@ const tokenFields = {
 };
 const token = component('Token', z.strictObject(tokenFields));
 const example = {
-  ...{ id: 'tok_02y9GVDsTuJUi2BOoCH5G3', name: 'Terraform', role: 'admin', start: 'ot_live_003a', last4: '6EQX' },
-  ...{ created_at: '2026-11-21T10:15:30.123Z', created_by: 'person anna@shop.example' },
-  ...{ last_used_at: null, revoked_at: null },
+  id: 'tok_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Terraform',
+  role: 'admin',
+  start: 'ot_live_003a',
+  last4: '6EQX',
+  created_at: '2026-11-21T10:15:30.123Z',
+  created_by: 'person anna@shop.example',
+  last_used_at: null,
+  revoked_at: null,
 };
 
 const route = routesWith<TokenRouteDeps, ConsoleCaller>('Tokens');

@@ -87,10 +87,16 @@ const attempt = component(
   }),
 );
 export const stateExample = {
-  ...{ id: 'whk_2LzZ6blcUnSsq7qADFk27Q', app_id: 'app_02y9GVDsTuJUi2BOoCH5G3' },
-  ...{ endpoint: 'https://hooks.shop.example/push', events: [], state: 'enabled', consecutive_failures: 0 },
-  ...{ rotation: null, last_test: null },
-  ...{ created_at: '2026-11-21T10:15:30.123Z', updated_at: '2026-11-21T10:15:30.123Z' },
+  id: 'whk_2LzZ6blcUnSsq7qADFk27Q',
+  app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  endpoint: 'https://hooks.shop.example/push',
+  events: [],
+  state: 'enabled',
+  consecutive_failures: 0,
+  rotation: null,
+  last_test: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
 };
 const example = { ...stateExample, held_events: 0 };
 const testExample = { at: '2026-11-21T10:15:30.123Z', status_code: 200, error: null, duration_ms: 48 };

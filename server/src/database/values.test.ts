@@ -21,19 +21,29 @@ describe('a value', () => {
         9007199254740991::int8 AS most, 1.50::numeric AS price, '[0:1]={7,8}'::int[] AS from_zero, '{}'::text[] AS none,
         ARRAY['{"a": 1}'::jsonb] AS documents, date '2026-02-03' AS day, NULL AS nothing`;
     expect(row).toEqual({
-      ...{ flag: true, at, bytes, big: 12, part: 1.5, numbers: [1, null, 3], words: ['a', null], times: [at] },
-      ...{
-        pieces: [bytes],
-        flags: [true, false],
-        grid: [
-          [1, 2],
-          [3, 4],
-        ],
-        document: { 'a b': [1, null] },
-        list: ['x'],
-      },
-      ...{ most: Number.MAX_SAFE_INTEGER, price: '1.50', fromZero: [7, 8], none: [], documents: [{ a: 1 }] },
-      ...{ day: new Date('2026-02-03T00:00:00.000Z'), nothing: null },
+      flag: true,
+      at,
+      bytes,
+      big: 12,
+      part: 1.5,
+      numbers: [1, null, 3],
+      words: ['a', null],
+      times: [at],
+      pieces: [bytes],
+      flags: [true, false],
+      grid: [
+        [1, 2],
+        [3, 4],
+      ],
+      document: { 'a b': [1, null] },
+      list: ['x'],
+      most: Number.MAX_SAFE_INTEGER,
+      price: '1.50',
+      fromZero: [7, 8],
+      none: [],
+      documents: [{ a: 1 }],
+      day: new Date('2026-02-03T00:00:00.000Z'),
+      nothing: null,
     });
   });
 

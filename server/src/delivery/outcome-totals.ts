@@ -24,7 +24,9 @@ export function totalOutcomes(items: readonly Pick<OutcomeItem, 'row' | 'final' 
     const code = row.errorCode ?? 0;
     const total = {
       bucketMs: Math.floor(row.doneAtMs / quarterMs) * quarterMs,
-      ...{ channel: row.channel, vendor: vendors.indexOf(vendor), code },
+      channel: row.channel,
+      vendor: vendors.indexOf(vendor),
+      code,
       step: code === 0 && row.latencyMs !== null ? latencyStep(row.latencyMs) : 0,
       count: 1,
     };

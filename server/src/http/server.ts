@@ -265,8 +265,14 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     const { id, method, params } = request;
     const { statusCode: status, elapsedTime } = reply;
     options.noteAnswer?.({
-      ...{ id, method, route, params: (params ?? {}) as Record<string, string> },
-      ...{ status, seconds: elapsedTime / 1000, caller, error },
+      id,
+      method,
+      route,
+      params: (params ?? {}) as Record<string, string>,
+      status,
+      seconds: elapsedTime / 1000,
+      caller,
+      error,
     });
   };
   // A stream was answered when it began.
@@ -295,7 +301,11 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
           const header = (name: string) => headerValues(request.raw, name);
           const { address } = findClient(request.raw);
           const guarded = await route.guard({
-            ...{ method, id, log, header, address },
+            method,
+            id,
+            log,
+            header,
+            address,
             params: params as Record<string, string>,
           });
           admitted.set(request, guarded);

@@ -71,7 +71,12 @@ export function presentMessage(stored: StoredMessage) {
   const { id, status, status_reason, name, metadata, created_by, audience_unmatched, ...rest } = presentFigures(stored);
   // Key order is the contract's.
   return {
-    ...{ id, status, status_reason, name, metadata, created_by },
+    id,
+    status,
+    status_reason,
+    name,
+    metadata,
+    created_by,
     audience: stored.audience,
     audience_unmatched,
     content: stored.content,

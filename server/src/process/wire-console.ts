@@ -67,7 +67,11 @@ export function wireConsole({
   const secrets = authSecretsOf(masterKeys);
   const [{ value: authSecret }] = secrets;
   const guard = createGuard({
-    ...{ sql, txSql, clock, publicUrl, lookups },
+    sql,
+    txSql,
+    clock,
+    publicUrl,
+    lookups,
     authSecrets: secrets.map(({ value }) => value),
     admitToken: (organisationId, tokenId) =>
       admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),

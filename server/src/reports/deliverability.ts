@@ -63,7 +63,9 @@ function figuresOfService(rows: readonly OutcomeCount[]): ServiceFigures {
   return {
     channel: channelOfNumber(rows[0]?.channel ?? 0),
     provider: vendors[rows[0]?.vendor ?? 0] ?? 'other',
-    ...{ sent, failed, errorCounts },
+    sent,
+    failed,
+    errorCounts,
     p50Ms: percentileMs(steps, 0.5),
     p95Ms: percentileMs(steps, 0.95),
   };

@@ -118,7 +118,9 @@ function planSteps({ startedAt, finishedAt }: MessageRun, nowMs: number) {
   // One beginning for both series: that of the longer step.
   const stepMs = 1000 * Math.max(secondsOf[outcomes], secondsOf[marks]);
   return {
-    ...{ from: new Date(Math.floor(startedMs / stepMs) * stepMs), outcomes, marks },
+    from: new Date(Math.floor(startedMs / stepMs) * stepMs),
+    outcomes,
+    marks,
     marksMost: (weekMs + (marks === 'minute' ? 0 : hourMs)) / 1000 / secondsOf[marks],
   };
 }

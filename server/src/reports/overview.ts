@@ -99,8 +99,12 @@ export async function readOverview(
       indexes.reduce((sum, i) => sum + (funnels[i]?.[step] ?? 0), 0);
     const atEnd = devices[indexes.at(-1) ?? -1]?.channels ?? [];
     return {
-      ...{ fromMs, toMs, accepted: sumOf('accepted'), sent: sumOf('sent') },
-      ...{ failed: sumOf('failed'), clicked: sumOf('clicked') },
+      fromMs,
+      toMs,
+      accepted: sumOf('accepted'),
+      sent: sumOf('sent'),
+      failed: sumOf('failed'),
+      clicked: sumOf('clicked'),
       activeDevices: atEnd.reduce((sum, { active }) => sum + active, 0),
       revenue: addCurrencies(indexes.flatMap((i) => sums.revenueOf(i))),
     };

@@ -33,10 +33,16 @@ export function entryOf(
 ): RequestEntry {
   const [issue] = error?.details.issues ?? [];
   return {
-    ...{ at: new Date(nowMs).toISOString(), requestId: id, method, path: describePath(route, params), status },
+    at: new Date(nowMs).toISOString(),
+    requestId: id,
+    method,
+    path: describePath(route, params),
+    status,
     error: error?.code ?? null,
     issue: issue ? `${issue.path.join('.').slice(0, 128)}: ${issue.code}` : null,
-    ...{ keyId: encodeId('key', keyId), keyName, ms: Math.round(seconds * 1000) },
+    keyId: encodeId('key', keyId),
+    keyName,
+    ms: Math.round(seconds * 1000),
   };
 }
 

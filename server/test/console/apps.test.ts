@@ -67,8 +67,10 @@ describe('apps', () => {
     ]);
     for (const { actorKind, actorId, actorName, address } of entries) {
       expect({ actorKind, actorId, actorName, address }).toEqual({
-        ...{ actorKind: 'person', actorId: encodeId('acc', admin.accountId) },
-        ...{ actorName: admin.email, address: '127.0.0.1' },
+        actorKind: 'person',
+        actorId: encodeId('acc', admin.accountId),
+        actorName: admin.email,
+        address: '127.0.0.1',
       });
     }
   });

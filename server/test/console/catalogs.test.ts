@@ -14,14 +14,17 @@ const at = (path: string): string => `/apps/${made.id}${path}`;
 
 const device = (
   await server.post('/v1/devices', {
-    ...{ platform: 'web', token: t.pushSubscription(), properties: { topic: 'sport' } },
+    platform: 'web',
+    token: t.pushSubscription(),
+    properties: { topic: 'sport' },
   })
 ).body.id as string;
 await server.post('/v1/users', { external_id: 'u-1', properties: { plan: 'pro', age: 30 }, device_id: device });
 await server.post('/v1/users', { external_id: 'u-2', properties: { plan: 'free' } });
 const pros = (
   await server.post('/v1/segments', {
-    ...{ name: 'Pros', filter: { not: { field: 'properties.plan', op: 'eq', value: 'free' } } },
+    name: 'Pros',
+    filter: { not: { field: 'properties.plan', op: 'eq', value: 'free' } },
   })
 ).body.id as string;
 const today = () => t.clock.date().toISOString().slice(0, 10);
@@ -38,7 +41,11 @@ describe('properties', () => {
     const { body } = await viewer.send('GET', at('/properties'));
     expect(body.data.map(({ key }: { key: string }) => key)).toEqual(['age', 'plan', 'topic']);
     expect(body.data[1]).toMatchObject({
-      ...{ key: 'plan', type: 'string', users_count: 2, samples: ['pro', 'free'], conflict_days: [] },
+      key: 'plan',
+      type: 'string',
+      users_count: 2,
+      samples: ['pro', 'free'],
+      conflict_days: [],
       segments: [{ id: pros, name: 'Pros' }],
     });
     expect(body.builtins.length).toBeGreaterThan(10);
@@ -54,7 +61,9 @@ describe('properties', () => {
     const key = { key: 'size', type: 'number' };
     expect((await member.send('POST', at('/properties'), key)).status).toBe(403);
     expect((await admin.send('POST', at('/properties'), key)).body).toEqual({
-      ...{ ...key, removed: { users: 0, devices: 0 }, segments: [] },
+      ...key,
+      removed: { users: 0, devices: 0 },
+      segments: [],
     });
     expect(await newestEntry()).toMatchObject({ action: 'property.declare', actorName: admin.email, target: 'size' });
     const twice = await admin.send('POST', at('/properties'), key);
@@ -66,7 +75,10 @@ describe('properties', () => {
     const segments = [{ id: pros, name: 'Pros' }];
     expect((await member.send('GET', at('/properties/plan/consequences'))).status).toBe(403);
     expect((await admin.send('GET', at('/properties/plan/consequences'))).body).toEqual({
-      ...{ key: 'plan', type: 'string', values: touched, segments },
+      key: 'plan',
+      type: 'string',
+      values: touched,
+      segments,
     });
     expect((await admin.send('GET', at('/properties/topic/consequences'))).body.values).toEqual({
       users: 0,
@@ -75,7 +87,10 @@ describe('properties', () => {
     const same = await admin.send('PATCH', at('/properties/plan'), { type: 'string' });
     expect(same.body.issues).toMatchObject([{ path: ['type'], code: 'invalid_value' }]);
     expect((await admin.send('PATCH', at('/properties/plan'), { type: 'number' })).body).toEqual({
-      ...{ key: 'plan', type: 'number', removed: touched, segments },
+      key: 'plan',
+      type: 'number',
+      removed: touched,
+      segments,
     });
     expect(await newestEntry()).toMatchObject({ action: 'property.change', target: 'plan' });
     expect((await viewer.send('GET', at(`/segments/${pros}`))).body).toMatchObject({ valid: false });
@@ -94,7 +109,9 @@ describe('events', () => {
   it('are listed by name with counts by day, and one name with its properties', async () => {
     const track = (name: string, properties: object, daysAgo = 0) =>
       server.post('/v1/events', {
-        ...{ name, properties, device_id: device },
+        name,
+        properties,
+        device_id: device,
         occurred_at: new Date(t.clock.nowMs() - daysAgo * 86_400_000).toISOString(),
       });
     await track('opened', { page: 'home' });
@@ -105,7 +122,8 @@ describe('events', () => {
     expect(body.data.map(({ name }: { name: string }) => name)).toEqual(['Ordered', 'opened']);
     const opened = body.data[1];
     expect(opened).toMatchObject({
-      ...{ name: 'opened', count: 3 },
+      name: 'opened',
+      count: 3,
       properties: [
         { key: 'page', type: 'string', samples: ['home', 'shop'] },
         { key: 'size', type: 'number', samples: [3] },

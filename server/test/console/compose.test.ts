@@ -98,7 +98,9 @@ describe('the drawn preview', () => {
     const { screens } = (await render({ content: { ...content, ...long, locales: null }, channel: 'webpush' })).body;
     expect(
       screens.map(({ screen, title, body, image, actions }: Record<string, { shown: string; length: number }[]>) => ({
-        ...{ screen, image, actions: actions?.length },
+        screen,
+        image,
+        actions: actions?.length,
         lengths: [title, body].map((text) => [...(text as unknown as { shown: string }).shown].length),
       })),
     ).toEqual([
@@ -177,7 +179,9 @@ describe('a message by a person', () => {
       t.request('POST', `/console/api${at('/messages')}`, {
         body,
         headers: {
-          ...{ cookie: member.cookie, origin: 'https://carillon.test.example', 'sec-fetch-site': 'same-origin' },
+          cookie: member.cookie,
+          origin: 'https://carillon.test.example',
+          'sec-fetch-site': 'same-origin',
           'idempotency-key': 'form-1',
         },
       });

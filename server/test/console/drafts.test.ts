@@ -21,7 +21,8 @@ describe('drafts', () => {
     const made = await t.request('POST', `/console/api${at('/drafts')}`, {
       raw,
       headers: {
-        ...{ cookie: anna.cookie, origin: 'https://carillon.test.example' },
+        cookie: anna.cookie,
+        origin: 'https://carillon.test.example',
         'content-type': 'application/json',
       },
     });
@@ -79,7 +80,8 @@ describe('drafts', () => {
     const newId = () => encodeId('drf', mintUuid());
     const make = (id: string, title: string, unanswered?: string) =>
       anna.send('POST', at('/drafts'), {
-        ...{ id, message: { content: { title } } },
+        id,
+        message: { content: { title } },
         ...(unanswered !== undefined && { unanswered: { content: { title: unanswered } } }),
       });
     const titlesOf = async (id: string): Promise<string[]> =>

@@ -55,8 +55,11 @@ async function startProvider(): Promise<string> {
 
 const issuer = await startProvider();
 const environment = {
-  ...{ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'carillon', OIDC_CLIENT_SECRET: clientSecret },
-  ...{ OIDC_DOMAINS: 'shop.example', OIDC_ROLE: 'member' },
+  OIDC_ISSUER: issuer,
+  OIDC_CLIENT_ID: 'carillon',
+  OIDC_CLIENT_SECRET: clientSecret,
+  OIDC_DOMAINS: 'shop.example',
+  OIDC_ROLE: 'member',
 };
 const lines: string[] = [];
 const logTo = { write: (line: string) => void lines.push(line) };
@@ -146,7 +149,10 @@ const actionsOf = async (email: string, of: Bundle = t): Promise<unknown[]> =>
 
 let made = 0;
 const someone = (fields: Partial<Person> = {}): Person => ({
-  ...{ sub: `person-${++made}`, email: `oidc-${made}@shop.example`, email_verified: true, name: 'Olga' },
+  sub: `person-${++made}`,
+  email: `oidc-${made}@shop.example`,
+  email_verified: true,
+  name: 'Olga',
   ...fields,
 });
 const invite = (email: string | null, of: Bundle = t) =>
@@ -161,8 +167,13 @@ describe('the way in by OpenID Connect', () => {
     expect(line).toMatch(/^__Host-carillon_oidc=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=600$/);
     const address = new URL(wordOf(start));
     expect(Object.fromEntries(address.searchParams)).toMatchObject({
-      ...{ client_id: 'carillon', redirect_uri: redirectUri, response_type: 'code', scope: 'openid email profile' },
-      ...{ code_challenge_method: 'S256', state: expect.any(String), nonce: expect.any(String) },
+      client_id: 'carillon',
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid email profile',
+      code_challenge_method: 'S256',
+      state: expect.any(String),
+      nonce: expect.any(String),
     });
   });
 

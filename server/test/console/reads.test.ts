@@ -17,7 +17,9 @@ const device = (
 await server.post('/v1/users', { external_id: 'Ada-1', first_name: 'Zo\u00eb', device_id: device, country: 'DE' });
 await server.post('/v1/users', { external_id: 'bob', first_name: 'ada' });
 await server.post('/v1/events', {
-  ...{ name: 'purchase', device_id: device, properties: { amount: 5, currency: 'EUR', size: 'L' } },
+  name: 'purchase',
+  device_id: device,
+  properties: { amount: 5, currency: 'EUR', size: 'L' },
 });
 const send = async (fields: object): Promise<string> =>
   (await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' }, ...fields })).body.id;
@@ -82,7 +84,10 @@ describe('messages', () => {
     const answer = await member.send('POST', at(`/messages/${scheduled}/cancel`));
     expect(answer).toMatchObject({ status: 200, body: { id: scheduled, status: 'canceled' } });
     expect(await newestEntry()).toMatchObject({
-      ...{ action: 'message.cancel', actorKind: 'person', actorName: member.email, target: scheduled },
+      action: 'message.cancel',
+      actorKind: 'person',
+      actorName: member.email,
+      target: scheduled,
     });
   });
 });
@@ -99,7 +104,8 @@ describe('devices', () => {
     const other = (await server.post('/v1/devices', { platform: 'web', token: t.pushSubscription() })).body.id;
     expect((await member.send('DELETE', at(`/devices/${other}`))).status).toBe(403);
     expect(await admin.send('DELETE', at(`/devices/${other}`))).toMatchObject({
-      ...{ status: 200, body: { id: other, status: 'unsubscribed' } },
+      status: 200,
+      body: { id: other, status: 'unsubscribed' },
     });
     expect(await newestEntry()).toMatchObject({ action: 'device.opt_out', actorName: admin.email, target: other });
     const { body } = await member.send('GET', at(`/devices/${other}`));

@@ -258,7 +258,8 @@ describe('one message over time', () => {
     await mark(devices[1] ?? '', 'dismissed');
     const none = { sent: 0, failed: 0, displayed: 0, clicked: 0, dismissed: 0 };
     expect(await ask()).toEqual({
-      ...{ accepted: 2, read: 2 },
+      accepted: 2,
+      read: 2,
       outcomes: { step: 'minute', points: [{ at: '2027-06-01T12:00:00.000Z', sent: 2, failed: 0 }] },
       marks: {
         step: 'hour',

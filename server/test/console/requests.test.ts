@@ -40,7 +40,10 @@ it('names path, status, error, first issue and key of each request of its app, a
     { method: 'GET', path: `/v1/messages/${unknownId('msg')}`, status: 404, error: 'not_found', issue: null },
     { method: 'GET', path: '/v1/users/{external_id}', status: 404, error: 'not_found', issue: null },
     {
-      ...{ method: 'POST', path: '/v1/messages', status: 400, error: 'validation_failed' },
+      method: 'POST',
+      path: '/v1/messages',
+      status: 400,
+      error: 'validation_failed',
       issue: 'canary: unrecognized_keys',
     },
     { method: 'GET', path: '/v1/segments', status: 403, error: 'wrong_key_scope', issue: null },
@@ -71,9 +74,16 @@ it('is filtered by status, by the beginning of a path and by key', async () => {
 
 it('keeps the last 1,000 of each kind, and a request costs no statement', async () => {
   const entry = (n: number, status: number) => ({
-    ...{ at: new Date(t.clock.nowMs() + n).toISOString(), requestId: unknownId('msg').replace('msg', 'req') },
-    ...{ method: 'GET', path: `/v1/flood/${n}`, status, error: null, issue: null },
-    ...{ keyId: unknownId('key'), keyName: 'Flood', ms: 1 },
+    at: new Date(t.clock.nowMs() + n).toISOString(),
+    requestId: unknownId('msg').replace('msg', 'req'),
+    method: 'GET',
+    path: `/v1/flood/${n}`,
+    status,
+    error: null,
+    issue: null,
+    keyId: unknownId('key'),
+    keyName: 'Flood',
+    ms: 1,
   });
   const { body: other } = await admin.send('POST', '/apps', { name: 'Flooded' });
   const { decodeId } = await import('../../src/ground/ids.ts');

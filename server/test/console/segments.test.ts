@@ -228,7 +228,9 @@ describe('values for a condition', () => {
 
   it('are none of an erased person', async () => {
     await server.post('/v1/users', {
-      ...{ external_id: 'gone-1', first_name: 'Zacharias', device_id: await deviceOf() },
+      external_id: 'gone-1',
+      first_name: 'Zacharias',
+      device_id: await deviceOf(),
       properties: { mail: 'zacharias@shop.example' },
     });
     expect(await values('field=properties.mail')).toEqual(['zacharias@shop.example']);

@@ -73,7 +73,10 @@ describe('the request', () => {
     expect(requestOf(form)).toEqual({ audience: { all: true }, content: { title: 'Sale' } });
     const at = '2026-12-01T09:00:00+01:00';
     expect(requestOf({ ...form, send_at: at, per_second: 50 })).toMatchObject({
-      ...{ send_at: at, local_time: true, local_time_past: 'skip', per_second: 50 },
+      send_at: at,
+      local_time: true,
+      local_time_past: 'skip',
+      per_second: 50,
     });
   });
 
@@ -129,8 +132,15 @@ test('a draft of any shape is read without a fault', () => {
 
 test('a duplicate is sent now and has a name of its own, and leaves out whom the other one left out', () => {
   const message = {
-    ...{ name: 'Sale', audience: { all: true }, content: { title: 'Sale' }, metadata: null, run_at: 'x' },
-    ...{ exclude_segment_id: null, per_second: null, local_send_at: null, local_time_past: null },
+    name: 'Sale',
+    audience: { all: true },
+    content: { title: 'Sale' },
+    metadata: null,
+    run_at: 'x',
+    exclude_segment_id: null,
+    per_second: null,
+    local_send_at: null,
+    local_time_past: null,
   };
   const copy = { name: 'Sale (copy)', audience: { all: true }, content: { title: 'Sale' } };
   expect(duplicateOf(message as never)).toEqual(copy);

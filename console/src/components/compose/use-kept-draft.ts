@@ -56,8 +56,14 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
   const [draft, setDraft] = useState(opened);
   const [state, setState] = useState<KeptState>({ kind: opened ? 'saved' : 'untouched' });
   const work = useRef<Work>({
-    ...{ newId: mintId('drf'), draft: opened, saved: initial, unanswered: null, under: null },
-    ...{ isChanged: false, isLeft: false, isOver: false },
+    newId: mintId('drf'),
+    draft: opened,
+    saved: initial,
+    unanswered: null,
+    under: null,
+    isChanged: false,
+    isLeft: false,
+    isOver: false,
   });
 
   const isUnsaved = (now: Work): boolean => !now.isOver && !now.isChanged && !isSame(newest.current, now.saved);
