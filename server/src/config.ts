@@ -3,8 +3,112 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
+import { z } from 'zod';
 
 export type Role = 'all' | 'api' | 'worker';
+
+const text = z.string();
+/** A text; null where it is empty. */
+const someText = optional(text);
+const flag = oneOf(['0', '1']).transform((value) => value === '1');
+const list = text.transform((value) => Object.freeze(partsOf(value)));
+
+/** Every variable once: its name, its default as text, and its rule. */
+const settings = {
+  host: setting('HOST', '127.0.0.1', text),
+  port: setting('PORT', '8080', integer(0, 65_535)),
+  /**
+   * The address at which browsers and devices reach the service, without a trailing slash; null: it
+   * is not known.
+   */
+  publicUrl: setting('PUBLIC_URL', '', optional(publicUrl())),
+  /** Null: the embedded database. */
+  databaseUrl: setting(
+    'DATABASE_URL',
+    '',
+    optional(text.regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')),
+  ),
+  dataDir: setting('DATA_DIR', './data', text),
+  /** Base64 as given; null: the key is generated into the data directory. */
+  masterKey: setting('MASTER_KEY', '', someText),
+  masterKeyPrevious: setting('MASTER_KEY_PREVIOUS', '', someText),
+  role: setting('ROLE', 'all', oneOf(['all', 'api', 'worker'])),
+  workers: setting('WORKERS', '', optional(integer(1, 256))),
+  sendWaitMs: setting('SEND_WAIT_MS', '20000', integer(0, 600_000)),
+  /** Origins of the providers, and Google's address for access tokens. */
+  apnsUrl: provider('APNS_URL', 'https://api.push.apple.com', 'origin'),
+  apnsSandboxUrl: provider('APNS_SANDBOX_URL', 'https://api.sandbox.push.apple.com', 'origin'),
+  fcmUrl: provider('FCM_URL', 'https://fcm.googleapis.com', 'origin'),
+  fcmTokenUrl: provider('FCM_TOKEN_URL', 'https://oauth2.googleapis.com/token', 'path'),
+  pushHosts: setting('PUSH_HOSTS', '', list),
+  outboundAllowCidrs: setting('OUTBOUND_ALLOW_CIDRS', '', list),
+  outboundAllowPorts: setting('OUTBOUND_ALLOW_PORTS', '', text),
+  outboundResolve: setting('OUTBOUND_RESOLVE', '', text),
+  outboundCaFile: setting('OUTBOUND_CA_FILE', '', someText),
+  http2Client: setting('HTTP2_CLIENT', 'own', oneOf(['own', 'node'])),
+  plansFile: setting('PLANS_FILE', '', someText),
+  defaultPlan: setting('DEFAULT_PLAN', 'free', text),
+  /** Waits after the attempts at a webhook event, in seconds. */
+  webhookRetrySeconds: setting(
+    'WEBHOOK_RETRY_SCHEDULE',
+    '5,30,120,600,1800,3600,7200,14400,28800,43200',
+    text
+      .transform((value) => value.split(',').map((part) => part.trim()))
+      .pipe(z.array(integer(1, 604_800)))
+      .transform((seconds) => Object.freeze(seconds)),
+  ),
+  webhookFailurePauseMsMax: setting('WEBHOOK_FAILURE_PAUSE_MAX_MS', '2000', integer(0, 3_600_000)),
+  retentionDays: setting('RETENTION_DAYS', '90', integer(30, 36_500)),
+  /**
+   * Null: events are kept for ever. At least 31 days, because a purchase is credited up to 30 days
+   * after it, from the records of that time.
+   */
+  eventRetentionDays: setting('EVENT_RETENTION_DAYS', '', optional(integer(31, 36_500))),
+  /**
+   * New devices that client keys may register a minute, per client address; null: no limit. Files
+   * from before there was a default have an empty value, which means the default.
+   */
+  newDevicesPerMinute: settingWithDefault(
+    'NEW_DEVICES_PER_MINUTE',
+    '3000',
+    integer(0, 1_000_000).transform((value) => value || null),
+  ),
+  /** Addresses and ranges in CIDR notation. */
+  trustedProxies: setting('TRUSTED_PROXIES', '', list),
+  /** A port of its own for /metrics; null: none. */
+  metricsPort: setting('METRICS_PORT', '', optional(integer(0, 65_535))),
+  /**
+   * Callers with this token may read /metrics on the main port too; null: no caller may. A short
+   * token is refused, because anybody who reaches the service may try tokens and would find it.
+   */
+  metricsToken: setting(
+    'METRICS_TOKEN',
+    '',
+    optional(text.regex(/^[!-~]{16,512}$/, 'must have 16 to 512 characters, none of them a space')),
+  ),
+  oidcIssuer: setting('OIDC_ISSUER', '', optional(oidcIssuer())),
+  oidcClientId: setting('OIDC_CLIENT_ID', '', someText),
+  oidcClientSecret: setting('OIDC_CLIENT_SECRET', '', someText),
+  oidcDomains: setting('OIDC_DOMAINS', '', mailDomains()),
+  oidcRole: setting('OIDC_ROLE', 'viewer', oneOf(['viewer', 'member', 'admin'])),
+  oidcOnly: setting('OIDC_ONLY', '0', flag),
+  logLevel: setting('LOG_LEVEL', 'info', oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])),
+  /** True: the start pauses sends, for all processes. */
+  startPaused: setting('START_PAUSED', '0', flag),
+  allowUnsafePostgres: setting('ALLOW_UNSAFE_POSTGRES', '0', flag),
+};
+
+type Field = keyof typeof settings;
+export type Variable = (typeof settings)[Field]['name'];
+type Settings = { readonly [Each in Field]: z.output<(typeof settings)[Each]['rule']> };
+
+/**
+ * Every variable with its default as text. `.env.example` and docs/configuration.md list the same
+ * variables.
+ */
+export const variables = Object.fromEntries(
+  Object.values(settings).map(({ name, byDefault }) => [name, byDefault]),
+) as Readonly<Record<Variable, string>>;
 
 export interface OidcConfig {
   readonly issuer: string;
@@ -12,66 +116,19 @@ export interface OidcConfig {
   readonly clientSecret: string;
   /** In lower case, without an @. */
   readonly domains: readonly string[];
-  /** The role of people whom a domain lets in. */
-  readonly role: 'viewer' | 'member' | 'admin';
+  /** The role of people that a domain lets in. */
+  readonly role: Settings['oidcRole'];
   /** True: nobody signs in by password. */
   readonly isOnly: boolean;
 }
 
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /**
-   * The address at which browsers and devices reach the service, without a trailing slash; null: it
-   * is not known.
-   */
-  readonly publicUrl: string | null;
-  /** Null: the embedded database. */
-  readonly databaseUrl: string | null;
-  readonly dataDir: string;
+export interface Config extends Omit<Settings, Extract<Field, `oidc${string}`>> {
   /** The path of `.env` where that file itself holds a secret; null: it holds none. */
   readonly secretEnvFile: string | null;
   /** False: the data directory is the default, which depends on the working directory. */
   readonly isDataDirGiven: boolean;
-  /** Base64 as given; null: the key is generated into the data directory. */
-  readonly masterKey: string | null;
-  readonly masterKeyPrevious: string | null;
-  readonly role: Role;
-  readonly workers: number | null;
-  readonly sendWaitMs: number;
-  /** Origins of the providers, and Google's address for access tokens. */
-  readonly apnsUrl: string;
-  readonly apnsSandboxUrl: string;
-  readonly fcmUrl: string;
-  readonly fcmTokenUrl: string;
-  readonly pushHosts: readonly string[];
-  readonly outboundAllowCidrs: readonly string[];
-  readonly outboundAllowPorts: string;
-  readonly outboundResolve: string;
-  readonly outboundCaFile: string | null;
-  readonly http2Client: 'own' | 'node';
-  readonly plansFile: string | null;
-  readonly defaultPlan: string;
-  /** Waits after the attempts at a webhook event, in seconds. */
-  readonly webhookRetrySeconds: readonly number[];
-  readonly webhookFailurePauseMsMax: number;
-  readonly retentionDays: number;
-  /** Null: events are kept for ever. */
-  readonly eventRetentionDays: number | null;
-  /** New devices that client keys may register a minute, per client address; null: no limit. */
-  readonly newDevicesPerMinute: number | null;
-  /** Addresses and ranges in CIDR notation. */
-  readonly trustedProxies: readonly string[];
-  /** A port of its own for /metrics; null: none. */
-  readonly metricsPort: number | null;
-  /** Callers with this token may read /metrics on the main port too; null: no caller may. */
-  readonly metricsToken: string | null;
   /** The provider of OpenID Connect that people of the console sign in with; null: none. */
   readonly oidc: OidcConfig | null;
-  readonly logLevel: string;
-  /** True: the start pauses sends, for all processes. */
-  readonly startPaused: boolean;
-  readonly allowUnsafePostgres: boolean;
 }
 
 /**
@@ -89,54 +146,6 @@ export const secretVariables = [
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
-
-/**
- * Every variable with its default as text. `.env.example` and docs/configuration.md list the same
- * variables.
- */
-export const variables = {
-  HOST: '127.0.0.1',
-  PORT: '8080',
-  PUBLIC_URL: '',
-  DATABASE_URL: '',
-  DATA_DIR: './data',
-  MASTER_KEY: '',
-  MASTER_KEY_PREVIOUS: '',
-  ROLE: 'all',
-  WORKERS: '',
-  SEND_WAIT_MS: '20000',
-  APNS_URL: 'https://api.push.apple.com',
-  APNS_SANDBOX_URL: 'https://api.sandbox.push.apple.com',
-  FCM_URL: 'https://fcm.googleapis.com',
-  FCM_TOKEN_URL: 'https://oauth2.googleapis.com/token',
-  PUSH_HOSTS: '',
-  OUTBOUND_ALLOW_CIDRS: '',
-  OUTBOUND_ALLOW_PORTS: '',
-  OUTBOUND_RESOLVE: '',
-  OUTBOUND_CA_FILE: '',
-  HTTP2_CLIENT: 'own',
-  PLANS_FILE: '',
-  DEFAULT_PLAN: 'free',
-  WEBHOOK_RETRY_SCHEDULE: '5,30,120,600,1800,3600,7200,14400,28800,43200',
-  WEBHOOK_FAILURE_PAUSE_MAX_MS: '2000',
-  RETENTION_DAYS: '90',
-  EVENT_RETENTION_DAYS: '',
-  NEW_DEVICES_PER_MINUTE: '3000',
-  TRUSTED_PROXIES: '',
-  METRICS_PORT: '',
-  METRICS_TOKEN: '',
-  OIDC_ISSUER: '',
-  OIDC_CLIENT_ID: '',
-  OIDC_CLIENT_SECRET: '',
-  OIDC_DOMAINS: '',
-  OIDC_ROLE: 'viewer',
-  OIDC_ONLY: '0',
-  LOG_LEVEL: 'info',
-  START_PAUSED: '0',
-  ALLOW_UNSAFE_POSTGRES: '0',
-} as const;
-
-export type Variable = keyof typeof variables;
 
 /**
  * Returns the environment that a process of the service is started with. libuv looks up names on
@@ -168,68 +177,54 @@ export function loadConfig(
   }
   const read = (name: Variable): string =>
     (secrets.get(name) ?? environment[name] ?? file[name] ?? defaults[name] ?? variables[name]).trim();
-  const optional = (name: Variable): string | null => read(name) || null;
   const path = (given: string | null): string | null => given && resolve(workingDir, given);
 
-  const host = read('HOST');
-  const port = integer(read('PORT'), 'PORT', 0, 65_535);
-  const ownUrl = publicUrl(read('PUBLIC_URL'), host, port);
+  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcDomains, oidcRole, oidcOnly, ...given } = parse(read);
+  const publicUrl = given.publicUrl ?? ownAddress(given.host, given.port);
   return Object.freeze({
-    host,
-    port,
-    publicUrl: ownUrl,
-    databaseUrl: databaseUrl(optional('DATABASE_URL')),
-    dataDir: resolve(workingDir, read('DATA_DIR')),
+    ...given,
+    publicUrl,
+    dataDir: resolve(workingDir, given.dataDir),
+    outboundCaFile: path(given.outboundCaFile),
+    plansFile: path(given.plansFile),
     secretEnvFile: secretVariables.some((name) => (file[name] ?? '').trim() !== '') ? envFile : null,
     isDataDirGiven: (environment['DATA_DIR'] ?? file['DATA_DIR']) !== undefined,
-    masterKey: optional('MASTER_KEY'),
-    masterKeyPrevious: optional('MASTER_KEY_PREVIOUS'),
-    role: oneOf(read('ROLE'), 'ROLE', ['all', 'api', 'worker']),
-    workers: read('WORKERS') === '' ? null : integer(read('WORKERS'), 'WORKERS', 1, 256),
-    sendWaitMs: integer(read('SEND_WAIT_MS'), 'SEND_WAIT_MS', 0, 600_000),
-    apnsUrl: providerUrl(read('APNS_URL'), 'APNS_URL', 'origin'),
-    apnsSandboxUrl: providerUrl(read('APNS_SANDBOX_URL'), 'APNS_SANDBOX_URL', 'origin'),
-    fcmUrl: providerUrl(read('FCM_URL'), 'FCM_URL', 'origin'),
-    fcmTokenUrl: providerUrl(read('FCM_TOKEN_URL'), 'FCM_TOKEN_URL', 'path'),
-    pushHosts: list(read('PUSH_HOSTS')),
-    outboundAllowCidrs: list(read('OUTBOUND_ALLOW_CIDRS')),
-    outboundAllowPorts: read('OUTBOUND_ALLOW_PORTS'),
-    outboundResolve: read('OUTBOUND_RESOLVE'),
-    outboundCaFile: path(optional('OUTBOUND_CA_FILE')),
-    http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
-    plansFile: path(optional('PLANS_FILE')),
-    defaultPlan: read('DEFAULT_PLAN'),
-    webhookRetrySeconds: retrySchedule(read('WEBHOOK_RETRY_SCHEDULE')),
-    webhookFailurePauseMsMax: integer(
-      read('WEBHOOK_FAILURE_PAUSE_MAX_MS'),
-      'WEBHOOK_FAILURE_PAUSE_MAX_MS',
-      0,
-      3_600_000,
-    ),
-    retentionDays: integer(read('RETENTION_DAYS'), 'RETENTION_DAYS', 30, 36_500),
-    // At least 31 days, because a purchase is credited up to 30 days after it, from the records of
-    // that time.
-    eventRetentionDays:
-      read('EVENT_RETENTION_DAYS') === ''
-        ? null
-        : integer(read('EVENT_RETENTION_DAYS'), 'EVENT_RETENTION_DAYS', 31, 36_500),
-    // An empty value means the default, because files from before there was a default have an empty
-    // value.
-    newDevicesPerMinute:
-      integer(
-        read('NEW_DEVICES_PER_MINUTE') || variables.NEW_DEVICES_PER_MINUTE,
-        'NEW_DEVICES_PER_MINUTE',
-        0,
-        1_000_000,
-      ) || null,
-    trustedProxies: list(read('TRUSTED_PROXIES')),
-    metricsPort: read('METRICS_PORT') === '' ? null : integer(read('METRICS_PORT'), 'METRICS_PORT', 0, 65_535),
-    metricsToken: metricsToken(optional('METRICS_TOKEN')),
-    oidc: oidcConfig(read, ownUrl),
-    logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
-    startPaused: oneOf(read('START_PAUSED'), 'START_PAUSED', ['0', '1']) === '1',
-    allowUnsafePostgres: oneOf(read('ALLOW_UNSAFE_POSTGRES'), 'ALLOW_UNSAFE_POSTGRES', ['0', '1']) === '1',
+    oidc: oidcConfig(),
   });
+
+  function oidcConfig(): OidcConfig | null {
+    if (oidcIssuer === null && oidcClientId === null && oidcClientSecret === null) {
+      if (oidcOnly) throw new ConfigError('OIDC_ONLY=1 needs OIDC_ISSUER: nobody could sign in.');
+      return null;
+    }
+    if (oidcIssuer === null || oidcClientId === null || oidcClientSecret === null) {
+      const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
+      const missing = names.find((name) => read(name) === '');
+      throw new ConfigError(`${missing} is missing: ${names.join(', ')} belong together.`);
+    }
+    if (oidcOnly && publicUrl === null)
+      throw new ConfigError('OIDC_ONLY=1 needs PUBLIC_URL: the provider sends people back to it.');
+    return Object.freeze({
+      issuer: oidcIssuer,
+      clientId: oidcClientId,
+      clientSecret: oidcClientSecret,
+      domains: oidcDomains,
+      role: oidcRole,
+      isOnly: oidcOnly,
+    });
+  }
+}
+
+/** Parses every variable. The error for a wrong one quotes its value, unless that is a secret. */
+function parse(read: (name: Variable) => string): Settings {
+  const isSecret = (name: string): boolean => secretVariables.some((secret) => secret === name);
+  const values = Object.entries(settings).map(([field, { name, rule }]) => {
+    const { data, error } = rule.safeParse(read(name));
+    if (error === undefined) return [field, data];
+    const quoted = isSecret(name) ? '' : `, not '${read(name)}'`;
+    throw new ConfigError(`${name} ${error.issues[0]?.message}${quoted}.`);
+  });
+  return Object.fromEntries(values) as Settings;
 }
 
 function readDotEnv(path: string): Record<string, string | undefined> {
@@ -261,104 +256,101 @@ function readSecretFile(given: Given, name: (typeof secretVariables)[number], wo
   return text;
 }
 
-function integer(text: string, name: Variable, least: number, most: number): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most))
-    throw new ConfigError(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
-  return value;
+function setting<const Name extends string, Rule extends z.ZodType>(name: Name, byDefault: string, rule: Rule) {
+  return { name, byDefault, rule };
 }
 
-function retrySchedule(text: string): readonly number[] {
-  const seconds = text.split(',').map((part) => integer(part.trim(), 'WEBHOOK_RETRY_SCHEDULE', 1, 604_800));
-  return Object.freeze(seconds);
-}
-
-function oneOf<Value extends string>(text: string, name: Variable, allowed: readonly Value[]): Value {
-  const value = allowed.find((candidate) => candidate === text);
-  if (value === undefined) throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not '${text}'.`);
-  return value;
-}
-
-function list(text: string): readonly string[] {
-  return Object.freeze(
-    text
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
+/** A setting whose empty value means its default. */
+function settingWithDefault<const Name extends string, Rule extends z.ZodType>(
+  name: Name,
+  byDefault: string,
+  rule: Rule,
+) {
+  return setting(
+    name,
+    byDefault,
+    z.preprocess((value) => value || byDefault, rule),
   );
-}
-
-// Null is the default for a host that means "every interface", and for a port that the system
-// chooses: a browser cannot be sent to such an address.
-function publicUrl(text: string, host: string, port: number): string | null {
-  if (text === '') {
-    if (host === '0.0.0.0' || host === '::' || port === 0) return null;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  }
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
-    throw new ConfigError(`PUBLIC_URL must be an http or https address without query, not '${text}'.`);
-  }
-  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 // An empty value means the real provider: a variable that is set to nothing must not leave phones
 // without a provider.
-function providerUrl(text: string, name: Variable, kind: 'origin' | 'path'): string {
-  const given = text || variables[name];
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  const isClean = url?.protocol === 'https:' && !url.search && !url.hash && !url.username && !url.password;
-  if (!url || !isClean || (kind === 'origin' && url.pathname !== '/')) {
-    const what = kind === 'origin' ? 'an https origin without a path' : 'an https address without query';
-    throw new ConfigError(`${name} must be ${what}, not '${given}'.`);
-  }
-  return kind === 'origin' ? url.origin : url.href;
+function provider<const Name extends string>(name: Name, byDefault: string, kind: 'origin' | 'path') {
+  const must = `must be ${kind === 'origin' ? 'an https origin without a path' : 'an https address without query'}`;
+  const isRight = (url: URL): boolean =>
+    url.protocol === 'https:' && !hasMoreThanPath(url) && (kind === 'path' || url.pathname === '/');
+  return settingWithDefault(
+    name,
+    byDefault,
+    address(must, isRight).transform((url) => (kind === 'origin' ? url.origin : url.href)),
+  );
 }
 
-// A short token is refused, because anybody who reaches the service may try tokens and would find
-// it.
-function metricsToken(text: string | null): string | null {
-  if (text !== null && !/^[!-~]{16,512}$/.test(text)) {
-    throw new ConfigError('METRICS_TOKEN must have 16 to 512 characters, none of them a space.');
-  }
-  return text;
+/** A rule that reads an empty value as null. */
+function optional<Rule extends z.ZodType>(rule: Rule) {
+  return z.preprocess((value) => value || null, rule.nullable());
 }
 
-function oidcConfig(read: (name: Variable) => string, ownUrl: string | null): OidcConfig | null {
-  const role = oneOf(read('OIDC_ROLE'), 'OIDC_ROLE', ['viewer', 'member', 'admin']);
-  const isOnly = oneOf(read('OIDC_ONLY'), 'OIDC_ONLY', ['0', '1']) === '1';
-  const domains = list(read('OIDC_DOMAINS').toLowerCase());
-  for (const domain of domains) {
-    if (!/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/.test(domain))
-      throw new ConfigError(`OIDC_DOMAINS lists domains such as shop.example, not '${domain}'.`);
-  }
-  const names = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
-  const [missing, ...others] = names.filter((name) => read(name) === '');
-  if (missing && others.length === names.length - 1) {
-    if (isOnly) throw new ConfigError('OIDC_ONLY=1 needs OIDC_ISSUER: nobody could sign in.');
-    return null;
-  }
-  if (missing) throw new ConfigError(`${missing} is missing: ${names.join(', ')} belong together.`);
-  const issuer = read('OIDC_ISSUER');
-  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  const isNear = url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
-  const isClean = (url?.protocol === 'https:' || isNear) && !url?.search && !url?.hash && !url?.username;
-  if (!isClean) throw new ConfigError(`OIDC_ISSUER must be an https address without query, not '${issuer}'.`);
-  if (isOnly && ownUrl === null)
-    throw new ConfigError('OIDC_ONLY=1 needs PUBLIC_URL: the provider sends people back to it.');
-  return Object.freeze({
-    issuer,
-    clientId: read('OIDC_CLIENT_ID'),
-    clientSecret: read('OIDC_CLIENT_SECRET'),
-    domains,
-    role,
-    isOnly,
-  });
+function oneOf<const Value extends string>(values: readonly Value[]) {
+  return z.enum(values, `must be one of ${values.join(', ')}`);
 }
 
-function databaseUrl(text: string | null): string | null {
-  if (text !== null && !/^postgres(ql)?:\/\//.test(text)) {
-    throw new ConfigError('DATABASE_URL must be a postgres:// address.');
-  }
-  return text;
+function integer(least: number, most: number) {
+  const must = `must be a whole number from ${least} to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: must, abort: true })
+    .transform(Number)
+    .pipe(z.number().min(least, must).max(most, must));
+}
+
+function address(must: string, isRight: (url: URL) => boolean) {
+  return z
+    .string()
+    .transform((value) => (URL.canParse(value) ? new URL(value) : null))
+    .refine((url) => url !== null && isRight(url), must)
+    .transform((url) => url as URL);
+}
+
+function publicUrl() {
+  const isRight = (url: URL): boolean => /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username;
+  return address('must be an http or https address without query', isRight).transform(({ href }) =>
+    href.replace(/(?<!\/)\/+$/, ''),
+  );
+}
+
+function oidcIssuer() {
+  const isNear = (url: URL): boolean =>
+    url.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isRight = (url: URL): boolean =>
+    (url.protocol === 'https:' || isNear(url)) && !url.search && !url.hash && !url.username;
+  return text.refine(
+    (value) => URL.canParse(value) && isRight(new URL(value)),
+    'must be an https address without query',
+  );
+}
+
+function mailDomains() {
+  const domain = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/;
+  return text
+    .transform((value) => Object.freeze(partsOf(value.toLowerCase())))
+    .refine((domains) => domains.every((each) => domain.test(each)), 'must list domains such as shop.example');
+}
+
+function hasMoreThanPath({ search, hash, username, password }: URL): boolean {
+  return [search, hash, username, password].some((part) => part !== '');
+}
+
+function partsOf(list: string): string[] {
+  return list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+// Null is the default for a host that means "every interface", and for a port that the system
+// chooses: a browser cannot be sent to such an address.
+function ownAddress(host: string, port: number): string | null {
+  if (host === '0.0.0.0' || host === '::' || port === 0) return null;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
