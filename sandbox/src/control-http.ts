@@ -4,6 +4,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { InputError } from './json-input.ts';
 
+/** A method, a path pattern and its handler. */
+export type Route = [method: string, pattern: RegExp, handler: (call: Call) => void | Promise<void>];
+
+export interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly url: URL;
+  /** The part of the path that the pattern captured. */
+  readonly part: string;
+}
+
+/** The most items in one JSON document. A larger number is sent as NDJSON. */
+export const documentItemsMax = 10_000;
+
 const bodyBytesMax = 1024 * 1024;
 
 /**

@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import {
+  type Call,
+  documentItemsMax,
   isFromHere,
+  type Route,
   readJson,
   sendError,
   sendJson,
@@ -66,22 +69,6 @@ export interface Control {
   readonly url: string;
   close(): Promise<void>;
 }
-
-interface Call {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly url: URL;
-  /** The part of the path that the pattern captured. */
-  readonly part: string;
-}
-
-/** A method, a path pattern and its handler. */
-export type Route = [method: string, pattern: RegExp, handler: Handler];
-
-type Handler = (call: Call) => void | Promise<void>;
-
-/** The most subscriptions in one JSON document. A larger number is sent as NDJSON. */
-const documentItemsMax = 10_000;
 
 export async function listenForControl(options: ControlOptions): Promise<Control> {
   const feed = new Feed(options.log, options.inbox, options.faults);

@@ -1,13 +1,17 @@
 // The control port's routes for phones: make and remove phones, issue and revoke sender keys.
-import type { Route } from './control.ts';
-import { readJson, sendError, sendJson, sendNothing, wantsLines } from './control-http.ts';
+import {
+  documentItemsMax,
+  type Route,
+  readJson,
+  sendError,
+  sendJson,
+  sendNothing,
+  wantsLines,
+} from './control-http.ts';
 import { InputError } from './json-input.ts';
 import { parseDevices, presentPhonePool, presentServiceAccount, presentTeamKey } from './phone-json.ts';
 import type { PhoneNetwork } from './phone-network.ts';
 import { writeLines } from './write-lines.ts';
-
-/** The most tokens in one JSON document. A larger number is sent as NDJSON. */
-const documentItemsMax = 10_000;
 
 export function phoneRoutes(network: PhoneNetwork): Route[] {
   const { phones, keys } = network;

@@ -3,15 +3,9 @@
 
 import type { Random } from '../../../rig/src/random.ts';
 import type { PoolResult } from '../../../server/src/http2/pool.ts';
-import type { Http2Request } from '../../../server/src/http2/session.ts';
 import { answerBodyLimits } from '../../../server/src/outbound/http.ts';
 import type { ForeignServer, Mood } from './foreign-server.ts';
-
-export interface Asked {
-  readonly id: number;
-  readonly echo: string;
-  readonly request: Http2Request;
-}
+import { type Asked, markerText } from './marked-request.ts';
 
 /** Exclusive upper bounds of body sizes, in bytes. */
 const sizesBelow = [1, 100, 5_000, 5_000, 70_000, 300_000];
@@ -19,15 +13,6 @@ const timeoutMs = 60_000;
 
 /** Header values that repeat, so that both sides find them in their HPACK tables. */
 const knownEchoes = ['normal', 'high', 'very-low', 'text/plain; charset=utf-8', 'a'.repeat(300)];
-
-/**
- * A text of the request's number, repeated, so that every part of it shows which request it belongs
- * to.
- */
-export const markerText = (id: number, bytes: number): string => {
-  const mark = `#${id}:`;
-  return mark.repeat(Math.ceil(bytes / mark.length)).slice(0, bytes);
-};
 
 function makeEcho(random: Random): string {
   if (random.below(3) > 0) return random.pick(knownEchoes);

@@ -2,7 +2,7 @@
 // moods. Every server returns what it was sent, so that an answer shows which request it belongs
 // to.
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import { type Asked, markerText } from './asked.ts';
+import { type Asked, markerText } from './marked-request.ts';
 import type { SightName } from './sights.ts';
 
 /** A fault or a configuration of the server that requests are sent through. */
