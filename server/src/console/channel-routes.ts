@@ -11,9 +11,9 @@ import type { Sql } from '../database/db.ts';
 import { type Attempt, deliveryCode } from '../delivery/delivery.ts';
 import { listSparedDevices } from '../delivery/spared-devices.ts';
 import { listTargets } from '../delivery/targets.ts';
-import { decodeId, encodeId } from '../ground/ids.ts';
+import { encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
-import { changedMeanwhile, invalid, noSuch, notFound } from '../http/api-error.ts';
+import { changedMeanwhile, invalid, noSuch, notFound, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
@@ -335,8 +335,7 @@ export const channelAreaRoutes = [
   }).handle(async ({ sql, plans, sending }, request) => {
     const { app, by } = request.caller;
     const { params, body } = request;
-    const id = decodeId('dev', body.device_id);
-    const [device] = id === undefined ? [] : await listTargets(sql, app.id, [id], []);
+    const [device] = await listTargets(sql, app.id, [readId('device', body.device_id)], []);
     if (!device) throw noSuch('device', body.device_id);
     const channel = channelOfPlatform[device.platform];
     if (channel !== params.channel) {

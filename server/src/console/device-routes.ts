@@ -8,8 +8,7 @@ import { listDeviceChanges } from '../devices/history-queries.ts';
 import { findDeviceOnPage, listDevicePage, presentListed } from '../devices/list-devices.ts';
 import { findCredentialOfDevice } from '../devices/listed-queries.ts';
 import { device, devicePage, exampleDevice, optOutRoutes } from '../devices/routes.ts';
-import { decodeId } from '../ground/ids.ts';
-import { noSuch } from '../http/api-error.ts';
+import { noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
@@ -96,8 +95,7 @@ export const deviceAreaRoutes = [
     },
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
-    const id = decodeId('dev', params.id);
-    const found = id && (await findDeviceOnPage(sql, app.id, id));
+    const found = await findDeviceOnPage(sql, app.id, readId('device', params.id));
     if (!found) throw noSuch('device', params.id);
     const changes = await listDeviceChanges(sql, app.id, [found.id]);
     return {

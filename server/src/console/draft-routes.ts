@@ -6,8 +6,8 @@ import type { Sql } from '../database/db.ts';
 import { draft, draftId, draftMessage, draftName, listedDraft } from '../drafts/draft.ts';
 import { findDraft, type ListedDraft, listDrafts, type StoredDraft } from '../drafts/queries.ts';
 import { createDraft, removeDraft, replaceDraft } from '../drafts/save-draft.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { changedMeanwhile, namingMissing, noSuch } from '../http/api-error.ts';
+import { encodeId } from '../ground/ids.ts';
+import { changedMeanwhile, namingMissing, noSuch, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, pageFields } from '../http/schemas.ts';
@@ -101,7 +101,7 @@ export const draftAreaRoutes = [
     const refuse = (now: StoredDraft): never => {
       throw changedMeanwhile(present(now));
     };
-    const chosen = id === undefined ? undefined : { id: readId(id), unanswered, refuse };
+    const chosen = id === undefined ? undefined : { id: readId('draft', id), unanswered, refuse };
     return present(await createDraft({ sql: txSql, clock, by }, app.id, fields, chosen));
   }),
   route({
@@ -115,7 +115,7 @@ export const draftAreaRoutes = [
     answers,
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
-    const found = await findDraft(sql, app.id, readId(params.draft));
+    const found = await findDraft(sql, app.id, readId('draft', params.draft));
     if (!found) throw noSuch('draft', params.draft);
     return present(found);
   }),
@@ -132,7 +132,7 @@ export const draftAreaRoutes = [
     refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params, body }) => {
     const { updated_at: seen, unanswered, ...fields } = body;
-    const id = readId(params.draft);
+    const id = readId('draft', params.draft);
     const saved = replaceDraft({ sql: txSql, clock, by }, app.id, id, fields, (former) => {
       if (unanswered !== undefined && isDeepStrictEqual(unanswered, former.message)) return;
       checkSeen(seen, former.updatedAt, () => present(former));
@@ -150,17 +150,11 @@ export const draftAreaRoutes = [
     answers: { 200: { description: 'It is gone.', schema: done, example: { done: true } } },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
-    const id = readId(params.draft);
+    const id = readId('draft', params.draft);
     await namingMissing('draft', params.draft, removeDraft({ sql: txSql, clock, by }, app.id, id));
     return { done: true };
   }),
 ];
-
-function readId(given: string): Uuid {
-  const id = decodeId('drf', given);
-  if (id === undefined) throw noSuch('draft', given);
-  return id;
-}
 
 function presentListed({ id, name, title, changedBy, createdAt, updatedAt }: ListedDraft) {
   return {

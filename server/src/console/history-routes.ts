@@ -1,4 +1,4 @@
-// What happened to one user or device: the segments that select the user, events and deliveries, the
+// The history of one user or device: the segments that select the user, events and deliveries, the
 // latest first.
 import { z } from 'zod';
 import { listDeviceIdsOfUser } from '../audience/queries.ts';
@@ -10,8 +10,8 @@ import { findBatches, listLastDeliveries } from '../delivery/timeline-queries.ts
 import { findLink } from '../devices/queries.ts';
 import { type HistoryPart, listHistory } from '../events/list-history.ts';
 import { listFormerUsers } from '../explain/queries.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { noSuch } from '../http/api-error.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, deviceId, instant, messageId, pageFields, segmentId } from '../http/schemas.ts';
@@ -191,8 +191,8 @@ export const historyAreaRoutes = [
     answers: answersOfDeliveries,
     refusals: ['not_found'],
   }).handle(async (deps, { caller: { app }, params, query }) => {
-    const id = decodeId('dev', params.id);
-    const link = id && (await findLink(deps.sql, app.id, id));
+    const id = readId('device', params.id);
+    const link = await findLink(deps.sql, app.id, id);
     if (!link) throw noSuch('device', params.id);
     const former = await listFormerUsers(deps.sql, app.id, id);
     const people = [...new Set([id, ...(link.userId ? [link.userId] : []), ...former])];
@@ -207,7 +207,7 @@ interface Person {
   readonly subjects: readonly Uuid[];
 }
 
-/** Finds a user of whom anything is known. Throws the 404. */
+/** Finds a user that is known by a profile or an event. Throws the 404. */
 async function getPerson(sql: Sql, appId: Uuid, externalId: string): Promise<Person> {
   const id = await findPersonId(sql, appId, externalId);
   if (id === undefined) throw noSuch('user', externalId);

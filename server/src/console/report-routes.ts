@@ -6,10 +6,9 @@ import { errorCodes } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { vendors } from '../delivery/push-vendor.ts';
-import { decodeId } from '../ground/ids.ts';
 import { instantField } from '../ground/instant.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
-import { invalid, noSuch } from '../http/api-error.ts';
+import { invalid, noSuch, readId } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
 import type { ApiRequest } from '../http/server.ts';
@@ -313,11 +312,8 @@ export const reportAreaRoutes = [
     refusals: ['not_found'],
     within: inCountTurn,
   }).handle(async (deps, { caller: { app }, params, gone }) => {
-    const id = decodeId('msg', params.id);
-    const found =
-      id === undefined
-        ? undefined
-        : await readMessageFigures({ ...readerOf(deps, gone), clock: deps.clock }, app.id, id);
+    const id = readId('message', params.id);
+    const found = await readMessageFigures({ ...readerOf(deps, gone), clock: deps.clock }, app.id, id);
     if (!found) throw noSuch('message', params.id);
     return presentMessageFigures(found);
   }),

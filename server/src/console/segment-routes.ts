@@ -8,9 +8,9 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { draftId } from '../drafts/draft.ts';
 import { listDraftsNaming } from '../drafts/queries.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
+import { encodeId } from '../ground/ids.ts';
 import { isRecord } from '../ground/is-record.ts';
-import { ApiError, namingMissing, noSuch } from '../http/api-error.ts';
+import { ApiError, namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, toPage } from '../http/page.ts';
 import { type Route, routesWith } from '../http/route.ts';
 import { component, instant, messageId } from '../http/schemas.ts';
@@ -127,7 +127,7 @@ export const segmentAreaRoutes = [
       ...(filter !== undefined && { filter }),
     };
     const deps = { sql: txSql, clock, by };
-    const edited = editSegment(deps, app.id, readId(params.id), edit, async (former, tx) => {
+    const edited = editSegment(deps, app.id, readId('segment', params.id), edit, async (former, tx) => {
       const shown = await presentSegment(tx, app.id, former);
       checkSeen(seen, former.updatedAt, () => shown);
     });
@@ -161,7 +161,7 @@ export const segmentAreaRoutes = [
     },
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app, role }, params }) => {
-    const id = readId(params.id);
+    const id = readId('segment', params.id);
     if (!(await findSegment(sql, app.id, id))) throw noSuch('segment', params.id);
     const drafts = isAtLeast(role, 'member') ? await listDraftsNaming(sql, app.id, encodeId('seg', id), usesMax) : [];
     return {
@@ -216,12 +216,6 @@ function withoutProbing<Deps>(lent: Route<Deps, AppCaller>): Route<Deps, AppCall
   };
 }
 const ownQuestions = ['filter', 'audience', 'exclude_segment_id'] as const;
-
-function readId(given: string): Uuid {
-  const id = decodeId('seg', given);
-  if (id === undefined) throw noSuch('segment', given);
-  return id;
-}
 
 function presentUse({ id, name, title, runAt, isExclusion }: ScheduledUse) {
   return { id: encodeId('msg', id), name, title, run_at: runAt, excludes: isExclusion };

@@ -13,8 +13,8 @@ import {
   type StoredTemplate,
   type TemplateVersion,
 } from '../drafts/template-queries.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { namingMissing, noSuch, notFound } from '../http/api-error.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { namingMissing, noSuch, notFound, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
@@ -127,7 +127,7 @@ export const templateAreaRoutes = [
     answers,
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
-    const found = await findTemplate(sql, app.id, readId(params.template));
+    const found = await findTemplate(sql, app.id, readId('template', params.template));
     if (!found) throw noSuch('template', params.template);
     return present(sql, app.id, found);
   }),
@@ -149,7 +149,7 @@ export const templateAreaRoutes = [
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : 0;
-    const id = readId(params.template);
+    const id = readId('template', params.template);
     const found = await findVersion(sql, app.id, id, version);
     if (!found) {
       if (!(await findTemplate(sql, app.id, id))) throw noSuch('template', params.template);
@@ -172,7 +172,7 @@ export const templateAreaRoutes = [
     answers,
     refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body: { updated_at: seen, ...fields } }) => {
-    const id = readId(params.template);
+    const id = readId('template', params.template);
     const saved = saveTemplate({ sql: txSql, clock, by }, app.id, id, fields, (former) =>
       checkSeen(seen, former.updatedAt, () => ({ ...presentListed(former), content: former.content })),
     );
@@ -189,17 +189,11 @@ export const templateAreaRoutes = [
     answers: { 200: { description: 'It is gone.', schema: done, example: { done: true } } },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
-    const id = readId(params.template);
+    const id = readId('template', params.template);
     await namingMissing('template', params.template, removeTemplate({ sql: txSql, clock, by }, app.id, id));
     return { done: true };
   }),
 ];
-
-function readId(given: string): Uuid {
-  const id = decodeId('tpl', given);
-  if (id === undefined) throw noSuch('template', given);
-  return id;
-}
 
 function presentListed({ id, name, version, title, changedBy, createdAt, updatedAt }: ListedTemplate) {
   return {

@@ -4,8 +4,8 @@ import { contentSchema } from '../content/content.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { listTargets } from '../delivery/targets.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { changedMeanwhile, invalid, noSuch } from '../http/api-error.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { changedMeanwhile, invalid, noSuch, readId } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, instant, messageId } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
@@ -131,11 +131,7 @@ export const testUserAreaRoutes = [
 
 /** One statement for all of them, so that a list holds one connection. */
 async function getDeviceIds(sql: Sql, appId: Uuid, texts: readonly string[]): Promise<Uuid[]> {
-  const ids = texts.map((text) => {
-    const id = decodeId('dev', text);
-    if (id === undefined) throw noSuch('device', text);
-    return id;
-  });
+  const ids = texts.map((text) => readId('device', text));
   const found = new Set((await listTargets(sql, appId, ids, [])).map(({ deviceId }) => deviceId));
   const missing = texts.find((_text, place) => !found.has(ids[place] ?? ''));
   if (missing !== undefined) throw noSuch('device', missing);

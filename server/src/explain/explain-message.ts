@@ -7,8 +7,8 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { findPause } from '../database/restore-guard.ts';
 import { findBatches } from '../delivery/timeline-queries.ts';
-import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { noSuch } from '../http/api-error.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
+import { noSuch, readId } from '../http/api-error.ts';
 import { askMembership } from './ask-membership.ts';
 import {
   type CredentialState,
@@ -52,7 +52,7 @@ export interface ExplainedCase extends Judged {
   readonly device: ExplainedDevice;
 }
 
-/** What one message came to for all devices of the question. */
+/** The result of one message for all devices of the question. */
 export interface ExplainedOne {
   readonly message: ExplainedMessage;
   readonly verdict: Verdict;
@@ -65,7 +65,7 @@ export interface Explanation {
   readonly who: Named;
   readonly isOfOne: boolean;
   readonly messages: readonly ExplainedOne[];
-  /** What no message at all comes to. */
+  /** The result where there is no message at all. */
   readonly without: { readonly verdict: Verdict; readonly summary: string };
 }
 
@@ -75,12 +75,12 @@ export const newestDays = 30;
 /** Devices of a person that an answer shows: as many as may be active. */
 export const devicesMax = 100;
 
-/** The one whom the question names, with the devices that are asked about. */
+/** The user or device that the question names, with the devices that are asked about. */
 interface Person {
   readonly who: Named;
   readonly subject: Subject;
   readonly devices: readonly ExplainedDevice[];
-  /** The people under whom the deliveries are stored. */
+  /** The people that the deliveries are stored under. */
   readonly people: readonly Uuid[];
   /** The users and devices whose events count. */
   readonly subjects: readonly Uuid[];
@@ -135,16 +135,14 @@ export async function explainMessage(deps: ExplainDeps, question: ExplainQuestio
 
 async function readMessages(deps: ExplainDeps, appId: Uuid, messageId: string | null): Promise<ExplainedMessage[]> {
   if (messageId === null) return listNewest(deps, appId, newestDays, newestMax);
-  const id = decodeId('msg', messageId);
-  const message = id === undefined ? undefined : await findExplained(deps.sql, appId, id);
+  const message = await findExplained(deps.sql, appId, readId('message', messageId));
   if (!message) throw noSuch('message', messageId);
   return [message];
 }
 
 async function readPerson({ sql }: ExplainDeps, { appId, subject }: ExplainQuestion): Promise<Person> {
   if ('deviceId' in subject) {
-    const id = decodeId('dev', subject.deviceId);
-    const [device] = id === undefined ? [] : await listDevicesById(sql, appId, [id]);
+    const [device] = await listDevicesById(sql, appId, [readId('device', subject.deviceId)]);
     if (!device) throw noSuch('device', subject.deviceId);
     const { userId, externalId, status, statusReason, userCreatedAt } = device;
     const owner = userId === null ? [] : [userId];

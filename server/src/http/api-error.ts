@@ -1,5 +1,6 @@
 // One table of every error that a caller can see, with its status (contract 2). Any error that is
 // not an `ApiError` reaches a caller as `internal_error` and is logged completely.
+import { decodeId, type IdPrefix, type Uuid } from '../ground/ids.ts';
 import type { Issue } from '../ground/issue.ts';
 
 export const apiErrors = {
@@ -49,7 +50,7 @@ export interface ApiErrorDetails {
   readonly extra?: Readonly<Record<string, unknown>>;
   /** For the log only; no answer contains it. */
   readonly cause?: unknown;
-  /** Who was refused, where the refusal comes before the caller is let in. For the request log only. */
+  /** The refused caller, where the refusal comes before the caller is let in. For the request log. */
   readonly caller?: unknown;
 }
 
@@ -116,7 +117,14 @@ export function notFound(message?: string): ApiError {
   return new ApiError('not_found', message === undefined ? {} : { message });
 }
 
-type Kind = 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key' | 'draft' | 'template';
+const prefixes = {
+  message: 'msg',
+  device: 'dev',
+  segment: 'seg',
+  draft: 'drf',
+  template: 'tpl',
+} as const satisfies Record<string, IdPrefix>;
+type Kind = keyof typeof prefixes | 'user' | 'webhook' | 'key';
 
 /**
  * The 404 that repeats the id as the caller wrote it. An id of another app, an unknown id and a
@@ -124,6 +132,13 @@ type Kind = 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key' | 'dra
  */
 export function noSuch(kind: Kind, id: string): ApiError {
   return notFound(`No ${kind} ${clip(id)} in this app.`);
+}
+
+/** The id that a caller wrote; a malformed one throws the 404. */
+export function readId(kind: keyof typeof prefixes, text: string): Uuid {
+  const id = decodeId(prefixes[kind], text);
+  if (id === undefined) throw noSuch(kind, text);
+  return id;
 }
 
 /**

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Sql } from '../database/db.ts';
-import { decodeId, type Uuid } from '../ground/ids.ts';
-import { noSuch } from '../http/api-error.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, pageFields } from '../http/schemas.ts';
@@ -96,8 +96,7 @@ export const readRoutes = [
     },
     refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock, teller }, { caller, params }) => {
-    const id = decodeId('msg', params.id);
-    if (id === undefined) throw noSuch('message', params.id);
+    const id = readId('message', params.id);
     await cancelMessage({ sql: txSql, clock, teller, by: caller.by }, caller.appId, id);
     return getMessage(sql, caller.appId, params.id);
   }),
@@ -107,8 +106,7 @@ export const readRoutes = [
 export const messageRoutes = [...sendRoutes, ...readRoutes];
 
 async function getMessage(sql: Sql, appId: Uuid, given: string) {
-  const id = decodeId('msg', given);
-  const found = id === undefined ? undefined : await findMessage(sql, appId, id);
+  const found = await findMessage(sql, appId, readId('message', given));
   if (!found) throw noSuch('message', given);
   return presentMessage(found);
 }

@@ -6,7 +6,7 @@ import { countOperators, listMax } from '../audience/filter.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
-import { namingMissing, noSuch } from '../http/api-error.ts';
+import { namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant, pageFields, segmentId } from '../http/schemas.ts';
@@ -148,7 +148,7 @@ export const segmentRoutes = [
     answers,
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller, params }) => {
-    const found = await findSegment(sql, caller.appId, readId(params.id));
+    const found = await findSegment(sql, caller.appId, readId('segment', params.id));
     if (!found) throw noSuch('segment', params.id);
     return presentSegment(sql, caller.appId, found);
   }),
@@ -182,18 +182,12 @@ export const segmentRoutes = [
     },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller, address, params }) => {
-    const id = readId(params.id);
+    const id = readId('segment', params.id);
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
     await namingMissing('segment', params.id, removeSegment(deps, caller.appId, id));
     return { id: encodeId('seg', id), deleted: true };
   }),
 ];
-
-function readId(given: string): Uuid {
-  const id = decodeId('seg', given);
-  if (id === undefined) throw noSuch('segment', given);
-  return id;
-}
 
 function readFields({ name, description, filter }: z.output<typeof segmentRequestSchema>): SegmentFields {
   return fieldsOfSegment({ name, description: description ?? null, filter });
