@@ -92,29 +92,19 @@ export async function withdrawInvite(
   return row?.email;
 }
 
-/** Ends the invitations that a member made and nobody has accepted, and returns them. */
-export async function endInvitesOf(
+/**
+ * Ends the open invitations of an organisation that a member made or that are for an address, and
+ * returns them. Null: for no address.
+ */
+export async function endInvites(
   tx: Tx,
   clock: Clock,
-  { organisationId, accountId }: { readonly organisationId: Uuid; readonly accountId: Uuid },
+  { organisationId, accountId, email }: { organisationId: Uuid; accountId: Uuid; email: string | null },
 ): Promise<{ readonly id: Uuid; readonly email: string | null }[]> {
   return tx<{ id: Uuid; email: string | null }[]>`
     UPDATE account_links SET used_at = ${clock.now}
-    WHERE kind = 'invite' AND org_id = ${organisationId} AND creator_id = ${accountId} AND used_at IS NULL
-      AND expires_at > ${clock.now}
-    RETURNING id, email`;
-}
-
-/** Ends the open invitations of an organisation for an address, and returns them. */
-export async function endInvitesTo(
-  tx: Tx,
-  clock: Clock,
-  { organisationId, email }: { readonly organisationId: Uuid; readonly email: string },
-): Promise<{ readonly id: Uuid; readonly email: string | null }[]> {
-  return tx<{ id: Uuid; email: string | null }[]>`
-    UPDATE account_links SET used_at = ${clock.now}
-    WHERE kind = 'invite' AND org_id = ${organisationId} AND email = ${email} AND used_at IS NULL
-      AND expires_at > ${clock.now}
+    WHERE kind = 'invite' AND org_id = ${organisationId} AND (creator_id = ${accountId} OR email = ${email})
+      AND used_at IS NULL AND expires_at > ${clock.now}
     RETURNING id, email`;
 }
 

@@ -8,8 +8,7 @@ import { changedMeanwhile, invalid, notFound } from '../http/api-error.ts';
 import {
   deleteAccountWithoutMembership,
   deleteMember,
-  endInvitesOf,
-  endInvitesTo,
+  endInvites,
   listMembers,
   lockOrganisation,
   type Member,
@@ -51,7 +50,11 @@ export async function changeRole(
     await updateMemberRole(tx, deps.clock, { organisationId, accountId, role });
     await deleteSessionsOf(tx, accountId);
     if (!isAtLeast(role, member.role)) {
-      await recordWithdrawn({ ...deps, tx }, organisationId, await endInvitesOf(tx, deps.clock, place));
+      await recordWithdrawn(
+        { ...deps, tx },
+        organisationId,
+        await endInvites(tx, deps.clock, { organisationId, accountId, email: null }),
+      );
     }
     await recordAudit(
       { ...deps, tx },
@@ -79,11 +82,9 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<void> 
     await deleteMember(tx, organisationId, accountId);
     await deleteSessionsOf(tx, accountId);
     const { email } = member;
-    await recordWithdrawn({ ...deps, tx }, organisationId, [
-      ...(await endInvitesOf(tx, deps.clock, place)),
-      // A verified address is invited by itself, without the link (OpenID Connect).
-      ...(await endInvitesTo(tx, deps.clock, { organisationId, email })),
-    ]);
+    // A verified address is invited by itself, without the link (OpenID Connect).
+    const invites = await endInvites(tx, deps.clock, { organisationId, accountId, email });
+    await recordWithdrawn({ ...deps, tx }, organisationId, invites);
     await deleteAccountWithoutMembership(tx, accountId);
     await recordAudit(
       { ...deps, tx },
@@ -134,7 +135,7 @@ export function checkRank(callerRole: Role, role: Role): void {
 async function recordWithdrawn(
   deps: Audited & { readonly tx: Tx; readonly clock: Clock },
   orgId: Uuid,
-  invites: Awaited<ReturnType<typeof endInvitesOf>>,
+  invites: Awaited<ReturnType<typeof endInvites>>,
 ): Promise<void> {
   for (const { id, email } of invites) {
     const change = { appId: null, orgId, action: 'invite.withdraw' } as const;

@@ -1,6 +1,6 @@
 // The shape of an entry of the audit log. The type of `before` and `after` keeps whole records out.
 // Each operation names the fields that it writes, and never names a field that holds a secret.
-import type { Uuid } from '../ground/ids.ts';
+import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import type { Actor, ActorKind } from './actor.ts';
 
 /**
@@ -123,4 +123,18 @@ export interface AuditEntry {
   readonly target: string | null;
   readonly before: Readonly<Record<string, unknown>> | null;
   readonly after: Readonly<Record<string, unknown>> | null;
+}
+
+/** Shapes an entry for an answer, without its id. */
+export function presentEntry(entry: AuditEntry) {
+  return {
+    at: entry.at,
+    actor: { kind: entry.actorKind, id: entry.actorId, name: entry.actorName },
+    address: entry.address,
+    action: entry.action,
+    app_id: entry.appId === nilUuid ? null : encodeId('app', entry.appId),
+    target: entry.target,
+    before: entry.before,
+    after: entry.after,
+  };
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { listApps } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
-import type { AuditEntry } from '../audit/entry.ts';
+import { type AuditEntry, presentEntry } from '../audit/entry.ts';
 import { listEntries } from '../audit/queries.ts';
 import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
@@ -52,7 +52,7 @@ async function list(appName: string | undefined, { from, to, limit }: AuditOptio
     ]);
     const more = found.length > limit ? `\n\nThere are more; see them with: --limit or --to` : '';
     return {
-      document: { entries: entries.map(present), has_more: found.length > limit },
+      document: { entries: entries.map(presentEntry), has_more: found.length > limit },
       text:
         rows.length === 0
           ? 'Nothing is recorded.'
@@ -85,17 +85,4 @@ function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';
   if (Array.isArray(value)) return value.length === 0 ? 'all' : value.join(' ');
   return String(value);
-}
-
-function present(entry: AuditEntry): Record<string, unknown> {
-  return {
-    at: entry.at,
-    actor: { kind: entry.actorKind, id: entry.actorId, name: entry.actorName },
-    address: entry.address,
-    action: entry.action,
-    app_id: entry.appId === nilUuid ? null : encodeId('app', entry.appId),
-    target: entry.target,
-    before: entry.before,
-    after: entry.after,
-  };
 }

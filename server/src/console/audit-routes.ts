@@ -1,10 +1,9 @@
 // The area Audit: who changed what, of an app and of the organisation, as a list or as CSV.
 import { z } from 'zod';
-import type { AuditEntry } from '../audit/entry.ts';
+import { type AuditEntry, presentEntry } from '../audit/entry.ts';
 import { listEntries, listOrganisationEntries } from '../audit/queries.ts';
 import type { Sql } from '../database/db.ts';
 import { textCell, writeRow } from '../ground/csv.ts';
-import { encodeId, nilUuid } from '../ground/ids.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant, instantText, pageFields } from '../http/schemas.ts';
@@ -155,18 +154,8 @@ async function answer(
   return toPage(rows, limit, present, (last) => cursors.write([last.id], scope));
 }
 
-function present(row: AuditEntry) {
-  return {
-    id: row.id,
-    at: row.at,
-    actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
-    address: row.address,
-    action: row.action,
-    app_id: row.appId === nilUuid ? null : encodeId('app', row.appId),
-    target: row.target,
-    before: row.before,
-    after: row.after,
-  };
+function present(entry: AuditEntry) {
+  return { id: entry.id, ...presentEntry(entry) };
 }
 
 function cellsOf({ at, actor, address, action, app_id, target, before, after }: ReturnType<typeof present>) {

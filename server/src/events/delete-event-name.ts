@@ -9,7 +9,7 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { deletePropertiesOfName } from './catalog-queries.ts';
 import { countEventsOfName, deleteDayOfName, listDaysOfName } from './delete-queries.ts';
-import { aloneWithTotals } from './fold-totals.ts';
+import { waitAloneWithTotals } from './fold-totals.ts';
 import { deleteClientName } from './name-queries.ts';
 import { dayMs } from './totals.ts';
 import { deleteEventNames, upsertEventNames } from './totals-queries.ts';
@@ -30,7 +30,6 @@ export interface DeleteEventName {
  * second pass deletes the events that such a process stores meanwhile.
  */
 const rememberedMs = 2_500;
-const waitMs = 200;
 /** Tries for one day. A day is tried again when a request changed one of its counts meanwhile. */
 const triesMax = 20;
 
@@ -62,11 +61,11 @@ async function deleteAll(
   let deleted = 0;
   for (const day of await listDaysOfName(sql, appId, name)) {
     const span = { from: day, to: new Date(day.getTime() + dayMs) };
-    await waitAlone(sql, async () => {
+    await waitAloneWithTotals(sql, async () => {
       deleted += await inOneSnapshot(sql, (tx) => deleteDayOfName(tx, appId, name, span));
     });
   }
-  await waitAlone(sql, () =>
+  await waitAloneWithTotals(sql, () =>
     transaction(sql, async (tx) => {
       await upsertEventNames(tx, appId);
       await deleteEventNames(tx, appId);
@@ -92,8 +91,4 @@ async function inOneSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>
       if ((error as { code?: unknown }).code !== '40001' || tried === triesMax) throw error;
     }
   }
-}
-
-async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
-  while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
 }

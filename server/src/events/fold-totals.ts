@@ -1,10 +1,12 @@
 // Folds the deltas that requests appended into the sums, up to 20,000 rows at a time. A reader that
 // adds both in one statement is exact at every moment.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { foldDeltas } from './totals-queries.ts';
 
 const foldedAtOnce = 20_000;
+const waitMs = 200;
 
 /**
  * Runs `work` while no other process folds, rebuilds sums or deletes events. Returns false when
@@ -12,6 +14,14 @@ const foldedAtOnce = 20_000;
  */
 export function aloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<boolean> {
   return runAlone(sql, 'eventTotals', work);
+}
+
+/**
+ * Runs `work` as soon as no other process does so. A fold takes well under a second; deleting a
+ * month may take minutes.
+ */
+export async function waitAloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<void> {
+  while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
 }
 
 /** Folds all deltas. Any number of processes may call it, every few seconds. */

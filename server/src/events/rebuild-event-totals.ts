@@ -1,11 +1,10 @@
 // Builds sums, daily counts and the catalog again from the stored events, a day at a time, while
 // ingest continues. Days before retention's mark are not changed: their events are deleted, and the
 // sums are all that is known of them.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
-import { aloneWithTotals } from './fold-totals.ts';
+import { waitAloneWithTotals } from './fold-totals.ts';
 import { findKeptSince } from './retention-queries.ts';
 import { monthOf } from './spans.ts';
 import { dayMs } from './totals.ts';
@@ -37,8 +36,6 @@ export interface RebuiltEventTotals {
   readonly events: number;
 }
 
-const waitMs = 200;
-
 /**
  * Rebuilds the totals of an app. Needs a pool whose statements may take as long as a day of events
  * needs. May be repeated. After an interruption the finished days are correct, and the next run
@@ -50,7 +47,7 @@ export async function rebuildEventTotals(sql: Sql, request: RebuildEventTotals):
   for (const month of await monthsToRebuild(sql, request)) {
     for (const day of await listDaysOfEvents(sql, appId, month)) {
       const span = { from: day, to: new Date(day.getTime() + dayMs) };
-      await waitAlone(sql, async () => {
+      await waitAloneWithTotals(sql, async () => {
         // Read under the lock, because retention may have deleted this day since.
         const keptSince = await findKeptSince(sql);
         if (keptSince !== null && day < keptSince) return;
@@ -60,7 +57,7 @@ export async function rebuildEventTotals(sql: Sql, request: RebuildEventTotals):
       onDay?.(day);
     }
   }
-  await waitAlone(sql, () =>
+  await waitAloneWithTotals(sql, () =>
     transaction(sql, async (tx) => {
       await upsertEventNames(tx, appId);
       await deleteEventNames(tx, appId);
@@ -105,9 +102,4 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
   if (await repair()) await repair();
   await addMissingProperties(sql, appId, day, propertiesPerNameMax);
   return events;
-}
-
-// A fold takes well under a second; deleting a month may take minutes.
-async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
-  while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
 }

@@ -29,7 +29,7 @@ import {
   upsertOpenProgress,
 } from './open-queries.ts';
 import { quarterMs, type Range } from './periods.ts';
-import { isSettled, nothingSettled } from './settled.ts';
+import { commitMsMax, isSettled, nothingSettled } from './settled.ts';
 
 export interface ClassAheadDeps {
   readonly sql: Sql;
@@ -37,12 +37,6 @@ export interface ClassAheadDeps {
 }
 
 const hourMs = 3_600_000;
-
-/**
- * Milliseconds within which every receipt, send or click is committed. A later one is recorded as a
- * change.
- */
-const commitMsMax = 60_000;
 
 /**
  * Milliseconds; the age at which events are classed. An event that is received later than this age,

@@ -27,7 +27,7 @@ import { type Classified, classifyEvents } from './classify-events.ts';
 import { type DueApp, listAppsToSettle, noteChecked } from './due-apps-queries.ts';
 import { deleteOpenCredits } from './open-queries.ts';
 import { quarterMs } from './periods.ts';
-import { nothingSettled } from './settled.ts';
+import { commitMsMax, nothingSettled } from './settled.ts';
 import { createTally, type Tallied } from './tally.ts';
 
 export interface SettleDeps {
@@ -36,11 +36,6 @@ export interface SettleDeps {
 }
 
 const hourMs = 3_600_000;
-
-/**
- * Milliseconds after minting its ids by which a request has committed its events, or never will.
- */
-const commitMsMax = 60_000;
 
 /**
  * Milliseconds. Events that are so close to the limit are settled at the next run, so that the
