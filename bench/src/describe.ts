@@ -145,7 +145,7 @@ export function describeReports(result: Result<ReportsMeasured>): string {
     ]),
     '',
     `From stored sums a report takes ${result.ratio_raw} × less time than from the events.`,
-    `100,000 purchases are classed in ${ours.seconds_per_100000_purchases} s; all sums are made anew in ${ours.rebuild_seconds} s.`,
+    `100,000 purchases are classed in ${ours.seconds_per_100000_purchases} s; all sums are built again in ${ours.rebuild_seconds} s.`,
     '',
     describeMachine(result),
   ].join('\n');

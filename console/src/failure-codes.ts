@@ -28,7 +28,7 @@ export const codeTitle = (code: string): string => codes[code]?.title ?? code;
 /** The meaning of a code and the next step; undefined for a code that this console does not know yet. */
 export const meaningOfCode = (code: string): CodeMeaning | undefined => codes[code];
 
-/** Where the next step is done, if that is a page of the console. */
+/** The page of the next step, if the console has it. */
 export function pageOfCode(code: string, app: string): string | undefined {
   const page = pages[code];
   return page && paths[page](app);

@@ -1,4 +1,4 @@
-// What the console shows while it happens: messages that are being sent, events as they arrive, a
+// The live pages of the console: messages that are being sent, events as they arrive, a
 // pause; and what stays true when the feed breaks.
 import { equal, match, ok } from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

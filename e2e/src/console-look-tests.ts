@@ -1,4 +1,4 @@
-// What people see where it once was wrong: drawn screens that leave their column, tabs that move
+// The looks that once were wrong: drawn screens that leave their column, tabs that move
 // under the pointer, lengths of another language, a card on paper that says nothing.
 import { deepEqual, equal } from 'node:assert/strict';
 import type { Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-// What a person in marketing does with the reports, by role and label only: read what a campaign
+// The reports as a person in marketing uses them, by role and label only: read what a campaign
 // brought, by zone and currency, as a table and as CSV, and hand on a link to it.
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

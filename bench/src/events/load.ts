@@ -42,7 +42,7 @@ async function run(seconds: number, connections: number): Promise<LoadRun> {
 
 /** Sends on one connection until the time `until`. Returns the duration of each request. */
 async function track(until: number): Promise<number[]> {
-  if (!target) throw new Error('nobody said whom to ask');
+  if (!target) throw new Error('no target was given');
   const { port, key } = target;
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');

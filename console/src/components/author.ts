@@ -1,4 +1,4 @@
-// Who made or changed an object, from the words of the service: `person anna@shop.example`. Pure.
+// The author of an object or a change, from the words of the service: `person anna@shop.example`. Pure.
 import type { AuditEntry } from '../api/objects.ts';
 
 type ActorKind = AuditEntry['actor']['kind'];

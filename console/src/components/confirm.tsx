@@ -7,7 +7,7 @@ import { ProblemPanel } from './problem.tsx';
 interface ConfirmProps {
   readonly label: string;
   readonly title: string;
-  /** What will happen, and to how many. */
+  /** The effect, and the number of objects that it concerns. */
   readonly effect: ReactNode;
   /** The label of the button that does it; the label of this button unless told. */
   readonly act?: string;

@@ -12,7 +12,7 @@ export interface Change {
   readonly field: string;
   readonly before: unknown;
   readonly theirs: unknown;
-  /** What is typed here, where both changed the field. */
+  /** The value that is typed here, where both changed the field. */
   readonly yours?: unknown;
 }
 
@@ -29,7 +29,7 @@ export function changesOf<Values extends object>(base: Values, mine: Values, the
     });
 }
 
-/** What was typed here stays; every other field takes the value that somebody else saved. */
+/** Fields that were changed here stay; every other field takes the value that somebody else saved. */
 export function takeOver<Values extends object>(base: Values, mine: Values, theirs: Values): Values {
   const taken = fieldsOf(base, mine, theirs).map(
     (field) => [field, isSame(base[field], mine[field]) ? theirs[field] : mine[field]] as const,

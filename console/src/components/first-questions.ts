@@ -1,4 +1,4 @@
-// What pages ask the service for first. The routes ask it while a page's script is loaded, and the page
+// The first questions of pages. The routes ask them while a page's script is loaded, and the page
 // asks the same by itself.
 import type { Question } from '../api/ask-ahead.ts';
 import { queries } from '../api/queries.ts';

@@ -10,7 +10,7 @@ interface FormFootProps<Values extends object> {
   readonly label: string;
   readonly save: { readonly isSaving: boolean; readonly problem: unknown; readonly clear: () => void };
   readonly onCancel?: () => void;
-  /** What was typed before and what somebody else saved meanwhile. */
+  /** The values that were typed before, and those that somebody else saved meanwhile. */
   readonly draft?: Draft<Values>;
   readonly isDisabled?: boolean;
   /** True: the button takes the whole width, where it is the only way on. */

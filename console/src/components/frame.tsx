@@ -1,4 +1,4 @@
-// What surrounds every page of a person who is signed in: navigation at the left, search, state and
+// The frame of every page for a person who is signed in: navigation at the left, search, state and
 // account at the top. A person without a session is led to the sign-in page and back.
 import { ActionIcon, Drawer, Tooltip, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useLocalStorage, useMediaQuery } from '@mantine/hooks';

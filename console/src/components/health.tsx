@@ -13,7 +13,7 @@ export interface Concern {
   readonly tone: 'bad' | 'warn';
 }
 
-/** What about channels and webhooks needs somebody, the worst first. */
+/** The channels and webhooks that need somebody, the worst first. */
 export function concernsOf(app: string, channels: readonly Credential[], webhooks: readonly Webhook[]): Concern[] {
   const ofChannels = channels.flatMap(({ channel, current, health }): Concern[] => {
     if (!current || health === 'ok') return [];

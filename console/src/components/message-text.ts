@@ -1,4 +1,4 @@
-// What a message came to, in one sentence. Pure.
+// The result of a message, in one sentence. Pure.
 import type { ListedMessage, Message } from '../api/objects.ts';
 import { codeTitle } from '../failure-codes.ts';
 import { count, formatDuration, formatExact, formatNumber } from '../format.ts';

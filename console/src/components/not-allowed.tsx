@@ -1,7 +1,7 @@
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 
-/** What stands in place of a page that the person's role may not read. */
+/** Stands in place of a page that the person's role may not read. */
 export function NotAllowed({ what, reason }: { what: string; reason: string | null }) {
   return (
     <>

@@ -1,4 +1,4 @@
-// What went wrong, in the service's own words, and a way on.
+// A failure, in the service's own words, and a way on.
 import { Alert, Button, Group } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { Link, useLocation } from 'react-router';
@@ -13,7 +13,7 @@ const headings: Readonly<Record<string, string>> = {
   internal_error: 'A fault in the service',
 };
 
-/** What went wrong, in one sentence, for a note that passes. */
+/** The failure in one sentence, for a note that passes. */
 export function tellFailure(error: unknown): string {
   return error instanceof Problem ? error.message : 'The console met something that it did not expect.';
 }

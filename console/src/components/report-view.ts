@@ -52,7 +52,7 @@ export function rangeOf({ firstDay, lastDay, zone }: ReportView): { from: string
   return { from: startOfDay(firstDay, zone), to: startOfDay(addDays(lastDay, 1), zone), tz: zone };
 }
 
-/** As many days, just before. */
+/** The range of the same number of days just before. */
 export function rangeBefore(view: ReportView): { from: string; to: string; tz: string } {
   const days = daysOf(view);
   return rangeOf({ ...view, firstDay: addDays(view.firstDay, -days), lastDay: addDays(view.lastDay, -days) });

@@ -1,4 +1,4 @@
-// What stands in place of a page that could not be shown.
+// Stands in place of a page that could not be shown.
 import { isRouteErrorResponse, Link, useRouteError } from 'react-router';
 import { paths } from '../paths.ts';
 import { ProblemPanel } from './problem.tsx';

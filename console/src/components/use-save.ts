@@ -8,7 +8,7 @@ import { type Issue, Problem } from '../api/client.ts';
 export interface Save<Values> {
   readonly submit: (values: Values) => void;
   readonly isSaving: boolean;
-  /** What no field can show. */
+  /** The problem that no field can show. */
   readonly problem: unknown;
   /** Takes the problem away, once it is dealt with. */
   readonly clear: () => void;

@@ -1,4 +1,4 @@
-// What happened to one user: deliveries and events, one list at a time, chosen in the address; and
+// The history of one user: deliveries and events, one list at a time, chosen in the address; and
 // the segments that select the user now.
 import { Button } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// What an attempt of a webhook came to, in words. Pure.
+// The result of an attempt of a webhook, in words. Pure.
 import type { WebhookAttempt, WebhookTest } from '../api/objects.ts';
 import { formatDuration } from '../format.ts';
 

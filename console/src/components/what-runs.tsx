@@ -1,4 +1,5 @@
-// What runs at this address, for somebody who just started it: the API, and two ways to ring something.
+// The parts that run at this address, for somebody who just started it: the API, and two ways to
+// ring something.
 import { Tabs } from '@mantine/core';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';

@@ -1,6 +1,6 @@
 import type { Credential } from '../api/objects.ts';
 
-/** What the forms of all channels are given. */
+/** The properties of the forms of all channels. */
 export interface ChannelFormProps {
   readonly app: string;
   /** The credential that is there already, as it was when the form was opened. */

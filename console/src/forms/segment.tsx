@@ -19,7 +19,7 @@ const noFilter = { and: [] };
 
 interface SegmentFormProps {
   readonly app: string;
-  /** What is edited; undefined: a new segment. */
+  /** The segment that is edited; undefined: a new segment. */
   readonly segment?: Segment;
   /** The filter that a new segment begins with. */
   readonly filter?: unknown;

@@ -9,7 +9,7 @@ import { webhookEvents } from '../components/webhook-text.ts';
 type Values = { endpoint: string; events: readonly EventKind[] };
 
 interface WebhookFormProps<Answer> {
-  /** What is edited; undefined: a new webhook of the app. */
+  /** The webhook that is edited; undefined: a new webhook of the app. */
   readonly webhook?: Webhook;
   readonly app: string;
   readonly label: string;

@@ -1,4 +1,4 @@
-// Who changed what, when, from where. Entries are never changed.
+// The audit log: who changed what, when, from where. Entries are never changed.
 import { Button, TextInput } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// What client keys, which anybody can read, may track.
+// The events that client keys, which anybody can read, may track.
 import { Stack, Switch } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { App } from '../api/objects.ts';

@@ -1,4 +1,4 @@
-// What stops or ends an app.
+// The acts that stop or end an app.
 import { notifications } from '@mantine/notifications';
 import { useNavigate } from 'react-router';
 import { deleteApp, resumeApp, suspendApp } from '../api/operations.ts';

@@ -19,7 +19,7 @@ import { Filters, PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 
-/** Who gets a scheduled message is counted when it starts. */
+/** The audience of a scheduled message is counted when it starts. */
 const ofStarted = (figure: (message: ListedMessage) => string) => (message: ListedMessage) =>
   message.status === 'scheduled' ? null : figure(message);
 

@@ -111,7 +111,7 @@ function SegmentNames({ app, segments, none }: { app: string; segments: readonly
   );
 }
 
-/** What goes with a change, counted at this moment. */
+/** The values that a change removes, counted at this moment. */
 function Consequences({ app, property, then }: { app: string; property: string; then: string }) {
   const query = useQuery(queries.propertyConsequences(app, property));
   return (

@@ -1,4 +1,4 @@
-// What callers asked lately, and what they were answered.
+// The latest requests of callers, and their answers.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { RequestEntry } from '../api/objects.ts';

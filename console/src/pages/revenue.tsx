@@ -1,4 +1,4 @@
-// What purchases came to, and which messages they are credited to.
+// The report of revenue: sums of purchases, and the messages they are credited to.
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';

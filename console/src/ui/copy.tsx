@@ -1,4 +1,4 @@
-// What can be copied: an id by clicking it, a block of code by its button.
+// Texts to copy: an id by clicking it, a block of code by its button.
 import { ActionIcon, CopyButton, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 

@@ -16,7 +16,7 @@ export interface Line {
 }
 
 interface LineChartProps {
-  /** What the chart shows, for readers of the screen. */
+  /** The content of the chart, for readers of the screen. */
   readonly label: string;
   readonly points: readonly string[];
   readonly lines: readonly Line[];

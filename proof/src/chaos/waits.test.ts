@@ -18,7 +18,7 @@ describe('the description of waits', () => {
   it('lists each wait once, with its longest duration and its blockers', () => {
     const looks = [look(100, [waiting()]), look(200, [waiting({ ms: 250 })]), look(300, [])];
     expect(describeWaits(looks, 100, 300)).toBe(
-      'carillon send 7 waited for Lock:transactionid for 250 ms, behind 8: UPDATE messages SET n = 1; whoever looked was late by 3 ms at most',
+      'carillon send 7 waited for Lock:transactionid for 250 ms, behind 8: UPDATE messages SET n = 1; the watcher was late by 3 ms at most',
     );
   });
 
@@ -31,7 +31,7 @@ describe('the description of waits', () => {
 
   it('leaves out waits of other times', () => {
     expect(describeWaits([look(100, [waiting()]), look(200, [], 700)], 150, 250)).toBe(
-      'no connection waited; whoever looked was late by 700 ms at most',
+      'no connection waited; the watcher was late by 700 ms at most',
     );
     expect(describeWaits([look(100, [waiting()])], 150, 250)).toBe('nobody looked at the database meanwhile');
   });

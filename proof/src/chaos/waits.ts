@@ -6,7 +6,7 @@ const namedMax = 6;
 const queryLengthMax = 70;
 
 /**
- * Says which connections waited between two instants, the longest first, for what and for whom. It
+ * Says which connections waited between two instants, the longest first, and what they waited for. It
  * also says how late the observer itself was: time that the machine gave to other work says nothing
  * about the service.
  */
@@ -29,5 +29,5 @@ export function describeWaits(waits: readonly WaitLine[], fromMs: number, toMs: 
   const lateMs = Math.max(...within.map((each) => each.lateMs));
   const named = [...longest.values()].sort((one, other) => other.ms - one.ms).slice(0, namedMax);
   const words = named.length === 0 ? ['no connection waited'] : named.map((each) => each.words);
-  return `${words.join('; ')}; whoever looked was late by ${Math.round(lateMs)} ms at most`;
+  return `${words.join('; ')}; the watcher was late by ${Math.round(lateMs)} ms at most`;
 }

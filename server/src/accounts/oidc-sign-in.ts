@@ -1,4 +1,4 @@
-// Who comes in by OpenID Connect (contract 19). An account belongs to an identity by issuer and
+// Sign-in by OpenID Connect (contract 19). An account belongs to an identity by issuer and
 // subject. An e-mail address alone opens no account that exists: its person proves the password
 // first. A new person needs a verified address, and a link, an invitation or a domain that is let in.
 import { z } from 'zod';
@@ -21,7 +21,7 @@ interface EnterDeps {
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly settings: Pick<OidcConfig, 'domains' | 'role'>;
-  /** Where people come in whom no link leads elsewhere. */
+  /** The organisation of people who come in without a link. */
   readonly organisationId: Uuid;
 }
 

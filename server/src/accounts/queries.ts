@@ -23,7 +23,7 @@ export async function findSession(sql: Sql, clock: Clock, tokenHash: Buffer): Pr
   return row;
 }
 
-/** What a session or an operator token may do at this moment. */
+/** The rights of a session or an operator token at this moment. */
 export interface PresentCaller
   extends Pick<Session, 'organisationId' | 'role' | 'needsSecondFactor' | 'hasSecondFactor' | 'isByOidc'> {
   /** The id of the session or of the token. */

@@ -123,7 +123,7 @@ export async function followUse(
       await tryOne(name, async () => {
         await dropIndex(indexSql, name);
         const isBuiltAnew = isOfUse(index) && wanted.has(name);
-        const why = isBuiltAnew ? 'it is built anew to carry more' : 'it is not worth its writes any more';
+        const why = isBuiltAnew ? 'it is built again to carry more' : 'it is not worth its writes any more';
         log.info({ index: name }, isOfUse(index) ? `index dropped: ${why}` : 'broken index dropped');
       });
     }

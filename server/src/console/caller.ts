@@ -1,4 +1,4 @@
-// Who calls the console's API: a person with a session, or a script with an operator token. A route
+// The caller of the console's API: a person with a session, or a script with an operator token. A route
 // of an app has the app too, which belongs to the caller's organisation.
 import type { Role } from '../accounts/roles.ts';
 import type { Session } from '../accounts/session.ts';

@@ -43,7 +43,7 @@ export function readAddress(url: string): DatabaseAddress {
   const text = host ?? (decodeURIComponent(many) || env['PGHOST'] || 'localhost');
   // A directory may have a comma in its name.
   const named = text.startsWith('/') ? [text] : text.split(',');
-  // Of several hosts in the address each has its own.
+  // Each of several hosts in the address has its own.
   const port = host === undefined && named.length > 1 ? '' : address.port || env['PGPORT'];
   const user = decodeURIComponent(address.username) || env['PGUSER'] || userInfo().username;
   const tls = sslrootcert === 'system' ? 'verify-full' : (sslmode ?? ssl ?? env['PGSSLMODE']);

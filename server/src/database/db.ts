@@ -192,7 +192,7 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
   };
 }
 
-/** Who uses a connection: a transaction, or a caller that reserved it. */
+/** The user of a connection: a transaction, or a caller that reserved it. */
 interface Holder {
   readonly session: Session;
   isOver: boolean;

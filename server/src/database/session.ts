@@ -45,7 +45,7 @@ export interface SessionOptions {
   readonly isPreparing: boolean;
 }
 
-/** Who waits for answers. */
+/** A caller that waits for answers. */
 interface Caller {
   readonly asks: readonly Ask[];
   /** True when nothing delays the answer. */
@@ -352,7 +352,7 @@ export class Session {
   }
 }
 
-/** Of several statements in one text, the last one's answer. */
+/** The answer of the last statement, where a text holds several. */
 const lastOf = (answers: readonly Answer[]): Answer => answers.at(-1) as Answer;
 
 const simple = (text: string): Ask => ({

@@ -133,7 +133,7 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   };
 
   const settle = async (): Promise<void> => {
-    // What came during the last write has a write of its own.
+    // Verdicts that came during the last write have a write of their own.
     await writing;
     if (pages.size > 0) await write();
   };

@@ -1,4 +1,4 @@
-// What attempts said of one credential and its devices, before anybody has believed it.
+// The words of attempts on one credential and its devices, before they are believed.
 import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';

@@ -11,7 +11,7 @@ import type { Verdict } from './verdict.ts';
 /** The state of the credential by which a device is reached. */
 export type CredentialState = 'ok' | 'suspect' | 'failing' | 'missing';
 
-/** What is known of the person or the device that the question names. */
+/** The facts about the person or the device that the question names. */
 export interface Subject {
   readonly user: DetailOf<'user'>;
   readonly isKnownUser: boolean;
@@ -19,7 +19,7 @@ export interface Subject {
   readonly hasActiveDevice: boolean;
 }
 
-/** What is known of one device and one message. A stored delivery decides; then an open batch. */
+/** The facts about one device and one message. A stored delivery decides; then an open batch. */
 export type Found =
   | { readonly kind: 'delivery'; readonly delivery: ExplainedDelivery & { readonly queuedAt: Date } }
   | { readonly kind: 'open'; readonly place: OpenPlace; readonly pausedAt: Date | null }

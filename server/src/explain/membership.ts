@@ -4,7 +4,7 @@ import type { Path } from '../audience/filter.ts';
 
 /** The leaf of a filter that decides, as its author wrote it, with the value that it found. */
 export interface DecidingLeaf {
-  /** Where the leaf stands in the request; for a segment, in the segment's filter. */
+  /** The leaf's path in the request; for a segment, in the segment's filter. */
   readonly path: Path;
   readonly segment: { readonly id: string; readonly name: string } | null;
   /** A comparison has `field`, a leaf of events has `event`. */

@@ -109,7 +109,7 @@ export async function countDevicesOfUser(
   return none;
 }
 
-/** Lists the users to whom a device belonged before. */
+/** Lists the former users of a device. */
 export async function listFormerUsers(sql: Sql, appId: Uuid, deviceId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ userId: Uuid }[]>`
     SELECT user_id FROM former_links WHERE app_id = ${appId} AND device_id = ${deviceId}`;

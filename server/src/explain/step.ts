@@ -10,7 +10,7 @@ import { component, count, deviceId, instant, segmentId } from '../http/schemas.
 export const turnReasons = ['paused', 'not_due', 'under_way', 'provider', 'setback', 'rate', 'queued'] as const;
 export type TurnReason = (typeof turnReasons)[number];
 
-/** What selects a device, or keeps it out. */
+/** A reason that selects a device, or keeps it out. */
 export const selectionReasons = [
   'not_listed',
   'segment_gone',

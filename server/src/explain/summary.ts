@@ -3,7 +3,7 @@ import { meaningOf } from '../delivery/code-meaning.ts';
 import type { DetailOf, Step, TurnReason } from './step.ts';
 import type { Verdict } from './verdict.ts';
 
-/** The one whom the question names: `u-42`, or `Device dev_…`. */
+/** The subject of the question: `u-42`, or `Device dev_…`. */
 export interface Named {
   readonly name: string;
   readonly isDevice: boolean;

@@ -1,4 +1,4 @@
-// What a server tells of each answer, for metrics and for the request log.
+// The facts about each answer that a server tells the metrics and the request log.
 import type { ApiError } from './api-error.ts';
 
 /** An answer that has gone out. */

@@ -25,16 +25,16 @@ import { readBytes } from './request-body.ts';
 import { createTurnAway } from './turn-away.ts';
 import { validate } from './validate.ts';
 
-/** Who may call a route by an API key. */
+/** The API keys that may call a route. */
 type KeyAccess = 'server' | 'client-or-server';
 /**
- * Who may call a route. `public` takes no key; an `Authorization` header there is ignored. A route for
+ * The callers that a route lets in. `public` takes no key; an `Authorization` header there is ignored. A route for
  * sessions or operator tokens has a guard.
  */
 export type Access = KeyAccess | 'public' | 'session' | 'session-or-token';
 
 export interface ApiRequest<Caller> {
-  /** Who is calling; on a public route there is nobody. */
+  /** The caller; on a public route there is nobody. */
   readonly caller: Caller;
   /** `HEAD` reaches the routes of GET and is answered without a body. */
   readonly method: string;
@@ -100,7 +100,7 @@ export interface Guarded {
   handle(request: Omit<ApiRequest<unknown>, 'caller'>): Promise<object | Answer>;
 }
 
-/** What a request under a rate limit is told, and why it is refused, if it is. */
+/** The header fields of a request under a rate limit, and the reason of a refusal. */
 export interface Admission {
   readonly headers: Readonly<Record<string, string>>;
   readonly refusal: ApiError | null;
@@ -188,10 +188,10 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     genReqId: () => encodeId('req', mintUuid()),
     logger: false,
     exposeHeadRoutes: true,
-    // What fits into the headers fits into a path: an identifier of any length is judged by its route.
+    // A path may be as long as the headers: an identifier of any length is judged by its route.
     routerOptions: { maxParamLength: headerBytesMax },
     forceCloseConnections: 'idle',
-    // What still arrives while the server closes is answered as ever; the database goes last.
+    // Requests that still arrive while the server closes are answered; the database goes last.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, log),
     // An address that cannot be decoded reaches no route and no hook.
@@ -403,7 +403,7 @@ function isKeyAccess(access: Access): access is KeyAccess {
   return access === 'server' || access === 'client-or-server';
 }
 
-// What stands outside /v1 (health, pages) passes no door: it is never turned away.
+// Paths outside /v1 (health, pages) pass no door: they are never turned away.
 function visitorOf({ access, path }: Pick<BoundRoute<unknown>, 'access' | 'path'>, app: string): Visitor | null {
   return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
 }
@@ -415,7 +415,7 @@ function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: BoundRo
     throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
   }
   const body = parseJson(bytes);
-  // Where a method takes no body, every field of one is unknown.
+  // A method that takes no body knows no field of one.
   const takesBody = route.method !== 'GET' && (route.method !== 'DELETE' || Boolean(route.body));
   if (!takesBody) validate(z.strictObject({}).nullable(), body);
   return body;
@@ -443,13 +443,13 @@ function toApiError(error: unknown): ApiError {
 }
 
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
-  // `unavailable` without a cause is a deliberate refusal, which whoever decided it has logged.
+  // `unavailable` without a cause is a deliberate refusal, and its cause is logged already.
   if (error.code === 'internal_error' || (error.code === 'unavailable' && error.cause)) {
     log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
   }
   const retryAfter = retryAfterOf(error);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  // What is left of an oversize or half-read body must not be taken for the next request, and nobody waits for it.
+  // The rest of an oversize or half-read body must not be taken for the next request.
   if (!request.raw.complete) reply.header('connection', 'close');
   return sendJson(reply.code(error.status).header('x-request-id', request.id), error.present(request.id));
 }

@@ -114,7 +114,7 @@ function readDevice({ device, user, other, deviceCells, userCells }: Gathered): 
   const token = endpoint === undefined ? {} : { token: { endpoint, keys: present({ p256dh, auth }) } };
   const names = Object.keys(user);
   if (!names.includes('external_id') && (names.length > 0 || userCells.length > 0)) {
-    throw new Refused('It says something of a user and not whom: external_id is missing.');
+    throw new Refused('It has fields of a user and no external_id.');
   }
   return {
     ...emptyRow,

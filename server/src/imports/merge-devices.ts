@@ -1,4 +1,4 @@
-// Merges rows into the devices that they name, and into the devices of users whom they change: read
+// Merges rows into the devices that they name, and into the devices of users that they change: read
 // once, changed in memory row by row, written together. A device that opted out stays opted out,
 // and a refused device stays invalid, because a file is no sign of life. Works in the caller's
 // transaction.

@@ -8,7 +8,7 @@ const hourMs = 60 * minuteMs;
 /** The first zone in which a day begins, +14:00. */
 const firstOffsetMs = 14 * hourMs;
 
-/** What happens in zones where the time is already past. */
+/** The choices for zones in which the time is already past. */
 export const localTimePasts = ['refuse', 'now', 'skip'] as const;
 export type LocalTimePast = (typeof localTimePasts)[number];
 

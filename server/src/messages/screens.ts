@@ -68,7 +68,7 @@ export const screensOf: Readonly<Record<ChannelId, readonly Screen[]>> = {
 /** A text as one screen shows it. */
 export interface CutText {
   readonly text: string;
-  /** What people read; ends in `…` where the screen cuts. */
+  /** The text that people read; ends in `…` where the screen cuts. */
   readonly shown: string;
   readonly length: number;
   readonly limit: number;

@@ -1,4 +1,4 @@
-// The side of a process that answers: the routes, whom they let in, and how much of it at once.
+// The side of a process that answers: the routes, the callers they let in, and how many at once.
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticate } from '../apps/authenticate.ts';
 import { type Caller, nobody } from '../apps/caller.ts';

@@ -47,7 +47,7 @@ export interface Foundation {
   readonly teller: Teller;
   /** Tells webhooks. */
   readonly outbox: OutboxTeller;
-  /** What a delivery may ask and tell of its message. */
+  /** The questions and reports of a delivery about its message. */
   readonly ledger: MessageLedger;
   readonly pause: PauseWatch;
   /** Sends the last words and closes the pools. */

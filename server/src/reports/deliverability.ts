@@ -22,7 +22,7 @@ export interface ServiceFigures {
 }
 
 export interface DeliverabilityReport {
-  /** Of the whole range. */
+  /** Figures of the whole range. */
   readonly services: readonly ServiceFigures[];
   readonly periods: readonly (Range & { readonly services: readonly ServiceFigures[] })[];
 }

@@ -1,4 +1,4 @@
-// What came of one message over time: outcomes and marks by minute or hour and by channel, and the
+// The results of one message over time: outcomes and marks by minute or hour and by channel, and the
 // purchases credited to it. Reads at most about 200,000 deliveries; of a larger message every n-th
 // batch, whose counts are scaled to the exact totals.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
@@ -32,7 +32,7 @@ export interface MessageFigures extends Earned {
   readonly read: number;
   readonly accepted: number;
   readonly outcomes: TimeSeries<'sent' | 'failed'>;
-  /** Of the first week. */
+  /** Marks of the first week. */
   readonly marks: TimeSeries<'displayed' | 'clicked' | 'dismissed'>;
   /** Marks after the first week. */
   readonly later: Readonly<Record<'displayed' | 'clicked' | 'dismissed', number>>;

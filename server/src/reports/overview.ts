@@ -17,7 +17,7 @@ export interface CurrencyTotals {
 }
 
 export interface Figures extends Range {
-  /** Of the messages that began in the range. */
+  /** Deliveries of the messages that began in the range. */
   readonly accepted: number;
   readonly sent: number;
   readonly failed: number;

@@ -1,4 +1,4 @@
-// Finds or creates the user ids of many external ids. A person whom only events named has a user id
+// Finds or creates the user ids of many external ids. A person that only events named has a user id
 // and no profile.
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';

@@ -18,7 +18,7 @@ import { deletePerson, deleteUser, lockPerson } from './queries.ts';
 import { forgetTestUser } from './test-user-queries.ts';
 
 /**
- * Returns undefined when nobody has this external id. A person whom only events named has no
+ * Returns undefined when nobody has this external id. A person that only events named has no
  * profile and is erased in the same way.
  */
 export async function eraseUser(

@@ -41,8 +41,8 @@ export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
 }
 
 /**
- * Lists the users and devices of erased people of whom something may still be stored: nothing shows
- * what they left.
+ * Lists the users and devices of erased people that something may still be stored of. Nothing shows
+ * that rest.
  */
 export async function listErasedSubjects(sql: Sql, appId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ userId: Uuid; deviceIds: readonly Uuid[] }[]>`

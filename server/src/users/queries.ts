@@ -18,7 +18,7 @@ export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promi
   return person?.userId;
 }
 
-/** Finds the user id of an external id, also of a person whom only events named. */
+/** Finds the user id of an external id, also of a person that only events named. */
 export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
   const [person] = await sql<{ userId: Uuid }[]>`
     SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;

@@ -1,4 +1,4 @@
-// What happened to one user or device, and the meaning of each code, as the console shows it.
+// The history of one user or device, and the meaning of each code, as the console shows it.
 import { describe, expect, it } from 'vitest';
 import { encodeId } from '../../src/ground/ids.ts';
 import { setup, unknownId } from '../setup.ts';

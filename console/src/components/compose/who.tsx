@@ -1,4 +1,4 @@
-// Who gets the message: everybody, a segment, a filter, or people and devices by name, with the exact
+// The audience of the message: everybody, a segment, a filter, or people and devices by name, with the exact
 // number of devices as it is now.
 import { Select, Textarea } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';

@@ -1,4 +1,4 @@
-// What every part of the builder needs: the tree as a whole, how to change it, and what the app has.
+// The things that every part of the builder needs: the tree as a whole, how to change it, and what the app has.
 import { createContext, useContext } from 'react';
 import type { Field } from './fields.ts';
 import type { Tree } from './tree.ts';
@@ -23,7 +23,7 @@ export interface Builder {
   readonly apply: (next: Tree, act?: { readonly focus?: string; readonly said?: string }) => void;
   /** The row that takes the focus when it is drawn. */
   readonly focused: { current: string | null };
-  /** What the service has to say about a node. */
+  /** The problem of a node, in the words of the service. */
   readonly problemOf: (id: string) => string | undefined;
   /** True: conditions may be counted, because the whole is. */
   readonly countsParts: boolean;

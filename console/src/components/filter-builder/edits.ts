@@ -1,4 +1,4 @@
-// What people do to a tree: add, change, remove, move, negate, group. Pure: each act returns another
+// The edits of a tree: add, change, remove, move, negate, group. Pure: each act returns another
 // tree, and a node that was not touched stays the same object.
 import { emptyTree, type GroupTree, isGroup, newGroup, newNegation, type Tree } from './tree.ts';
 

@@ -13,7 +13,7 @@ import { useCatalog } from './use-catalog.ts';
 
 interface FilterBuilderProps {
   readonly appId: string;
-  /** What `toTree(filter)` or `emptyTree()` made, or the last change of it. */
+  /** The tree of `toTree(filter)` or `emptyTree()`, or the last change of it. */
   readonly value: Tree;
   /** `isTyping`: the change is one of many, such as a letter. */
   readonly onChange: (next: Tree, isTyping: boolean) => void;

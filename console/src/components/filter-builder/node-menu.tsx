@@ -1,4 +1,4 @@
-// What can be done to a condition or a group, by mouse and by keyboard alike.
+// The acts on a condition or a group, by mouse and by keyboard alike.
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconArrowDown,
