@@ -37,9 +37,9 @@ export function listMarkedProcesses(runDir: string): MarkedProcess[] {
 export async function endMarkedProcesses(runDir: string, graceMs: number): Promise<void> {
   const endsAt = performance.now() + graceMs;
   signalAll(runDir, 'SIGTERM');
-  while (performance.now() < endsAt && listMarkedProcesses(runDir).length > 0) await pause();
+  while (performance.now() < endsAt && listMarkedProcesses(runDir).length > 0) await waitABit();
   // A process may start another while the list is read, so this repeats until none is left.
-  for (let round = 0; round < 20 && signalAll(runDir, 'SIGKILL') > 0; round += 1) await pause();
+  for (let round = 0; round < 20 && signalAll(runDir, 'SIGKILL') > 0; round += 1) await waitABit();
 }
 
 function signalAll(runDir: string, signal: NodeJS.Signals): number {
@@ -54,7 +54,7 @@ function signalAll(runDir: string, signal: NodeJS.Signals): number {
   return processes.length;
 }
 
-async function pause(): Promise<void> {
+async function waitABit(): Promise<void> {
   await sleep(50);
 }
 

@@ -41,9 +41,9 @@ interface Given {
 }
 
 /** Waits between tries; tests pass one that returns at once. */
-export type Pause = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 
-const pauseFor: Pause = (ms, signal) => sleep(ms, undefined, signal && { signal });
+const sleepFor: Sleep = (ms, signal) => sleep(ms, undefined, signal && { signal });
 
 /**
  * Makes one call. Throws `ApiError` or `NetworkError`, and `TypeError` for arguments that cannot be
@@ -54,7 +54,7 @@ export async function call<Name extends OperationName>(
   name: Name,
   given: Operations[Name]['given'],
   options: CallOptions & { readonly isRepeatable: boolean },
-  pause: Pause = pauseFor,
+  sleepBetween: Sleep = sleepFor,
 ): Promise<Operations[Name]['answer']> {
   const rules = { maxRetries: options.maxRetries ?? service.maxRetries, maxWaitMs: service.maxWaitMs };
   const request = prepare(service, name, given, options);
@@ -64,7 +64,7 @@ export async function call<Name extends OperationName>(
     } catch (error) {
       const waitMs = retryInMs(error, { tried, isRepeatable: options.isRepeatable }, rules, Math.random());
       if (waitMs === undefined) throw error;
-      await pause(waitMs, options.signal).catch((reason: unknown) => {
+      await sleepBetween(waitMs, options.signal).catch((reason: unknown) => {
         options.signal?.throwIfAborted();
         throw reason;
       });

@@ -76,9 +76,9 @@ function patient(more: Partial<Service> = {}) {
     fetch: globalThis.fetch,
     ...more,
   };
-  const pause = async (ms: number): Promise<void> => void waits.push(ms);
+  const sleep = async (ms: number): Promise<void> => void waits.push(ms);
   const send = (options: { idempotencyKey?: string; isRepeatable: boolean; signal?: AbortSignal }) =>
-    call(service, 'sendMessage', { body: message }, options, pause);
+    call(service, 'sendMessage', { body: message }, options, sleep);
   return { waits, send };
 }
 

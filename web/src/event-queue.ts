@@ -7,7 +7,7 @@ import { inTransaction } from './database.ts';
 import { type Browser, findBrowser, type Identity, isMissing, noteMissing } from './device-id.ts';
 import { ApiError } from './errors.ts';
 import { oneAtATime } from './lock.ts';
-import { callApi, type Pause } from './transport.ts';
+import { callApi, type Sleep } from './transport.ts';
 
 /** The service accepts at most 50 at once (contract 5.10). */
 const batchMax = 50;
@@ -102,12 +102,12 @@ export async function queueEvent(scope: string, event: TrackedEvent): Promise<vo
  * then kept. Events that are invalid, or that the app accepts from no browser, are dropped and
  * reported to `onError`, because one of them would block all later ones.
  */
-export function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
-  return oneAtATime(`events ${scope}`, () => drainEvents(scope, onError, pause));
+export function sendEvents(scope: string, onError: (error: unknown) => void, sleep?: Sleep): Promise<void> {
+  return oneAtATime(`events ${scope}`, () => drainEvents(scope, onError, sleep));
 }
 
 /** The same, for a caller that holds the lock of the events. */
-export async function drainEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
+export async function drainEvents(scope: string, onError: (error: unknown) => void, sleep?: Sleep): Promise<void> {
   let size = batchMax;
   let blind = 0;
   for (;;) {
@@ -118,7 +118,7 @@ export async function drainEvents(scope: string, onError: (error: unknown) => vo
     if (batch.length === 0) return;
     const events = batch.map((queued) => ({ ...queued.event, device_id: queued.deviceId }));
     try {
-      await callApi(browser, { method: 'POST', path: eventsPath, body: { events } }, pause);
+      await callApi(browser, { method: 'POST', path: eventsPath, body: { events } }, sleep);
       await drop(batch);
       size = Math.min(batchMax, size * 2);
     } catch (error) {

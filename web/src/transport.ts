@@ -39,23 +39,23 @@ const timeoutMs = 10_000;
 const waitMsMax = 30_000;
 
 /** Waits between tries; tests pass one that returns at once. */
-export type Pause = (ms: number) => Promise<void>;
+export type Sleep = (ms: number) => Promise<void>;
 
-const pauseFor: Pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const sleepFor: Sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Sends one request and resolves with the JSON object of its 200. A missing answer, 429 and 502 to
  * 504 are tried again, at most four times in all and never sooner than Retry-After. Throws
  * `ApiError` or `NetworkError`.
  */
-export async function callApi(service: Service, request: ApiRequest, pause: Pause = pauseFor): Promise<Answer> {
+export async function callApi(service: Service, request: ApiRequest, sleep: Sleep = sleepFor): Promise<Answer> {
   for (let tried = 1; ; tried += 1) {
     try {
       return await callOnce(service, request);
     } catch (error) {
       const waitMs = waitBeforeNextTry(error, tried);
       if (waitMs === null) throw error;
-      await pause(waitMs);
+      await sleep(waitMs);
     }
   }
 }

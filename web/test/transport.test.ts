@@ -17,11 +17,11 @@ afterEach(async () => {
   await api.close();
 });
 
-const pause = async (ms: number): Promise<void> => {
+const sleep = async (ms: number): Promise<void> => {
   waits.push(ms);
 };
 const service = (baseUrl = api.url) => ({ baseUrl, clientKey: 'ck_live_1' });
-const getConfig = (baseUrl?: string) => callApi(service(baseUrl), { method: 'GET', path: '/v1/config' }, pause);
+const getConfig = (baseUrl?: string) => callApi(service(baseUrl), { method: 'GET', path: '/v1/config' }, sleep);
 
 async function errorOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(

@@ -1,7 +1,7 @@
 // Deletes a name of events: its events, their daily counts, their sums and their properties in the
 // catalog. Each day is one transaction, so that a reader sees a day completely or not at all.
 // Ingest continues, and later events of the name are new.
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleepFor } from 'node:timers/promises';
 import { countDeletedName } from '../apps/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
@@ -22,7 +22,7 @@ export interface DeleteEventName {
   /** Deletes the reports' credits of this name, in the last transaction. */
   readonly forgetCredits: (tx: Tx) => Promise<void>;
   /** Waits; tests pass their own. */
-  readonly pause?: (ms: number) => Promise<void>;
+  readonly sleep?: (ms: number) => Promise<void>;
 }
 
 /**
@@ -39,7 +39,7 @@ const triesMax = 20;
  */
 export async function deleteEventName(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
-  { appId, name, onCounted, forgetCredits, pause = sleep }: DeleteEventName,
+  { appId, name, onCounted, forgetCredits, sleep = sleepFor }: DeleteEventName,
 ): Promise<number | undefined> {
   const counted = await countEventsOfName(sql, appId, name);
   if (counted === 0 && (await listDaysOfName(sql, appId, name)).length === 0) return undefined;
@@ -48,7 +48,7 @@ export async function deleteEventName(
     recordAudit({ tx, clock, by }, { appId, action: 'event.delete', target: name, after: { events: counted } }),
   );
   const first = await deleteAll(sql, appId, name, forgetCredits);
-  await pause(rememberedMs);
+  await sleep(rememberedMs);
   return first + (await deleteAll(sql, appId, name, forgetCredits));
 }
 

@@ -266,12 +266,12 @@ describe('what an app accepts from client keys', () => {
 });
 
 describe('event delete', () => {
-  const noPause = async () => undefined;
-  const deleteName = (app: TestApp, name: string, pause: () => Promise<void> = noPause) =>
+  const noSleep = async () => undefined;
+  const deleteName = (app: TestApp, name: string, sleep: () => Promise<void> = noSleep) =>
     deleteEventName(t, {
       appId: app.id,
       name,
-      pause,
+      sleep,
       forgetCredits: (tx) => deleteCreditsOfName(tx, app.id, name),
     });
   const rowsOf = async (app: TestApp, name: string) => {
