@@ -296,8 +296,10 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       const filter = { field: 'external_id', op: 'eq', value: 'u-2' };
       const segment = await bench.stage.api(app.serverKey, 'POST', '/v1/segments', { name: 'Unwilling', filter });
       const message = await bench.send(app, {
-        ...{ audience: { filter: { field: 'country', op: 'eq', value: 'FR' } }, content: { title: 'Bonjour' } },
-        ...{ exclude_segment_id: segment['id'], per_second: 50 },
+        audience: { filter: { field: 'country', op: 'eq', value: 'FR' } },
+        content: { title: 'Bonjour' },
+        exclude_segment_id: segment['id'],
+        per_second: 50,
       });
       const browser = await bench.owner();
       context.defer(() => browser.close());

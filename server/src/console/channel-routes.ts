@@ -246,8 +246,10 @@ export const channelAreaRoutes = [
         example: {
           data: [
             {
-              ...{ device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3' },
-              ...{ error_code: 'invalid_token', at: '2026-11-21T10:15:30.123Z' },
+              device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+              message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+              error_code: 'invalid_token',
+              at: '2026-11-21T10:15:30.123Z',
             },
           ],
           has_more: false,

@@ -45,7 +45,10 @@ const toldMessage = {
   ),
   example: {
     ...exampleMessage,
-    ...{ exclude_segment_id: null, per_second: null, local_send_at: null, local_time_past: null },
+    exclude_segment_id: null,
+    per_second: null,
+    local_send_at: null,
+    local_time_past: null,
     failures: [{ code: 'unregistered', count: 1, ...meaningOf('unregistered') }],
   },
 };

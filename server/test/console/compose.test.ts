@@ -231,7 +231,10 @@ describe('a message by a person', () => {
     expect((await t.server.get(`/v1/messages/${made.body.id}`)).body).not.toHaveProperty('exclude_segment_id');
     const plain = await member.send('POST', at('/messages'), { audience: { all: true }, content: { title: 'To all' } });
     expect((await member.send('GET', at(`/messages/${plain.body.id}`))).body).toMatchObject({
-      ...{ exclude_segment_id: null, per_second: null, local_send_at: null, local_time_past: null },
+      exclude_segment_id: null,
+      per_second: null,
+      local_send_at: null,
+      local_time_past: null,
     });
   });
 

@@ -75,7 +75,9 @@ describe('messages', () => {
     expect((await member.send('GET', at(`/messages/${scheduled}`))).body).toMatchObject(told);
     expect((await member.send('POST', at(`/messages/${scheduled}/cancel`))).body).toMatchObject(told);
     expect((await member.send('GET', at(`/messages/${autumn}`))).body).toMatchObject({
-      ...{ exclude_segment_id: null, per_second: null, local_send_at: null },
+      exclude_segment_id: null,
+      per_second: null,
+      local_send_at: null,
     });
   });
 

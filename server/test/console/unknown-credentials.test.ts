@@ -16,7 +16,10 @@ const formerKey = Buffer.alloc(32, 7);
 /** The addresses whose look-ups waited in line. */
 let waited: string[] = [];
 const guard = createGuard({
-  ...{ sql: t.sql, txSql: t.sql, clock: t.clock, publicUrl: t.config.publicUrl },
+  sql: t.sql,
+  txSql: t.sql,
+  clock: t.clock,
+  publicUrl: t.config.publicUrl,
   authSecrets: [authSecretOf(t.masterKey), authSecretOf(formerKey)],
   admitToken: () => null,
   limits: createConsoleLimits(t.clock),

@@ -19,7 +19,9 @@ test('warnings have numbers that people can read, and a pace without words of th
 
 test('a local time that is past somewhere says which time is not, and what else can be done', () => {
   const issue = {
-    ...{ path: ['send_at'], code: 'too_soon', limit: '2026-11-27T03:23:28.937+01:00' },
+    path: ['send_at'],
+    code: 'too_soon',
+    limit: '2026-11-27T03:23:28.937+01:00',
     message: 'In the first time zone, +14:00, … send_at from 2026-11-27T03:23:28.937+01:00 on, or local_time_past.',
   };
   const { message } = tellIssue(issue, { ...emptyForm, local_time: true });
