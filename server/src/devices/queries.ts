@@ -124,17 +124,17 @@ export async function insertDevice(
 
 /**
  * Stores that a locked device registered again. With `startsAnew`, results about its former token
- * or environment are deleted.
+ * or environment are deleted. With `keepsToken`, a token that is stored stays as it is.
  */
 export async function updateRegistration(
   tx: Tx,
   clock: Clock,
-  device: DeviceWrite & { readonly startsAnew: boolean },
+  device: DeviceWrite & { readonly startsAnew: boolean; readonly keepsToken: boolean },
 ): Promise<void> {
-  const { appId, id, token, credentialId, environment, properties, startsAnew } = device;
+  const { appId, id, token, credentialId, environment, properties, startsAnew, keepsToken } = device;
   await tx`
     UPDATE devices SET
-      token = ${token.text}, token_hash = ${token.hash}, token_hint = ${token.hint}, credential_id = ${credentialId},
+      token = ${keepsToken ? tx`coalesce(token, ${token.text})` : tx`${token.text}`}, token_hash = ${token.hash}, token_hint = ${token.hint}, credential_id = ${credentialId},
       environment = ${environment}, properties = ${tx.json(properties)},
       status = 'active', status_reason = NULL, registered_at = ${nowOf(tx, clock)}
       ${startsAnew ? tx`, environment_found = NULL, mismatches = 0, unresolved_messages = 0, unresolved_since = NULL` : tx``}

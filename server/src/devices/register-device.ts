@@ -304,7 +304,10 @@ export async function registerAgain(
   const credentialId = (hasNewToken ? null : device.credentialId) ?? (await credentialOf(channelOfPlatform[platform]));
   const properties = await ownProperties(tx, request, device.properties, learned);
   const startsAnew = hasNewToken || device.status !== 'active' || environment !== device.environment;
-  const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew };
+  // The keys of a subscription never change. A stranger who knows an endpoint could otherwise set
+  // keys of its own, and then prove with them that the device is its own.
+  const keepsToken = request.byClient && !hasNewToken;
+  const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew, keepsToken };
   // Sent together, so that neither waits for the answer to the other.
   const [former] = await Promise.all([rowOf(id), updateRegistration(tx, clock, write)]);
   if (

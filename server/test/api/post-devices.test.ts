@@ -103,14 +103,17 @@ describe('200', () => {
     expect(asObject.body.id).toBe(asText.body.id);
   });
 
-  it('identifies web devices by their endpoint alone: new keys replace the old ones', async () => {
-    const first = t.pushSubscription('same-endpoint');
-    const second = t.pushSubscription('same-endpoint');
+  it.each([
+    ['client', 'stay'],
+    ['server', 'are replaced'],
+  ] as const)('identifies web devices by their endpoint alone: by %s key the stored keys %s', async (scope, outcome) => {
+    const token = `same-endpoint-${scope}`;
+    const [first, second] = [t.pushSubscription(token), t.pushSubscription(token)];
     const { body } = await t.client.post('/v1/devices', { platform: 'web', token: first });
-    const again = await t.client.post('/v1/devices', { platform: 'web', token: second });
+    const again = await t[scope].post('/v1/devices', { platform: 'web', token: second });
     expect(again.body).toMatchObject({ id: body.id, created: false });
     const [row] = await t.sql`SELECT token FROM devices WHERE id = ${decodeId('dev', body.id) ?? ''}`;
-    expect(JSON.parse(row?.['token'])).toEqual({ endpoint: second.endpoint, keys: second.keys });
+    expect(JSON.parse(row?.['token'])).toEqual(outcome === 'stay' ? first : second);
   });
 
   it('identifies iOS devices without regard to letter case', async () => {

@@ -89,6 +89,19 @@ describe('R-47 taking over a device by its id', () => {
     expect(await endpointOf(id)).toBe(present.endpoint);
   });
 
+  it('fails with the endpoint and keys of the own making, also after these were registered', async () => {
+    const present = t.pushSubscription();
+    const id = await register(present);
+    const forged = { endpoint: present.endpoint, keys: t.pushSubscription().keys };
+    expect(await register(forged)).toBe(id);
+    const together = await Promise.all([0, 1, 2].map(() => register(forged)));
+    expect(new Set(together)).toEqual(new Set([id]));
+    const refresh = web(t.pushSubscription(), { device_id: id, previous_token: forged });
+    const { body } = await t.client.post('/v1/devices', refresh);
+    expect(body.id).not.toBe(id);
+    expect(JSON.parse((await tokenOf(id)) ?? '{}')).toEqual(present);
+  });
+
   it('of a device that opted out or was replaced fails, because there is nothing to prove', async () => {
     const gone = t.pushSubscription();
     const optedOut = await register(gone);
