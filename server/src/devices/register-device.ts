@@ -41,7 +41,7 @@ import {
   updateTokenDevice,
 } from './queries.ts';
 import { countDevicesOfUser } from './room-queries.ts';
-import { type DeviceToken, provesToken } from './token.ts';
+import { type DeviceToken, proofOf, provesToken } from './token.ts';
 import { unlinkDevices } from './unlink-devices.ts';
 
 /** An absent field keeps the stored value; null clears it. */
@@ -159,11 +159,29 @@ async function settleRefresh(tx: Tx, clock: Clock, request: RegisterDevice, refr
   }
   const isProven =
     !refresh.needsProof || (refresh.proof !== undefined && provesToken(refresh.proof, platform, named.token));
-  if (!isProven) return findDeviceOfToken(tx, clock, request);
+  if (!isProven || (refresh.needsProof && !(await mayTakeToken(tx, request, refresh.id)))) {
+    return findDeviceOfToken(tx, clock, request);
+  }
   const settled = await moveTokenTo(tx, clock, request, refresh.id, (device) => {
     if (refresh.needsProof && !device.tokenHash.equals(named.tokenHash)) throw new TokenMoved();
   });
   return settled;
+}
+
+/**
+ * Returns whether a client key may move the token to the device `id`. The endpoint of another device
+ * is not enough: the keys must be those that are stored with it. Locks the token.
+ */
+async function mayTakeToken(
+  tx: Tx,
+  { appId, platform, token }: Pick<RegisterDevice, 'appId' | 'platform' | 'token'>,
+  id: Uuid,
+): Promise<boolean> {
+  const holderId = await lockToken(tx, appId, platform, token.hash);
+  if (holderId === undefined || holderId === id) return true;
+  const stored = await findTokenOf(tx, appId, holderId);
+  if (!stored?.token || !stored.tokenHash.equals(token.hash)) return true;
+  return provesToken(proofOf(platform, token.text), platform, stored.token);
 }
 
 /** The id that the token leads to, and the locked device with this id, if there is one. */

@@ -102,6 +102,22 @@ describe('R-47 taking over a device by its id', () => {
     expect(JSON.parse((await tokenOf(id)) ?? '{}')).toEqual(present);
   });
 
+  it("moves no endpoint of another device to one's own, unless its keys are known, too", async () => {
+    const [present, mine] = [t.pushSubscription(), t.pushSubscription()];
+    const [victim, own] = [await register(present), await register(mine)];
+    await t.server.post('/v1/users', { external_id: `of ${victim}`, device_id: victim });
+    const refreshTo = (token: unknown) =>
+      t.client.post('/v1/devices', web(token, { device_id: own, previous_token: mine }));
+    const forged = { endpoint: present.endpoint, keys: t.pushSubscription().keys };
+    expect((await refreshTo(forged)).body).toMatchObject({ id: victim, created: false });
+    expect([await tokenOf(victim), await tokenOf(own)]).toEqual([present, mine].map((token) => JSON.stringify(token)));
+    const { devices } = (await t.server.get(`/v1/users/${encodeURIComponent(`of ${victim}`)}`)).body;
+    expect(devices).toEqual([victim]);
+    // Two devices of one browser: the whole subscription proves both.
+    expect((await refreshTo(present)).body).toMatchObject({ id: own, created: false });
+    expect([await tokenOf(victim), await tokenOf(own)]).toEqual([null, JSON.stringify(present)]);
+  });
+
   it('of a device that opted out or was replaced fails, because there is nothing to prove', async () => {
     const gone = t.pushSubscription();
     const optedOut = await register(gone);
