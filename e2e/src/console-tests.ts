@@ -98,6 +98,51 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'a network that is cut while somebody saves keeps the form, and the next save works',
+    async run(bench, context) {
+      const app = await bench.makeApp('Cut off');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/settings/general`));
+      await page.getByLabel('Default address').fill('https://cut.example');
+      await page.route(`**/apps/${app.id}`, (route) =>
+        route.request().method() === 'PATCH' ? route.abort() : route.continue(),
+      );
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByRole('alert').getByText('Carillon does not answer').first().waitFor();
+      equal(await page.getByLabel('Default address').inputValue(), 'https://cut.example');
+      await page.unroute(`**/apps/${app.id}`);
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved.').waitFor();
+    },
+  },
+  {
+    name: 'a session that ends while somebody types leads to the sign-in page, with few questions, and back to what was typed',
+    async run(bench, context) {
+      const app = await bench.makeApp('Ended');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/settings/general`));
+      await page.getByLabel('Default address').fill('https://kept.example');
+      await browser.clearCookies();
+      let asked = 0;
+      page.on('request', (request) => {
+        if (request.url().endsWith('/console/api/session')) asked++;
+      });
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      // Questions that were under way are refused, too, and each asks whether there is a session.
+      equal(asked < 10, true);
+      await page.getByLabel('E-mail').fill(owner.email);
+      await page.getByLabel(/^Password/).fill(owner.password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('The form has what you typed before.').waitFor();
+      await untilEqual(() => page.getByLabel('Default address').inputValue(), 'https://kept.example');
+    },
+  },
+  {
     name: 'a profile is edited by the types of the catalog, a refusal marks its field, and the second of two people is told what changed',
     async run(bench, context) {
       const app = await bench.makeApp('Profiles');

@@ -1,6 +1,6 @@
 // Which app one is in, and the way to the others.
 import { Menu, Tooltip, VisuallyHidden } from '@mantine/core';
-import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
+import { IconApps, IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { ListedApp } from '../api/objects.ts';
@@ -27,7 +27,7 @@ export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; is
           <VisuallyHidden>App: {isNarrow && name}</VisuallyHidden>
           <Tooltip label={name} disabled={!isNarrow} position="right">
             <span className="switcher-letter" aria-hidden="true">
-              {name.slice(0, 1).toUpperCase()}
+              {appId === undefined ? <IconApps size={16} /> : name.slice(0, 1).toUpperCase()}
             </span>
           </Tooltip>
           {!isNarrow && (

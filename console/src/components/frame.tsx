@@ -21,8 +21,11 @@ import { ProblemPanel } from './problem.tsx';
 export function Frame() {
   const location = useLocation();
   const session = useQuery(queries.session());
-  useEffect(() => onSessionEnd(() => queryClient.setQueryData(['session'], undefined)), []);
-  useEffect(() => onSessionEnd(() => void queryClient.invalidateQueries({ queryKey: ['session'] })), []);
+  // The question itself is refused, too. A refusal must not ask it again, or it would be asked without end.
+  useEffect(
+    () => onSessionEnd(() => void queryClient.invalidateQueries({ queryKey: ['session'] }, { cancelRefetch: false })),
+    [],
+  );
 
   const isSignedOut = session.error instanceof Problem && session.error.status === 401;
   if (isSignedOut) {

@@ -25,6 +25,7 @@ import { tellBrowser } from '../format.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { PageHead } from '../ui/page-head.tsx';
+import { QrCode } from '../ui/qr-code.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
 
@@ -148,8 +149,10 @@ function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => voi
     <form onSubmit={second.onSubmit(confirm.submit)}>
       <Stack>
         <p style={{ margin: 0 }}>
-          Add this secret to an authenticator app, <a href={setup.uri}>or open it there</a>.
+          Scan the code with an authenticator app, or type the secret there. On this very phone,{' '}
+          <a href={setup.uri}>open it in the app</a>.
         </p>
+        <QrCode text={setup.uri} label="The secret as a code for a camera" size={200} />
         <CodeBlock label="Secret" code={secretOf(setup.uri)} isWrapped />
         <TextInput
           label="Code"

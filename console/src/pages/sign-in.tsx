@@ -36,7 +36,8 @@ function Way({ welcome }: { welcome: Welcome }) {
   const goOn = async ({ next }: Entered) => {
     if (next === 'second_factor') return setSecondStep(true);
     if (search.get('oidc') === 'confirm') await link(welcome.oidc ?? 'the provider');
-    queryClient.removeQueries({ queryKey: ['session'] });
+    // Another person may have been signed in before.
+    queryClient.clear();
     await navigate(inside(search.get('to')), { replace: true });
   };
   if (!welcome.can_sign_in) return <NeedsHttps />;
