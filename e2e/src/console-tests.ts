@@ -143,6 +143,22 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'the overview calls nothing healthy before it has read channels and webhooks, or when it cannot',
+    async run(bench, context) {
+      const app = await bench.makeApp('Not known yet');
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.route(`**/apps/${app.id}/webhooks*`, (route) => route.abort());
+      await page.goto(bench.url(`/apps/${app.id}`));
+      await page.getByText('Nothing sent yet').waitFor();
+      equal(await page.getByText(/healthy/i).count(), 0);
+      await page.unroute(`**/apps/${app.id}/webhooks*`);
+      await page.reload();
+      await page.getByRole('button', { name: 'State of channels and webhooks: Healthy' }).waitFor();
+    },
+  },
+  {
     name: 'a profile is edited by the types of the catalog, a refusal marks its field, and the second of two people is told what changed',
     async run(bench, context) {
       const app = await bench.makeApp('Profiles');

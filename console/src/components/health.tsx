@@ -42,6 +42,7 @@ export function concernsOf(app: string, channels: readonly Credential[], webhook
 
 interface Concerns {
   readonly concerns: readonly Concern[];
+  /** False while channels or webhooks are not read yet: nothing can be said of their health. */
   readonly isKnown: boolean;
   /** The app never had a channel. */
   readonly isNew: boolean;
@@ -51,7 +52,7 @@ export function useConcerns(appId: string): Concerns {
   const channels = useQuery(queries.channels(appId)).data?.data;
   const webhooks = useQuery(queries.webhooks(appId)).data?.data;
   const concerns = concernsOf(appId, channels ?? [], webhooks ?? []);
-  return { concerns, isKnown: channels !== undefined, isNew: channels?.length === 0 };
+  return { concerns, isKnown: channels !== undefined && webhooks !== undefined, isNew: channels?.length === 0 };
 }
 
 export function Health({ appId }: { appId: string }) {

@@ -151,19 +151,21 @@ function Spared({ app, id }: { app: string; id: ChannelName }) {
   const { data: devices = [], has_more: hasMore } = useQuery({ ...queries.spared(app, id), enabled: may }).data ?? {};
   if (devices.length === 0) return null;
   const [newest] = devices;
+  const codes = [...new Set(devices.map(({ error_code }) => error_code))];
   return (
     <div style={{ margin: '0 0 12px' }}>
       <p style={{ margin: '0 0 4px' }}>
         {hasMore ? `More than ${devices.length} devices` : count(devices.length, 'device')} would have been retired for
-        its refusals, and {devices.length === 1 ? 'is' : 'are'} kept:
+        its refusals ({codes.map((code) => codeTitle(code).toLowerCase()).join(', ')}), and{' '}
+        {devices.length === 1 ? 'is' : 'are'} kept:
       </p>
       <ul className="plain-list" aria-label={`Kept devices of ${channelNames[id].toLowerCase()}`}>
-        {devices.slice(0, sparedShown).map(({ device_id, message_id, error_code }) => (
+        {devices.slice(0, sparedShown).map(({ device_id, message_id }) => (
           <li key={device_id}>
             <Link className="mono" to={paths.device(app, device_id)}>
               {device_id}
             </Link>{' '}
-            <Link to={paths.delivery(app, message_id, device_id)}>{codeTitle(error_code)}</Link>
+            <Link to={paths.delivery(app, message_id, device_id)}>Its answer</Link>
           </li>
         ))}
       </ul>

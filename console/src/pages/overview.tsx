@@ -25,23 +25,14 @@ import { RelativeTime } from '../ui/relative-time.tsx';
 export function Overview() {
   const app = useAppId();
   const { name } = useApp();
-  const { concerns } = useConcerns(app);
+  const { concerns, isKnown } = useConcerns(app);
   const canSeePlan = useMay('plan.edit').may;
   const usage = useQuery({ ...queries.usage(app), enabled: canSeePlan }).data;
   const isNew = useQuery(queries.newestMessages(app, newestShown)).data?.data.length === 0;
   const all = [...concerns, ...concernsOfQuota(app, usage)];
   return (
     <>
-      <PageHead
-        title={name}
-        answer={
-          all.length === 0
-            ? isNew
-              ? 'Nothing was sent yet. The steps below lead to the first push.'
-              : 'Nothing needs you: channels and webhooks are healthy.'
-            : `${count(all.length, 'thing')} to look at.`
-        }
-      />
+      <PageHead title={name} answer={isKnown ? tellState(all.length, isNew) : null} />
       <div className="stack">
         {all.length > 0 && <NeedsAttention concerns={all} />}
         <SetupGuide app={app} />
@@ -50,6 +41,12 @@ export function Overview() {
       </div>
     </>
   );
+}
+
+function tellState(concerns: number, isNew: boolean): string {
+  if (concerns > 0) return `${count(concerns, 'thing')} to look at.`;
+  if (isNew) return 'Nothing was sent yet. The steps below lead to the first push.';
+  return 'Nothing needs you: channels and webhooks are healthy.';
 }
 
 function concernsOfQuota(app: string, usage: Usage | undefined): Concern[] {
