@@ -1,6 +1,7 @@
 // The console's areas of messages, devices, users, events, properties and reports: they answer the
 // objects of /v1 to people of a role, and a change stands in the audit log.
 import { describe, expect, it } from 'vitest';
+import { encodeId } from '../../src/ground/ids.ts';
 import { setup, unknownId } from '../setup.ts';
 import { makeOrganisation, signIn } from './console.ts';
 
@@ -112,11 +113,18 @@ describe('devices', () => {
     expect(await newestEntry()).toMatchObject({ action: 'device.opt_out', actorName: admin.email, target: other });
     const { body } = await member.send('GET', at(`/devices/${other}`));
     expect(body).toMatchObject({ id: other, status: 'unsubscribed', token_hint: null });
-    const [vapid] = (await admin.send('GET', at('/channels'))).body.data;
-    expect(body.credential_id).toBe(vapid.credential_id);
     expect(body.history.map(({ status }: { status: string }) => status)).toEqual(['active', 'unsubscribed']);
     expect((await member.send('GET', at(`/devices/${unknownId('dev')}`))).status).toBe(404);
   });
+});
+
+it('a browser tells the key that it subscribed with', async () => {
+  const path = `/apps/${encodeId('app', t.app.id)}`;
+  const browser = await t.registerDevice();
+  const [vapid] = (await admin.send('GET', `${path}/channels`)).body.data;
+  expect((await member.send('GET', `${path}/devices/${browser}`)).body.credential_id).toBe(vapid.credential_id);
+  // The other app has no channel.
+  expect((await member.send('GET', at(`/devices/${device}`))).body.credential_id).toBeNull();
 });
 
 describe('users', () => {
