@@ -1,4 +1,4 @@
-// A person changes the own password: every session ends, and a new one begins.
+// A person changes their own password: every session ends, and a new one begins.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';

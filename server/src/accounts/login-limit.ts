@@ -55,7 +55,7 @@ export function signInSubjects(email: string | null, address: string): Subjects 
 
 /**
  * The subject of a question within a session. Failures of strangers count to the account and keep
- * nobody who is signed in from changing the own password.
+ * nobody who is signed in from changing their own password.
  */
 export function sessionSubjects(sessionId: Uuid): Subjects {
   return [['session', encodeId('ses', sessionId)]];

@@ -27,7 +27,7 @@ interface TeamDeps extends Audited {
 interface Place {
   readonly organisationId: Uuid;
   readonly accountId: Uuid;
-  /** The role of the caller: nobody changes a member above the own role, or gives a role above it. */
+  /** The role of the caller: nobody changes a member above their own role, or gives a role above it. */
   readonly callerRole: Role;
 }
 

@@ -53,7 +53,7 @@ export async function createKey(deps: KeyDeps, key: KeyToMake): Promise<NewKey> 
 const sessionKeyHours = 1;
 
 /**
- * Creates a client key for the own browser of a person with a session. It ends with the session, after
+ * Creates a client key for a person's own browser in a session. It ends with the session, after
  * an hour at the latest, and is not among the active keys of its scope. A session has one such key of
  * an app: the former one ends.
  */
