@@ -152,7 +152,7 @@ function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => voi
           Scan the code with an authenticator app, or type the secret there. On this very phone,{' '}
           <a href={setup.uri}>open it in the app</a>.
         </p>
-        <QrCode text={setup.uri} label="The secret as a code for a camera" size={200} />
+        <QrCode text={setup.uri} label="The secret for a camera" size={200} />
         <CodeBlock label="Secret" code={secretOf(setup.uri)} isWrapped />
         <TextInput
           label="Code"
