@@ -56,9 +56,8 @@ export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; is
             rightSection={app.id === appId ? <IconCheck size={14} aria-hidden /> : undefined}
           >
             {app.name}
-            <span className="muted" style={{ display: 'block', fontSize: 12 }}>
-              {tellApp(app)}
-            </span>
+            {/* The muted colour has too little contrast on the hovered row of the dark theme. */}
+            <span style={{ display: 'block', fontSize: 12 }}>{tellApp(app)}</span>
           </Menu.Item>
         ))}
         {hasMore && (
