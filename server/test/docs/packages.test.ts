@@ -21,6 +21,7 @@ describe.each(['node', 'web', 'sandbox'])('the package %s', (name) => {
   it('contains the licence and its README, and no link of the README leaves the package', async () => {
     const files = await filesOf(name);
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
+    expect(files.filter((path) => /\.(?:tsbuildinfo|map)$/.test(path))).toEqual([]);
     expect(readFileSync(join(root, name, 'LICENSE'), 'utf8')).toBe(readFileSync(join(root, 'LICENSE'), 'utf8'));
     const links = [...page.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
     const local = links.filter((link) => !/^https?:/.test(link));
