@@ -79,6 +79,8 @@ const toTab = (name: string) => async (page: Page) => {
   await toStep(page, 'What');
   await page.getByRole('tab', { name }).click();
   await page.getByRole('tab', { name, selected: true }).waitFor();
+  // Each channel renders its screens by itself.
+  await page.locator('.screens[aria-busy="true"]').waitFor({ state: 'detached' });
 };
 
 async function offerValues(page: Page): Promise<void> {
