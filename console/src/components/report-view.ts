@@ -33,8 +33,7 @@ export function readView(search: URLSearchParams, nowMs: number): ReportView {
   const today = dayIn(zone, nowMs);
   const lastDay = dayOf(search.get('to')) ?? today;
   const first = dayOf(search.get('from')) ?? addDays(lastDay, 1 - presetDefault);
-  const firstDay =
-    first > lastDay ? lastDay : first < addDays(lastDay, 1 - daysMost) ? addDays(lastDay, 1 - daysMost) : first;
+  const firstDay = first > lastDay ? lastDay : notBefore(first, lastDay, zone);
   const group = groups.find((each) => each === search.get('by')) ?? 'day';
   return {
     firstDay,
@@ -55,7 +54,20 @@ export function rangeOf({ firstDay, lastDay, zone }: ReportView): { from: string
 /** The range of the same number of days just before. */
 export function rangeBefore(view: ReportView): { from: string; to: string; tz: string } {
   const days = daysOf(view);
-  return rangeOf({ ...view, firstDay: addDays(view.firstDay, -days), lastDay: addDays(view.lastDay, -days) });
+  const lastDay = addDays(view.lastDay, -days);
+  const firstDay = notBefore(addDays(view.firstDay, -days), lastDay, view.zone);
+  return rangeOf({ ...view, firstDay, lastDay });
+}
+
+/**
+ * A first day from which the service reports to the last one at once. Where the clocks go back twice
+ * on the way and forward once, the most days are an hour too long.
+ */
+function notBefore(day: string, lastDay: string, zone: string): string {
+  const earliest = addDays(lastDay, 1 - daysMost);
+  if (day > earliest) return day;
+  const ms = Date.parse(startOfDay(addDays(lastDay, 1), zone)) - Date.parse(startOfDay(earliest, zone));
+  return ms > daysMost * dayMs ? addDays(earliest, 1) : earliest;
 }
 
 export function daysOf({ firstDay, lastDay }: ReportView): number {
