@@ -6,6 +6,7 @@ export type {
   ExplainedDelivery as Delivery,
   ExplainedDeliveryPage as DeliveryPage,
   MessageWithFailures as Message,
+  NamedEngagementReport as EngagementReport,
   NamedRevenueReport as RevenueReport,
 } from './types.gen.ts';
 

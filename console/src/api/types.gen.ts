@@ -650,33 +650,6 @@ export type EditedUser = {
   readonly property_conflicts: readonly PropertyConflict[];
 };
 
-export type EngagementReport = {
-  readonly from: Instant;
-  readonly to: Instant;
-  readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
-  readonly group?: "day" | "week" | "month" | undefined;
-  readonly groups?: readonly {
-    readonly from: Instant;
-    readonly to: Instant;
-    readonly accepted: number;
-    readonly sent: number;
-    readonly failed: number;
-    readonly skipped: number;
-    readonly displayed: number;
-    readonly clicked: number;
-    readonly dismissed: number;
-    /** Credited to it, direct or influenced. */
-    readonly purchases: number;
-    readonly revenue: readonly CreditedRevenue[];
-  }[] | undefined;
-  /** Those that began in the range, newest first. */
-  readonly messages: readonly MessageEngagement[];
-  readonly has_more: boolean;
-  /** Null exactly when there is no more. A page may be empty and still have a next one. */
-  readonly next_cursor: string | null;
-};
-
 export type Entered = {
   /** `second_factor`: send a code now. `sign_in`: it is done, and the second factor asks for a sign-in. */
   readonly next: "signed_in" | "second_factor" | "sign_in";
@@ -1293,22 +1266,6 @@ export type Member = {
 
 export type MessageAnswer = AcceptedMessage | ScheduledMessage | DryRun;
 
-export type MessageEngagement = {
-  readonly message_id: MessageId;
-  readonly name: string | null;
-  readonly started_at: Instant;
-  readonly accepted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly displayed: number;
-  readonly clicked: number;
-  readonly dismissed: number;
-  /** Credited to it, direct or influenced. */
-  readonly purchases: number;
-  readonly revenue: readonly CreditedRevenue[];
-};
-
 export type MessageFigures = {
   readonly accepted: number;
   /** Deliveries that the series were counted from. Below `accepted` they are every n-th batch, scaled to the exact totals. */
@@ -1442,6 +1399,48 @@ export type MessageWithFailures = {
   readonly local_time_past: "refuse" | "now" | "skip" | null;
   /** The codes of `error_counts`, the most frequent first. */
   readonly failures: readonly FailureCount[];
+};
+
+export type NamedEngagementReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+    /** Credited to it, direct or influenced. */
+    readonly purchases: number;
+    readonly revenue: readonly CreditedRevenue[];
+  }[] | undefined;
+  readonly messages: readonly ({
+    readonly message_id: MessageId;
+    readonly name: string | null;
+    readonly started_at: Instant;
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+    /** Credited to it, direct or influenced. */
+    readonly purchases: number;
+    readonly revenue: readonly CreditedRevenue[];
+    /** Not rendered. Null, as the name, for a message that is deleted. */
+    readonly title: string | null;
+  })[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
+  readonly next_cursor: string | null;
 };
 
 export type NamedRevenueReport = {

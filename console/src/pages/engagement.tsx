@@ -6,6 +6,7 @@ import { useAppId } from '../api/session.ts';
 import { tellChange } from '../components/change.ts';
 import { engagementQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
+import { nameOf } from '../components/message-text.ts';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
 import { formatPeriod, tellBefore } from '../components/report-text.ts';
@@ -111,8 +112,8 @@ export function Engagement() {
                     columns={[
                       {
                         name: 'Message',
-                        cell: ({ message_id, name }) => (
-                          <Link to={paths.message(app, message_id)}>{name ?? message_id}</Link>
+                        cell: ({ message_id, name, title }) => (
+                          <Link to={paths.message(app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
                         ),
                       },
                       { name: 'Began', cell: ({ started_at }) => formatDay(started_at) },

@@ -11,6 +11,7 @@ import { Answer } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { listMessageNames } from '../messages/stored-queries.ts';
 import { reportEngagement } from '../reports/engagement.ts';
+import { engagementReport, messageEngagement } from '../reports/engagement-routes.ts';
 import { periodsOf } from '../reports/periods.ts';
 import { readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
@@ -44,48 +45,55 @@ const day = component(
   }),
 );
 
+const names = {
+  name: z.string().nullable(),
+  title: z.string().nullable().describe('Not rendered. Null, as the name, for a message that is deleted.'),
+};
 const namedRevenue = component(
   'NamedRevenueReport',
-  revenueReport.extend({
-    messages: z.array(
-      messageRevenue.extend({
-        name: z.string().nullable(),
-        title: z.string().nullable().describe('Not rendered. Null, as the name, for a message that is deleted.'),
-      }),
-    ),
-  }),
+  revenueReport.extend({ messages: z.array(messageRevenue.extend(names)) }),
+);
+const namedEngagement = component(
+  'NamedEngagementReport',
+  engagementReport.extend({ messages: z.array(messageEngagement.extend(names)) }),
 );
 
-/** Names the messages of the report of revenue, which may have been sent before its range. */
-function withNames(lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> {
-  const { 200: answer } = lent.answers;
-  if (!answer?.example) throw new Error(`${lent.id} has no example`);
-  const example = answer.example as z.output<typeof revenueReport>;
-  const messages = example.messages.map((row) => ({ ...row, name: 'autumn sale', title: 'Sale' }));
-  return {
-    ...lent,
-    answers: { 200: { ...answer, schema: namedRevenue, example: { ...example, messages } } },
-    async answer(deps, request) {
-      const report = await lent.answer(deps, request);
-      if (report instanceof Answer) return report;
-      const { messages, ...rest } = report as z.output<typeof revenueReport>;
-      const ids = messages.map(({ message_id: id }) => decodeId('msg', id) ?? nilUuid);
-      const names = await listMessageNames(deps.sql, request.caller.app.id, [...new Set(ids)]);
-      const named = messages.map((row, place) => {
-        const { name = null, title = null } = names.get(ids[place] ?? '') ?? {};
-        return { ...row, name, title };
-      });
-      return { ...rest, messages: named };
-    },
-  };
+interface ReportWithMessages {
+  readonly messages: readonly { readonly message_id: string }[];
 }
+
+/** Names the messages of a report. Those of the report of revenue may have been sent before its range. */
+const withNames =
+  (schema: z.ZodType) =>
+  (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => {
+    const { 200: answer } = lent.answers;
+    if (!answer?.example) throw new Error(`${lent.id} has no example`);
+    const example = answer.example as ReportWithMessages;
+    const messages = example.messages.map((row) => ({ ...row, name: 'autumn sale', title: 'Sale' }));
+    return {
+      ...lent,
+      answers: { 200: { ...answer, schema, example: { ...example, messages } } },
+      async answer(deps, request) {
+        const report = await lent.answer(deps, request);
+        if (report instanceof Answer) return report;
+        const { messages, ...rest } = report as ReportWithMessages;
+        const ids = messages.map(({ message_id: id }) => decodeId('msg', id) ?? nilUuid);
+        const found = await listMessageNames(deps.sql, request.caller.app.id, [...new Set(ids)]);
+        const named = messages.map((row, place) => {
+          const { name = null, title = null } = found.get(ids[place] ?? '') ?? {};
+          return { ...row, name, title };
+        });
+        return { ...rest, messages: named };
+      },
+    };
+  };
 
 const ofReports = routesWith<LentReportDeps, AppCaller>('Reports');
 
 export const lentReportRoutes = [
-  ...lendRoutes(reportRoutes, { reportRevenue: 'viewer' }).map(withNames),
+  ...lendRoutes(reportRoutes, { reportRevenue: 'viewer' }).map(withNames(namedRevenue)),
+  ...lendRoutes(reportRoutes, { reportEngagement: 'viewer' }).map(withNames(namedEngagement)),
   ...lendRoutes(reportRoutes, {
-    reportEngagement: 'viewer',
     reportDevices: 'viewer',
     reportEvents: 'viewer',
   }),

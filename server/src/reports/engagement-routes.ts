@@ -40,11 +40,11 @@ const funnel = {
     component('CreditedRevenue', z.strictObject({ currency: z.string(), direct: classSum, influenced: classSum })),
   ),
 };
-const messageEngagement = component(
+export const messageEngagement = component(
   'MessageEngagement',
   z.strictObject({ message_id: messageId, name: z.string().nullable(), started_at: instant, ...funnel }),
 );
-const engagementReport = component(
+export const engagementReport = component(
   'EngagementReport',
   z.strictObject({
     ...range,

@@ -115,7 +115,12 @@ describe('revenue by message', () => {
     const { body } = await viewer.send('GET', at(`/reports/revenue?${range}&group=day`));
     const [row] = body.messages;
     expect(row).toMatchObject({ message_id: id, name: 'Evening', influenced: { amount: '7', purchases: 1 } });
-    expect(typeof row.title).toBe('string');
+    expect(row.title).toBe('Sale');
+    // A message without a name is known by its title.
+    await t.sql`UPDATE messages SET name = NULL WHERE id = ${decodeId('msg', id) ?? ''}`;
+    const day = 'from=2027-11-05T00:00:00Z&to=2027-11-06T00:00:00Z';
+    const { body: engagement } = await viewer.send('GET', at(`/reports/engagement?${day}`));
+    expect(engagement.messages).toMatchObject([{ message_id: id, name: null, title: 'Sale', purchases: 1 }]);
     const [, , ofMessage] = await viewer.csv(at(`/reports/revenue?${range}`));
     expect(ofMessage).toContain(id);
   });
