@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// One process a test file, two at a time: a file has its own database, and the machine may have two cores.
+// One process a test file, two at a time: a file has its own database, and the machine may have two
+// cores.
 export default defineConfig({
   test: {
     maxWorkers: 2,

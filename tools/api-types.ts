@@ -1,6 +1,6 @@
-// Compares the files that are written from the server with the server: the types of /v1 for the server
-// SDK, and for the console the types of its API and the words of each code of a delivery. Ends with 1
-// when one differs. With --write it writes the files.
+// Compares the files that are written from the server with the server: the types of /v1 for the
+// server SDK, and for the console the types of its API and the words of each code of a delivery.
+// Ends with 1 when one differs. With --write it writes the files.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';

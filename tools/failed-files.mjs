@@ -1,6 +1,6 @@
-// `node tools/failed-files.mjs REPORT` prints the paths of the test files that failed, one a line, from
-// the report that `vitest run --reporter=json --outputFile.json=REPORT` wrote. It prints nothing where
-// there is no report.
+// `node tools/failed-files.mjs REPORT` prints the paths of the test files that failed, one a line,
+// from the report that `vitest run --reporter=json --outputFile.json=REPORT` wrote. It prints
+// nothing where there is no report.
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 

@@ -1,5 +1,5 @@
-// Compares docs/openapi.json and docs/console-openapi.json with the server's schemas and ends with 1
-// when one differs. With --write it writes the files.
+// Compares docs/openapi.json and docs/console-openapi.json with the server's schemas and ends with
+// 1 when one differs. With --write it writes the files.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { consoleOpenapiText, openapiText } from '../server/src/process/api-routes.ts';

@@ -1,5 +1,5 @@
-// Measures the work `console`: what a person at the console waits for, with a million seeded devices
-// and ten million events, and what live feeds cost the API's process.
+// Measures the work `console`: what a person at the console waits for, with a million seeded
+// devices and ten million events, and what live feeds cost the API's process.
 import { requireProc } from '../../rig/src/measure.ts';
 import { readPostgresVersion } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
@@ -40,8 +40,8 @@ export async function measureConsole(
   const owner = await becomeOwner(browser, world);
   const countOthers = await watchOthers();
   const figures: Figure[] = [];
-  // Memory comes first, because the largest value of all that follows stays in the process. The pages
-  // and the explanation show the message that is sent meanwhile.
+  // Memory comes first, because the largest value of all that follows stays in the process. The
+  // pages and the explanation show the message that is sent meanwhile.
   const former = only.includes('feeds') ? undefined : await findSent(world);
   const sent = former ?? (await sendBesideFeeds(owner, world));
   const parts: Readonly<Record<ConsolePart, () => Promise<readonly Figure[]> | readonly Figure[]>> = {

@@ -1,5 +1,5 @@
-// The codes that a delivery can end with, in the service's own words, and the page of the console on
-// which the next step is done.
+// The codes that a delivery can end with, in the service's own words, and the page of the console
+// on which the next step is done.
 import { codeMeanings } from './failure-codes.gen.ts';
 import { paths } from './paths.ts';
 
@@ -25,7 +25,10 @@ export const codeTitles: readonly (readonly [code: string, title: string])[] = O
 /** A code in a few words. A code that this console does not know yet stands for itself. */
 export const codeTitle = (code: string): string => codes[code]?.title ?? code;
 
-/** The meaning of a code and the next step; undefined for a code that this console does not know yet. */
+/**
+ * The meaning of a code and the next step; undefined for a code that this console does not know
+ * yet.
+ */
 export const meaningOfCode = (code: string): CodeMeaning | undefined => codes[code];
 
 /** The page of the next step, if the console has it. */
@@ -34,7 +37,10 @@ export function pageOfCode(code: string, app: string): string | undefined {
   return page && paths[page](app);
 }
 
-/** A meaning as the service writes it, which completes "The push failed: …", as a sentence of its own. */
+/**
+ * A meaning as the service writes it, which completes "The push failed: …", as a sentence of its
+ * own.
+ */
 export function asSentence(meaning: string): string {
   return `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}.`;
 }

@@ -1,6 +1,9 @@
 // Amounts of money as people read them. The service answers exact decimals as text.
 
-/** An amount with the digits of its currency. A currency that the browser does not know is named behind it. */
+/**
+ * An amount with the digits of its currency. A currency that the browser does not know is named
+ * behind it.
+ */
 export function formatMoney(amount: string | number, currency: string): string {
   return format(amount, currency, {});
 }

@@ -1,5 +1,5 @@
-// "Send test to this browser" in a real Firefox: the composer subscribes it by a key of the session,
-// the notification shows, and no device stays in the app.
+// "Send test to this browser" in a real Firefox: the composer subscribes it by a key of the
+// session, the notification shows, and no device stays in the app.
 import { deepEqual } from 'node:assert/strict';
 import type { CarillonBench } from './carillon-bench.ts';
 import { owner } from './console-bench.ts';

@@ -1,5 +1,5 @@
-// A campaign as one story in one browser, by role and label only: a segment, a message for it in two
-// languages and each person's local time, what the push services got of it, and what it earned.
+// A campaign as one story in one browser, by role and label only: a segment, a message for it in
+// two languages and each person's local time, what the push services got of it, and what it earned.
 import { equal } from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { ConsoleApp, ConsoleBench } from './console-bench.ts';
@@ -8,7 +8,9 @@ import { choose, countOf } from './console-segment-tests.ts';
 import { untilEqual } from './deadline.ts';
 import type { Test } from './runner.ts';
 
-/** Long enough for the last clicks before the time comes, and as short as a minute's clock allows. */
+/**
+ * Long enough for the last clicks before the time comes, and as short as a minute's clock allows.
+ */
 const leadMs = 40_000;
 const minuteMs = 60_000;
 
@@ -32,7 +34,10 @@ export const consoleCampaignTests: readonly Test<ConsoleBench>[] = [
   },
 ];
 
-/** Zoë reads German on three devices, Emma English in a zone that is ahead, and Luc is somewhere else. */
+/**
+ * Zoë reads German on three devices, Emma English in a zone that is ahead, and Luc is somewhere
+ * else.
+ */
 async function makeReaders(bench: ConsoleBench): Promise<ConsoleApp> {
   const app = await bench.makeApp('A campaign');
   const tell = (profile: object, device: string) =>

@@ -1,4 +1,5 @@
-// Every screen of the console with data on it, and hostile data where somebody else writes the text.
+// Every screen of the console with data on it, and hostile data where somebody else writes the
+// text.
 import type { Page } from 'playwright-core';
 import type { ConsoleApp, ConsoleBench } from './console-bench.ts';
 

@@ -1,5 +1,5 @@
-// States of the console's screens beside the full one: tabs, dialogs and menus, a message with every
-// kind of text in the composer, an app without anything, answers that do not come, a viewer.
+// States of the console's screens beside the full one: tabs, dialogs and menus, a message with
+// every kind of text in the composer, an app without anything, answers that do not come, a viewer.
 import type { Page } from 'playwright-core';
 import type { ConsoleApp, ConsoleBench } from './console-bench.ts';
 import type { Screen } from './console-scene.ts';

@@ -43,8 +43,8 @@ export async function untilDefined<T>(
 }
 
 /**
- * Reads repeatedly until the value equals `expected`, and otherwise fails with the difference to the
- * value that was read last. For states that a page or a browser reaches shortly after a signal.
+ * Reads repeatedly until the value equals `expected`, and otherwise fails with the difference to
+ * the value that was read last. For states that a page or a browser reaches shortly after a signal.
  */
 export async function untilEqual<T>(
   read: () => Promise<T> | T,

@@ -1,8 +1,8 @@
 // `npm run screenshots` makes the pictures of the documents from the current pages with the demo's
 // people. With `--all FOLDER` it saves every page in both themes, narrow and wide, for inspection:
-// git ignores a folder named `screenshots`. `--screen NAME`, as often as wanted, takes these screens
-// of the console alone. To add a picture, add a line to `pictures`, a screen to `console-scene.ts`,
-// or a state of one to `console-states.ts`.
+// git ignores a folder named `screenshots`. `--screen NAME`, as often as wanted, takes these
+// screens of the console alone. To add a picture, add a line to `pictures`, a screen to
+// `console-scene.ts`, or a state of one to `console-states.ts`.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -94,7 +94,9 @@ export async function judgePushes(stage: Stage, titles: readonly string[]) {
 
 const toldMax = 20;
 
-/** When its requests came and how each was answered, and which attempts the service has recorded. */
+/**
+ * When its requests came and how each was answered, and which attempts the service has recorded.
+ */
 async function explain(
   { database }: Stage,
   title: string,

@@ -166,7 +166,10 @@ export class Stage {
     return new Map([...(await this.listPushes())].map(([key, pushes]) => [key, pushes.length]));
   }
 
-  /** Ends the sandbox. The pushes that came in for each title and token: `TITLE TOKEN` → pushes, in their order. */
+  /**
+   * Ends the sandbox. The pushes that came in for each title and token: `TITLE TOKEN` → pushes, in
+   * their order.
+   */
   async listPushes(): Promise<ReadonlyMap<string, readonly HistoryLine[]>> {
     await this.sandbox.stop();
     const text = await readFile(this.sandbox.historyFile, 'utf8');

@@ -1,5 +1,5 @@
-// The certificate of test servers, for `localhost` and the hosts that they stand in for, and its key.
-// It is self-signed, so clients trust it by its file and verify it.
+// The certificate of test servers, for `localhost` and the hosts that they stand in for, and its
+// key. It is self-signed, so clients trust it by its file and verify it.
 import { fileURLToPath } from 'node:url';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));

@@ -1,4 +1,5 @@
-// Rows of a long answer in portions, by a cursor of the server, so that they are never all in memory.
+// Rows of a long answer in portions, by a cursor of the server, so that they are never all in
+// memory.
 import type { Fragment, Row, Sql } from '../../server/src/database/db.ts';
 
 /** `statement` has no parameters. */

@@ -27,7 +27,10 @@ export interface RunningService {
   newApp(name: string): Promise<MixedApp>;
   /** Suspends an app, which ends its sends. */
   suspend(app: MixedApp): Promise<void>;
-  /** Sends a message and answers its id; asks again where the API is overloaded (503), and throws what else it refuses. */
+  /**
+   * Sends a message and answers its id; asks again where the API is overloaded (503), and throws
+   * what else it refuses.
+   */
   send(app: MixedApp, message: object): Promise<string>;
   messageOf(app: MixedApp, id: string): Promise<MessageState>;
   /** Resolves when no delivery of a message is open any more. */

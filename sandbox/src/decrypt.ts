@@ -30,7 +30,9 @@ const saltBytes = 16;
 const tagBytes = 16;
 const fixedHeaderBytes = saltBytes + 4 + 1;
 
-/** Splits a body into header and ciphertext. Throws DecryptError when it is too short to hold them. */
+/**
+ * Splits a body into header and ciphertext. Throws DecryptError when it is too short to hold them.
+ */
 export function parseCodingHeader(body: Buffer): CodingHeader {
   if (body.length < fixedHeaderBytes) throw new DecryptError('the body is shorter than the aes128gcm header');
   const keyIdBytes = body.readUInt8(saltBytes + 4);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The program `carillon`: builds a checkout that is not built, then becomes the command line. The service runs in this very
-// process, so that a signal reaches it and nothing in between.
+// The program `carillon`: builds a checkout that is not built, then becomes the command line. The
+// service runs in this very process, so that a signal reaches it and nothing in between.
 import { existsSync } from 'node:fs';
 import { describeOldNode } from './node-version.mjs';
 

@@ -44,7 +44,10 @@ export interface Exchanges {
 /** Turns of the event loop without data after which a client waits for an answer. */
 const quietTurns = 10;
 
-/** Counts the round trips of all connections. Passes bytes on when a client has sent all it has to say. */
+/**
+ * Counts the round trips of all connections. Passes bytes on when a client has sent all it has to
+ * say.
+ */
 export async function countExchanges(directUrl: string): Promise<Exchanges> {
   let count = 0;
   const url = await startFront(directUrl, (raw, reach) => {

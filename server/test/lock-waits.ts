@@ -1,5 +1,5 @@
-// Statements that wait for a lock of another transaction, as PostgreSQL shows them. A test that holds
-// a lock learns here that the work under test has reached it.
+// Statements that wait for a lock of another transaction, as PostgreSQL shows them. A test that
+// holds a lock learns here that the work under test has reached it.
 import type { Tx } from '../src/database/db.ts';
 
 /**
@@ -7,7 +7,9 @@ import type { Tx } from '../src/database/db.ts';
  * service's own looks for work.
  */
 export interface LockWaits {
-  /** The name of their connections, such as `carillon long`; those of the test itself are `tests`. */
+  /**
+   * The name of their connections, such as `carillon long`; those of the test itself are `tests`.
+   */
   readonly name?: string;
   /** A part of their text. */
   readonly text?: string;
@@ -17,7 +19,8 @@ export interface LockWaits {
 
 /** Resolves with the backends of this database whose statements wait for a lock. */
 export async function listLockWaits(sql: Tx, { name, text = '', forMs = 0 }: LockWaits): Promise<number[]> {
-  // A transaction sees the activity of its first look until that is cleared (PostgreSQL 18, 27.2.2).
+  // A transaction sees the activity of its first look until that is cleared (PostgreSQL 18,
+  // 27.2.2).
   await sql`SELECT pg_stat_clear_snapshot()`;
   const rows = await sql<{ pid: number }[]>`
     SELECT pid FROM pg_stat_activity

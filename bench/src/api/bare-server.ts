@@ -1,5 +1,6 @@
 // A bare `node:http` server that reads one row and answers some bytes. The rates of the API's reads
-// are compared with it in the same run, because machines differ, and one machine differs by the hour.
+// are compared with it in the same run, because machines differ, and one machine differs by the
+// hour.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openPool } from '../../../server/src/database/db.ts';

@@ -1,5 +1,6 @@
-// The system's Chromium as the measuring device. The page itself notes what it sees by the browser's
-// own entries: its paints, and how long each click and each key took until the next frame.
+// The system's Chromium as the measuring device. The page itself notes what it sees by the
+// browser's own entries: its paints, and how long each click and each key took until the next
+// frame.
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';

@@ -1,5 +1,5 @@
-// The waits of a person who writes: each key in the composer, the drawn previews, and the count of a
-// filter over all seeded devices.
+// The waits of a person who writes: each key in the composer, the drawn previews, and the count of
+// a filter over all seeded devices.
 import type { BrowserContext, Page } from 'playwright-core';
 import { percentile } from '../../../rig/src/measure.ts';
 import type { Figure } from '../results.ts';

@@ -76,13 +76,15 @@ async function openFirstPage(page: Page, address: string): Promise<Figure[]> {
   ];
 }
 
-/** How long the clicks of the present document took; those that took less than a frame are left out. */
+/**
+ * How long the clicks of the present document took; those that took less than a frame are left out.
+ */
 const readInteractions = (page: Page): Promise<number[]> =>
   page.evaluate(() => [0, ...Object.values(globalThis.noted.interactionsMs)]);
 
 /**
- * Runs in the page. It is there when its address holds `path`, or ends with it where a `$` follows, and
- * nothing is still loading.
+ * Runs in the page. It is there when its address holds `path`, or ends with it where a `$` follows,
+ * and nothing is still loading.
  */
 function hasContent(path: string): number | false {
   const { pathname } = location;

@@ -8,8 +8,8 @@ import { queries, queryClient } from './queries.ts';
 export type Question = FetchQueryOptions<any, any, any, any>;
 
 /**
- * Asks the questions that have no answer yet, all at once, as soon as there is a session: without one
- * they would be refused. Every role may ask them.
+ * Asks the questions that have no answer yet, all at once, as soon as there is a session: without
+ * one they would be refused. Every role may ask them.
  */
 export async function askAhead(questionsOf: () => readonly Question[]): Promise<void> {
   try {

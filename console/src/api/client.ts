@@ -66,7 +66,10 @@ export interface Call {
   readonly outlivesPage?: boolean;
 }
 
-/** Characters of a body that a browser sends after its page: it allows 64 KiB, and one takes at most 3 bytes. */
+/**
+ * Characters of a body that a browser sends after its page: it allows 64 KiB, and one takes at most
+ * 3 bytes.
+ */
 const keptAliveMax = 20_000;
 
 /** Whether a body is small enough for `outlivesPage`. */

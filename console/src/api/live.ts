@@ -1,6 +1,6 @@
-// The live feed of an app. The tabs of a browser share one stream: the tab that holds the lock reads
-// it and tells the others. When that tab closes, the lock passes to the next one, whose stream
-// begins with the whole state.
+// The live feed of an app. The tabs of a browser share one stream: the tab that holds the lock
+// reads it and tells the others. When that tab closes, the lock passes to the next one, whose
+// stream begins with the whole state.
 import type { LiveEvent } from './objects.ts';
 import { liveAddress } from './operations.ts';
 

@@ -39,7 +39,10 @@ function walk<Page extends Paged>(
   });
 }
 
-/** A report that nobody looks at any more is not computed to its end. The former one stays until the next is there. */
+/**
+ * A report that nobody looks at any more is not computed to its end. The former one stays until the
+ * next is there.
+ */
 function reportOptions<Report>(queryKey: readonly unknown[], read: (signal: AbortSignal) => Promise<Report>) {
   return queryOptions({ queryKey, queryFn: ({ signal }) => read(signal), staleTime: 30_000, placeholderData });
 }

@@ -1,4 +1,5 @@
-// The frame around the pages of one app. It says when the app is not there, and when it is a test app.
+// The frame around the pages of one app. It says when the app is not there, and when it is a test
+// app.
 import { useQuery } from '@tanstack/react-query';
 import { Suspense } from 'react';
 import { Outlet } from 'react-router';

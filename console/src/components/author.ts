@@ -1,4 +1,5 @@
-// The author of an object or a change, from the words of the service: `person anna@shop.example`. Pure.
+// The author of an object or a change, from the words of the service: `person anna@shop.example`.
+// Pure.
 import type { AuditEntry } from '../api/objects.ts';
 
 type ActorKind = AuditEntry['actor']['kind'];
@@ -11,7 +12,9 @@ export const actorKindNames: Readonly<Record<ActorKind, string>> = {
   service: 'service',
 };
 
-/** `anna@shop.example`, `the token “Deploy”`, `root on the command line`; other words as they are. */
+/**
+ * `anna@shop.example`, `the token “Deploy”`, `root on the command line`; other words as they are.
+ */
 export function tellAuthor(author: string): string {
   const [, kind, name] = /^(person|token|key|cli) (.+)$/s.exec(author) ?? [];
   if (name === undefined) return author;

@@ -1,5 +1,5 @@
-// Revenue of the people of chosen segments, beside each other. Each is classed from single events, so
-// the page shows the rest meanwhile.
+// Revenue of the people of chosen segments, beside each other. Each is classed from single events,
+// so the page shows the rest meanwhile.
 import { MultiSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';

@@ -1,4 +1,5 @@
-// The way into the composer from an object that a message may start from. Who may not send sees none.
+// The way into the composer from an object that a message may start from. Who may not send sees
+// none.
 import { Button } from '@mantine/core';
 import { Link } from 'react-router';
 import { useMay } from '../api/session.ts';

@@ -1,5 +1,5 @@
-// The content of a message as its author wrote it. Text stays text: nothing of it is read as HTML or
-// followed as a link.
+// The content of a message as its author wrote it. Text stays text: nothing of it is read as HTML
+// or followed as a link.
 import { Tabs } from '@mantine/core';
 import type { Content } from '../api/objects.ts';
 import { channelNames } from '../format.ts';

@@ -29,7 +29,9 @@ export function changesOf<Values extends object>(base: Values, mine: Values, the
     });
 }
 
-/** Fields that were changed here stay; every other field takes the value that somebody else saved. */
+/**
+ * Fields that were changed here stay; every other field takes the value that somebody else saved.
+ */
 export function takeOver<Values extends object>(base: Values, mine: Values, theirs: Values): Values {
   const taken = fieldsOf(base, mine, theirs).map(
     (field) => [field, isSame(base[field], mine[field]) ? theirs[field] : mine[field]] as const,

@@ -138,7 +138,10 @@ function Selection({ app, isOk, detail }: SelectionProps) {
 
 const ownProperty = /^(?:device\.)?properties\.(.+)$/;
 
-/** The property, event or attribute of a condition. Properties and events have pages, so they are links. */
+/**
+ * The property, event or attribute of a condition. Properties and events have pages, so they are
+ * links.
+ */
 function Compared({ app, field, event }: { app: string; field: string | undefined; event: string | undefined }) {
   if (event !== undefined) return <Link to={paths.event(app, event)}>{event}</Link>;
   const key = ownProperty.exec(field ?? '')?.[1];

@@ -9,7 +9,10 @@ import { curlOf } from './curl.ts';
 
 const prefixes = { server: 'sk_live_…', client: 'ck_live_…' } as const;
 
-/** A key of this app as its list shows it, such as `sk_live_003a…6EQX`. Nobody but its owner has it whole. */
+/**
+ * A key of this app as its list shows it, such as `sk_live_003a…6EQX`. Nobody but its owner has it
+ * whole.
+ */
 export function useShownKey(scope: keyof typeof prefixes): string {
   const app = useAppId();
   const { may } = useMay('key.edit');

@@ -21,7 +21,8 @@ import { ProblemPanel } from './problem.tsx';
 export function Frame() {
   const location = useLocation();
   const session = useQuery(queries.session());
-  // The question itself is refused, too. A refusal must not ask it again, or it would be asked without end.
+  // The question itself is refused, too. A refusal must not ask it again, or it would be asked
+  // without end.
   useEffect(
     () => onSessionEnd(() => void queryClient.invalidateQueries({ queryKey: ['session'] }, { cancelRefetch: false })),
     [],

@@ -1,4 +1,5 @@
-// One dot in the header: everything that this app sends through is healthy, or the first thing that is not.
+// One dot in the header: everything that this app sends through is healthy, or the first thing that
+// is not.
 import { Popover, Stack, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';

@@ -1,5 +1,5 @@
-// Checks the hash by which a server vouches for a person (contract 15). Both forms; pure but for the
-// digest, which the browser makes.
+// Checks the hash by which a server vouches for a person (contract 15). Both forms; pure but for
+// the digest, which the browser makes.
 
 export type HashFault = 'no_device' | 'malformed' | 'stale' | 'differs';
 

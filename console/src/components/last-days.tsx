@@ -1,4 +1,5 @@
-// How an app did yesterday, in 7 and in 30 days, each figure with its trend and beside the time before.
+// How an app did yesterday, in 7 and in 30 days, each figure with its trend and beside the time
+// before.
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';

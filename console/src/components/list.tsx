@@ -1,5 +1,5 @@
-// A list of our objects: virtual rows that are read page by page, with the states loading, empty and
-// error. The cursor of the page that is in sight stands in the address.
+// A list of our objects: virtual rows that are read page by page, with the states loading, empty
+// and error. The cursor of the page that is in sight stands in the address.
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import { Link, useSearchParams } from 'react-router';
@@ -88,7 +88,10 @@ function withCursor(search: URLSearchParams, cursor: string): string {
   return next.toString();
 }
 
-/** Filters of a list, as the address has them. Setting one leaves the cursor, which belongs to the former filters. */
+/**
+ * Filters of a list, as the address has them. Setting one leaves the cursor, which belongs to the
+ * former filters.
+ */
 export function useFilters<Name extends string>(names: readonly Name[]) {
   const [search, setSearch] = useSearchParams();
   const filters = Object.fromEntries(names.map((name) => [name, search.get(name) || undefined])) as Record<

@@ -1,4 +1,5 @@
-// One message over time: when it was sent, when people displayed and clicked it, and what they bought.
+// One message over time: when it was sent, when people displayed and clicked it, and what they
+// bought.
 import { useQuery } from '@tanstack/react-query';
 import type { Message, MessageFigures } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';

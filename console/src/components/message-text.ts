@@ -16,7 +16,9 @@ const reasons: Readonly<Record<string, string>> = {
   internal_error: 'the service had a fault; its log tells more',
 };
 
-/** The headline of a message: how many it reached, in which time, and the chief reason for the rest. */
+/**
+ * The headline of a message: how many it reached, in which time, and the chief reason for the rest.
+ */
 export function tellMessage(message: Told): string {
   const { status, report, run_at } = message;
   if (status === 'scheduled') return run_at ? `Waits until ${formatExact(run_at)}.` : 'Waits for its time.';

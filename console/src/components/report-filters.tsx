@@ -76,8 +76,8 @@ interface DayFieldProps {
 }
 
 /**
- * A day. While it is typed it holds days that nobody means, such as those of the year 2, so the report
- * hears of it after a pause, or when the person goes on.
+ * A day. While it is typed it holds days that nobody means, such as those of the year 2, so the
+ * report hears of it after a pause, or when the person goes on.
  */
 function DayField({ label, value, min = '', max = '', onChange }: DayFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);

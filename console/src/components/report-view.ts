@@ -1,5 +1,5 @@
-// The view of a report as the address has it: days, zone, period, currency, window. The address alone
-// says what a page shows, so that a link gives exactly this view.
+// The view of a report as the address has it: days, zone, period, currency, window. The address
+// alone says what a page shows, so that a link gives exactly this view.
 import { useSearchParams } from 'react-router';
 
 const groups = ['day', 'week', 'month'] as const;
@@ -26,7 +26,10 @@ export interface ReportView {
   readonly isTable: boolean;
 }
 
-/** The view that an address means at an instant. What the address does not say, or says wrongly, is the default. Pure. */
+/**
+ * The view that an address means at an instant. What the address does not say, or says wrongly, is
+ * the default. Pure.
+ */
 export function readView(search: URLSearchParams, nowMs: number): ReportView {
   const given = search.get('tz');
   const zone = given !== null && isZone(given) ? given : browserZone;
@@ -60,8 +63,8 @@ export function rangeBefore(view: ReportView): { from: string; to: string; tz: s
 }
 
 /**
- * A first day from which the service reports to the last one at once. Where the clocks go back twice
- * on the way and forward once, the most days are an hour too long.
+ * A first day from which the service reports to the last one at once. Where the clocks go back
+ * twice on the way and forward once, the most days are an hour too long.
  */
 function notBefore(day: string, lastDay: string, zone: string): string {
   const earliest = addDays(lastDay, 1 - daysMost);
@@ -83,7 +86,10 @@ export function dayIn(zone: string, ms: number): string {
   return new Date(ms + offsetMs(zone, ms)).toISOString().slice(0, 10);
 }
 
-/** The instant at which a day begins in a zone; after a change of the clocks at midnight, the first one of the day. */
+/**
+ * The instant at which a day begins in a zone; after a change of the clocks at midnight, the first
+ * one of the day.
+ */
 export function startOfDay(day: string, zone: string): string {
   const wallMs = Date.parse(day);
   // The offset of the day before is too early or right, so the second look is at the day itself.

@@ -87,7 +87,8 @@ export function SetupGuide({ app }: { app: string }) {
 function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   const isLive = useIsLive();
   const look = { enabled: isWanted, refetchInterval: isLive ? false : lookEveryMs } as const;
-  // The live feed does not tell of devices and users: these are asked for until the first one is there.
+  // The live feed does not tell of devices and users: these are asked for until the first one is
+  // there.
   const untilFirst = (page: { readonly data: readonly unknown[] } | undefined) =>
     page && page.data.length > 0 ? false : lookEveryMs;
   const channels = useQuery({ ...queries.channels(app), ...look });

@@ -62,7 +62,8 @@ export function useDraft<Values extends Record<string, unknown>>(
     setOrigin({ base, seen });
     setRestored(false);
     form.setInitialValues(base);
-    // A reset takes away fields that only the former values had; setting values alone would keep them.
+    // A reset takes away fields that only the former values had; setting values alone would keep
+    // them.
     form.reset();
     form.setValues(values);
     form.clearErrors();

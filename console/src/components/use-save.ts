@@ -49,7 +49,10 @@ export function useSave<Values extends object, Answer>({
   };
 }
 
-/** The errors by field: `fieldOf` names it, or it is the first part of the issue's path that the form has. */
+/**
+ * The errors by field: `fieldOf` names it, or it is the first part of the issue's path that the
+ * form has.
+ */
 export function fieldErrors(
   issues: readonly Issue[],
   values: object,

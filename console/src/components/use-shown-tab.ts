@@ -1,4 +1,5 @@
-// On a phone the tabs of a page scroll sideways. The tab of the open page must not stay out of sight.
+// On a phone the tabs of a page scroll sideways. The tab of the open page must not stay out of
+// sight.
 import { useEffect, useRef } from 'react';
 import { useLocation } from 'react-router';
 

@@ -1,5 +1,5 @@
-// A user's profile as values of a form, and what of them a save sends. Pure. A property stands under
-// `property KEY`, so that none can be taken for an attribute.
+// A user's profile as values of a form, and what of them a save sends. Pure. A property stands
+// under `property KEY`, so that none can be taken for an attribute.
 import type { CataloguedProperty, User, UserEdit } from '../api/objects.ts';
 
 export type UserValue = string | number | boolean | null;
@@ -31,7 +31,9 @@ export function typeOf(key: string, value: UserValue | undefined, catalog: reado
   return typeof value === 'number' ? 'number' : typeof value === 'boolean' ? 'boolean' : 'string';
 }
 
-/** Only what differs from `base` is sent. An emptied attribute and a removed property are cleared. */
+/**
+ * Only what differs from `base` is sent. An emptied attribute and a removed property are cleared.
+ */
 export function editOf(base: UserValues, values: UserValues, seen: string): UserEdit {
   const changed = (field: string): boolean => values[field] !== base[field];
   const properties = keysOf(values).filter((key) => changed(fieldOf(key)));

@@ -1,5 +1,5 @@
-// The profile of a user: the attributes that every app has, and the properties of this one, each with
-// the input of its type.
+// The profile of a user: the attributes that every app has, and the properties of this one, each
+// with the input of its type.
 import { ActionIcon, NumberInput, Select, Stack, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

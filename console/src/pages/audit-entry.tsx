@@ -1,4 +1,5 @@
-// One entry of the audit log: who did what to which object, from where, and the values before and after.
+// One entry of the audit log: who did what to which object, from where, and the values before and
+// after.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { AuditEntry } from '../api/objects.ts';

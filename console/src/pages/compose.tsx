@@ -1,5 +1,5 @@
-// Compose: a new message, or one that starts from a draft, a template, another message or a segment,
-// as the address says.
+// Compose: a new message, or one that starts from a draft, a template, another message or a
+// segment, as the address says.
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';

@@ -80,7 +80,10 @@ function known(facts: readonly (readonly [name: string, value: string | null])[]
   return facts.filter(([, value]) => value);
 }
 
-/** The key or account by which the device is reached: a browser's own, or the current one of a phone's channel. */
+/**
+ * The key or account by which the device is reached: a browser's own, or the current one of a
+ * phone's channel.
+ */
 function CredentialOf({ app, device }: { app: string; device: Device }) {
   const channels = useQuery(queries.channels(app)).data?.data;
   const ofChannel = channels?.filter(({ channel }) => channel === device.channel) ?? [];

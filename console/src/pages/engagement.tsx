@@ -1,4 +1,5 @@
-// The report of engagement: the messages that began in a range, sent, displayed, clicked, dismissed.
+// The report of engagement: the messages that began in a range, sent, displayed, clicked,
+// dismissed.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { getReportCsv } from '../api/operations.ts';

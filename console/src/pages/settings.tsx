@@ -11,7 +11,8 @@ export function Settings() {
   const { name } = useApp();
   const { role } = useSession();
   const tabs = useShownTab();
-  // Keys have the address of Settings itself, and a key's page stands beside that of other settings.
+  // Keys have the address of Settings itself, and a key's page stands beside that of other
+  // settings.
   const isOneKey = useMatch('/apps/:app/settings/keys/:key') !== null;
   return (
     <>

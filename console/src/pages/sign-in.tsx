@@ -65,7 +65,10 @@ function Way({ welcome }: { welcome: Welcome }) {
   );
 }
 
-/** Links the identity that waits to the account that has just signed in. The sign-in stands in any case. */
+/**
+ * Links the identity that waits to the account that has just signed in. The sign-in stands in any
+ * case.
+ */
 async function link(provider: string): Promise<void> {
   try {
     await linkOidc();
@@ -76,7 +79,10 @@ async function link(provider: string): Promise<void> {
   }
 }
 
-/** Why the provider did not lead into the console, by the word that the service put into the address. */
+/**
+ * Why the provider did not lead into the console, by the word that the service put into the
+ * address.
+ */
 function OidcWord({ word, provider }: { word: string | null; provider: string }) {
   if (word === null) return null;
   if (word === 'confirm') {

@@ -1,4 +1,5 @@
-// The people of the organisation and their roles. Carillon sends no e-mail: an invitation is a link.
+// The people of the organisation and their roles. Carillon sends no e-mail: an invitation is a
+// link.
 import { Button, Modal, Select, Stack, Switch, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';

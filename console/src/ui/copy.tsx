@@ -21,7 +21,9 @@ export function CopyableId({ id }: { id: string }) {
 interface CodeBlockProps {
   readonly code: string;
   readonly label: string;
-  /** True: long lines break instead of scrolling, for text of any length such as an answer's body. */
+  /**
+   * True: long lines break instead of scrolling, for text of any length such as an answer's body.
+   */
   readonly isWrapped?: boolean;
 }
 

@@ -1,5 +1,6 @@
 // Lines over time from zero, each named at its end and told apart by its dashes as well as its
-// colour. Arrow keys and the pointer read one point; a reader of the screen gets the table beside it.
+// colour. Arrow keys and the pointer read one point; a reader of the screen gets the table beside
+// it.
 import { useElementSize } from '@mantine/hooks';
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { labelledPoints, spread, ticksUpTo } from './scale.ts';

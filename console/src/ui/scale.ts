@@ -14,7 +14,9 @@ export function ticksUpTo(most: number, isWhole = false): readonly number[] {
   return Array.from({ length: steps + 1 }, (_, i) => Number((i * step).toPrecision(12)));
 }
 
-/** Moves heights apart so that each is `gap` from the next, in their order, within 0 and `height`. */
+/**
+ * Moves heights apart so that each is `gap` from the next, in their order, within 0 and `height`.
+ */
 export function spread(heights: readonly number[], gap: number, height: number): readonly number[] {
   const order = heights.map((y, i) => ({ y, i })).sort((a, b) => a.y - b.y || a.i - b.i);
   let least = 0;
@@ -32,7 +34,9 @@ export function spread(heights: readonly number[], gap: number, height: number):
   return moved;
 }
 
-/** The indexes of the points that get a label below: the ends, and as many between as there is room. */
+/**
+ * The indexes of the points that get a label below: the ends, and as many between as there is room.
+ */
 export function labelledPoints(points: number, room: number): readonly number[] {
   if (points === 0) return [];
   const most = Math.max(2, room);

@@ -1,4 +1,7 @@
-/** A thin line of daily values from zero. Its table is the text beside it, so it is hidden from readers. */
+/**
+ * A thin line of daily values from zero. Its table is the text beside it, so it is hidden from
+ * readers.
+ */
 export function Sparkline({ values, tone = 'idle' }: { values: readonly number[]; tone?: 'good' | 'bad' | 'idle' }) {
   if (values.length < 2) return null;
   const width = 96;

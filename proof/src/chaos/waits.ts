@@ -6,9 +6,9 @@ const namedMax = 6;
 const queryLengthMax = 70;
 
 /**
- * Says which connections waited between two instants, the longest first, and what they waited for. It
- * also says how late the observer itself was: time that the machine gave to other work says nothing
- * about the service.
+ * Says which connections waited between two instants, the longest first, and what they waited for.
+ * It also says how late the observer itself was: time that the machine gave to other work says
+ * nothing about the service.
  */
 export function describeWaits(waits: readonly WaitLine[], fromMs: number, toMs: number): string {
   const within = waits.filter(({ at }) => at >= fromMs && at <= toMs);

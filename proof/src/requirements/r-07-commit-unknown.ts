@@ -16,8 +16,8 @@ const audiences = [1, 5, 30, 60, 200];
 const audiencesQuick = [60, 200];
 const attemptsMax = 50;
 /**
- * The pools that store messages: one for messages to everybody, and one for those that are scheduled
- * or go to a few ids.
+ * The pools that store messages: one for messages to everybody, and one for those that are
+ * scheduled or go to a few ids.
  */
 const pools = { all: 'carillon long', few: 'carillon transactions' } as const;
 const scheduledAheadMs = 45_000;

@@ -1,5 +1,5 @@
-// SQL: the records that better-auth reads and writes. Its models are tables of ours. Each write is a
-// statement of its own; reads and deletions compare columns that the model's table below names.
+// SQL: the records that better-auth reads and writes. Its models are tables of ours. Each write is
+// a statement of its own; reads and deletions compare columns that the model's table below names.
 import { randomUUID } from 'node:crypto';
 import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -164,7 +164,9 @@ export async function spendTotpStep(tx: Tx, accountId: Uuid, step: number): Prom
   return result.count === 1;
 }
 
-/** Finds the account of a step between password and second factor; undefined: there is no such step. */
+/**
+ * Finds the account of a step between password and second factor; undefined: there is no such step.
+ */
 export async function findStepAccountId(sql: Sql, identifier: string): Promise<Uuid | undefined> {
   const [row] = await sql<{ id: Uuid }[]>`
     SELECT a.id FROM login_steps s JOIN accounts a ON a.id::text = s.value WHERE s.identifier = ${identifier}`;
@@ -199,7 +201,9 @@ export async function deleteSessionByHash(tx: Tx, tokenHash: Buffer): Promise<vo
   await tx`DELETE FROM account_sessions WHERE token_hash = ${tokenHash}`;
 }
 
-/** Deletes the steps of sign-ins that were never finished, and failures that delay nobody any more. */
+/**
+ * Deletes the steps of sign-ins that were never finished, and failures that delay nobody any more.
+ */
 export async function deleteOldSteps(sql: Sql): Promise<void> {
   await sql`DELETE FROM login_steps WHERE expires_at < now() - interval '1 day'`;
   await sql`DELETE FROM login_failures WHERE last_at < now() - interval '1 day'`;

@@ -82,7 +82,10 @@ interface Occasion {
   readonly address: string;
   readonly userAgent: string | null;
   readonly act: 'password' | 'second factor' | 'settings';
-  /** The transaction of the call. Null: a password is hashed meanwhile, and no transaction waits for it. */
+  /**
+   * The transaction of the call. Null: a password is hashed meanwhile, and no transaction waits for
+   * it.
+   */
   readonly tx: Tx | null;
   /** The password that was verified before the transaction began. */
   readonly verified: { readonly hash: string; readonly password: string } | null;
@@ -146,8 +149,8 @@ export function createAuth(deps: AuthDeps): Auth {
     cookie(name: string): string | undefined;
   }
   /**
-   * Calls better-auth. A refusal of its own is the 401 of wrong credentials, and what it wrote stays:
-   * the count of wrong codes. An error of the store undoes everything.
+   * Calls better-auth. A refusal of its own is the 401 of wrong credentials, and what it wrote
+   * stays: the count of wrong codes. An error of the store undoes everything.
    */
   const call = async <Answer>(
     { act, tx = null, verified = null }: Pick<Occasion, 'act'> & Partial<Occasion>,
@@ -173,7 +176,10 @@ export function createAuth(deps: AuthDeps): Auth {
       throw error;
     }
   };
-  /** Calls better-auth in one transaction, so that a change and its audit entry are whole or not there. */
+  /**
+   * Calls better-auth in one transaction, so that a change and its audit entry are whole or not
+   * there.
+   */
   const callWhole = async <Answer>(
     occasion: Pick<Occasion, 'act'> & Partial<Occasion>,
     request: AuthRequest,

@@ -56,7 +56,9 @@ export async function findLink(sql: Sql | Tx, clock: Clock, tokenHash: Buffer): 
   return row;
 }
 
-/** Uses a link up. False: it was used, or has expired, so that of two racing requests one succeeds. */
+/**
+ * Uses a link up. False: it was used, or has expired, so that of two racing requests one succeeds.
+ */
 export async function useLink(tx: Tx, clock: Clock, id: Uuid): Promise<boolean> {
   const result = await tx`
     UPDATE account_links SET used_at = ${clock.now}
@@ -121,7 +123,10 @@ export async function findOrganisation(sql: Sql | Tx, id: Uuid): Promise<Organis
   return row;
 }
 
-/** Locks an organisation until the transaction ends, so that changes of its members follow each other. */
+/**
+ * Locks an organisation until the transaction ends, so that changes of its members follow each
+ * other.
+ */
 export async function lockOrganisation(tx: Tx, id: Uuid): Promise<Organisation | undefined> {
   const [row] = await tx<Organisation[]>`
     SELECT id, name, require_two_factor, updated_at FROM organisations WHERE id = ${id} FOR UPDATE`;

@@ -1,6 +1,6 @@
 // Links that let people in, each once: the first owner, an invited person, a person who lost the
-// password. Carillon sends no e-mail; a link is shown to be copied. The database has the hash of its
-// secret.
+// password. Carillon sends no e-mail; a link is shown to be copied. The database has the hash of
+// its secret.
 import { z } from 'zod';
 import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
@@ -65,7 +65,9 @@ export async function createSetupLink(deps: LinkDeps, organisationId: Uuid): Pro
   });
 }
 
-/** Makes a link that resets the password of this address. Throws the 404 where it has no account. */
+/**
+ * Makes a link that resets the password of this address. Throws the 404 where it has no account.
+ */
 export async function createResetLink(deps: LinkDeps, email: string): Promise<MadeLink> {
   return transaction(deps.sql, async (tx) => {
     const account = await findAccountByEmail(tx, emailOf(email));
@@ -154,8 +156,8 @@ export async function getLink({ sql, clock }: Pick<EnterDeps, 'sql' | 'clock'>, 
 }
 
 /**
- * Lets a person in by a link: makes the account or sets its password, and opens a session. Returns the
- * session's token. Everything happens in one transaction, after the password was hashed.
+ * Lets a person in by a link: makes the account or sets its password, and opens a session. Returns
+ * the session's token. Everything happens in one transaction, after the password was hashed.
  */
 export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance: Entrance): Promise<string> {
   const { txSql, clock } = deps;

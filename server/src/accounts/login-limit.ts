@@ -29,7 +29,10 @@ const quietMs = 30 * 60_000;
 interface Rule {
   /** Failures within the window before anybody waits. */
   readonly limit: number;
-  /** True: the count begins again with each window, so that many people of one network do not add up. */
+  /**
+   * True: the count begins again with each window, so that many people of one network do not add
+   * up.
+   */
   readonly endsWithWindow: boolean;
 }
 
@@ -71,9 +74,9 @@ export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, n
 }
 
 /**
- * Verifies a password or a code as an attempt. A `wrong_credentials` of `verify` counts; another error
- * and a success do not. After a success with `isWhole` the failures of the account or the session are
- * forgotten. Throws the 429 while a subject has to wait; then nothing is verified.
+ * Verifies a password or a code as an attempt. A `wrong_credentials` of `verify` counts; another
+ * error and a success do not. After a success with `isWhole` the failures of the account or the
+ * session are forgotten. Throws the 429 while a subject has to wait; then nothing is verified.
  */
 export async function attempt<Result>(
   deps: LimitDeps,

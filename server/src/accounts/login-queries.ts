@@ -35,7 +35,9 @@ export async function touchFailures(sql: Sql, clock: Clock, subject: Buffer): Pr
   await sql`UPDATE login_failures SET last_at = ${clock.now} WHERE subject = ${subject}`;
 }
 
-/** Subtracts a failure that was none. The wait of before it is back, unless others counted since. */
+/**
+ * Subtracts a failure that was none. The wait of before it is back, unless others counted since.
+ */
 export async function subtractFailure(sql: Sql, subject: Buffer, former: Failures | null): Promise<void> {
   const [lastAt, counted] = [former?.lastAt ?? null, (former?.failures ?? 0) + 1];
   await sql`

@@ -1,5 +1,6 @@
-// Our side of OpenID Connect, by the library `openid-client`: the provider's description, the address
-// of its sign-in page, and the check of its answer (state, issuer, PKCE, signature, audience, nonce).
+// Our side of OpenID Connect, by the library `openid-client`: the provider's description, the
+// address of its sign-in page, and the check of its answer (state, issuer, PKCE, signature,
+// audience, nonce).
 import * as openid from 'openid-client';
 import type { OidcConfig } from '../config.ts';
 import type { Proof } from './oidc-proof.ts';
@@ -44,7 +45,10 @@ interface ClientDeps {
 }
 
 const timeoutSeconds = 10;
-/** The provider's description is asked for again after an hour: addresses and algorithms change rarely. */
+/**
+ * The provider's description is asked for again after an hour: addresses and algorithms change
+ * rarely.
+ */
 const knownForMs = 3_600_000;
 
 export function createOidcClient({ settings, redirectUri, fetch, steadyMs }: ClientDeps): OidcClient {

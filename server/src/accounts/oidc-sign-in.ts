@@ -1,6 +1,6 @@
-// Sign-in by OpenID Connect (contract 19). An account belongs to an identity by issuer and
-// subject. An e-mail address alone opens no account that exists: its person proves the password
-// first. A new person needs a verified address, and a link, an invitation or a domain that is let in.
+// Sign-in by OpenID Connect (contract 19). An account belongs to an identity by issuer and subject.
+// An e-mail address alone opens no account that exists: its person proves the password first. A new
+// person needs a verified address, and a link, an invitation or a domain that is let in.
 import { z } from 'zod';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { OidcConfig } from '../config.ts';
@@ -34,8 +34,8 @@ interface Arrival {
 }
 
 /**
- * `unverified`: the provider does not vouch for the address. `confirm`: an account has this address,
- * and its person proves the password before the two are linked.
+ * `unverified`: the provider does not vouch for the address. `confirm`: an account has this
+ * address, and its person proves the password before the two are linked.
  */
 export type Entry =
   | { readonly token: string }
@@ -81,9 +81,9 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
 }
 
 /**
- * Links an identity to the account of a session. The session began with the account's password after
- * the provider's answer. Throws the 400 for another address, an older session, or an identity of
- * another account.
+ * Links an identity to the account of a session. The session began with the account's password
+ * after the provider's answer. Throws the 400 for another address, an older session, or an identity
+ * of another account.
  */
 export async function linkIdentity(
   { txSql, clock, by }: Audited & { readonly txSql: Sql; readonly clock: Clock },
@@ -104,7 +104,10 @@ export async function linkIdentity(
   });
 }
 
-/** Returns whether an address belongs to one of the domains: the text after the last @, exactly. Pure. */
+/**
+ * Returns whether an address belongs to one of the domains: the text after the last @, exactly.
+ * Pure.
+ */
 export function isOfDomain(email: string, domains: readonly string[]): boolean {
   const at = email.lastIndexOf('@');
   return at > 0 && domains.includes(email.slice(at + 1));

@@ -49,7 +49,9 @@ function signatureOf(secret: string, token: string): string {
   return createHmac('sha256', secret).update(token).digest('base64');
 }
 
-/** Returns the token of a cookie's value. The hash in the database says whether it is a good one. */
+/**
+ * Returns the token of a cookie's value. The hash in the database says whether it is a good one.
+ */
 export function tokenOf(signed: string): string {
   const text = decode(signed);
   const at = text.lastIndexOf('.');

@@ -27,13 +27,15 @@ interface TeamDeps extends Audited {
 interface Place {
   readonly organisationId: Uuid;
   readonly accountId: Uuid;
-  /** The role of the caller: nobody changes a member above their own role, or gives a role above it. */
+  /**
+   * The role of the caller: nobody changes a member above their own role, or gives a role above it.
+   */
   readonly callerRole: Role;
 }
 
 /**
- * Changes a member's role, and ends the member's sessions: a new role begins with a new token (R-50).
- * A lower role also withdraws the invitations that the member made and nobody has accepted.
+ * Changes a member's role, and ends the member's sessions: a new role begins with a new token
+ * (R-50). A lower role also withdraws the invitations that the member made and nobody has accepted.
  * Throws the 404 for a stranger, and the 400 for the last owner.
  */
 export async function changeRole(

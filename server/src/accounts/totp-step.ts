@@ -1,5 +1,6 @@
 // The time step of an authenticator's code (RFC 6238: SHA-1, 30 seconds, six digits). Each step is
-// accepted once, so that a code that somebody saw opens nothing a second time (RFC 6238, 5.2). Pure.
+// accepted once, so that a code that somebody saw opens nothing a second time (RFC 6238, 5.2).
+// Pure.
 import { createHmac } from 'node:crypto';
 
 const stepMs = 30_000;

@@ -28,8 +28,8 @@ export interface Authentication {
   /** Returns who calls. Throws the 401 or 403. `address` limits look-ups of unknown keys. */
   authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
   /**
-   * Returns who calls where `authenticate` would at once, without asking the database and without an
-   * error; else undefined.
+   * Returns who calls where `authenticate` would at once, without asking the database and without
+   * an error; else undefined.
    */
   recognize(authorization: readonly string[], access: KeyAccess): Caller | undefined;
 }

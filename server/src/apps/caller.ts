@@ -32,7 +32,9 @@ export interface Caller {
 /** The rules of a new app. */
 export const clientEventsDefault: ClientEvents = Object.freeze({ newNames: true, purchases: true, deletedNames: 0 });
 
-/** The author of a change: the person who calls, else the request's key. `address` is the client's. */
+/**
+ * The author of a change: the person who calls, else the request's key. `address` is the client's.
+ */
 export function actorOf({ keyId, keyName, by }: Caller, address: string): Actor {
   return by ?? { kind: 'key', id: encodeId('key', keyId), name: keyName, address };
 }

@@ -1,5 +1,5 @@
-// Deletes an app (contract 19). From the commit on its keys are refused, nothing is sent and nothing
-// is told: it counts as suspended too. A periodic task clears its rows afterwards.
+// Deletes an app (contract 19). From the commit on its keys are refused, nothing is sent and
+// nothing is told: it counts as suspended too. A periodic task clears its rows afterwards.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
@@ -15,8 +15,8 @@ export interface DeletedApp {
 }
 
 /**
- * Deletes an app whose name was typed again. Throws the 400 for another name, and the 404 for an app
- * that is deleted already. The caller cancels messages that are being sent.
+ * Deletes an app whose name was typed again. Throws the 400 for another name, and the 404 for an
+ * app that is deleted already. The caller cancels messages that are being sent.
  */
 export async function deleteApp(
   deps: Audited & { readonly sql: Sql; readonly clock: Clock },

@@ -53,8 +53,8 @@ export async function createKey(deps: KeyDeps, key: KeyToMake): Promise<NewKey> 
 const sessionKeyHours = 1;
 
 /**
- * Creates a client key for a person's own browser in a session. It ends with the session, after
- * an hour at the latest, and is not among the active keys of its scope. A session has one such key of
+ * Creates a client key for a person's own browser in a session. It ends with the session, after an
+ * hour at the latest, and is not among the active keys of its scope. A session has one such key of
  * an app: the former one ends.
  */
 export async function createSessionKey(

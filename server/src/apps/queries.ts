@@ -185,8 +185,8 @@ export async function insertKey(
 }
 
 /**
- * Stores a client key that ends with a session of the console. Deletes the session's former key of the
- * app, and keys of sessions that have expired.
+ * Stores a client key that ends with a session of the console. Deletes the session's former key of
+ * the app, and keys of sessions that have expired.
  */
 export async function insertSessionKey(
   tx: Tx,

@@ -1,5 +1,6 @@
 // Finds the leaf of a filter that decides about one device: of an AND the first false one, of an OR
-// the last (contract 5.22). Pure; `explain-queries.ts` asks the database for the truth of each leaf.
+// the last (contract 5.22). Pure; `explain-queries.ts` asks the database for the truth of each
+// leaf.
 import type { CheckedCondition, CheckedFilter, CheckedLeaf } from './check-filter.ts';
 import type { Comparison, EventLeaf, Filter } from './filter.ts';
 

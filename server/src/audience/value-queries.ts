@@ -74,7 +74,9 @@ export async function findNextValue(
   return row;
 }
 
-/** Devices at which `listFrequentValues` looks. They are found by an index, and take milliseconds. */
+/**
+ * Devices at which `listFrequentValues` looks. They are found by an index, and take milliseconds.
+ */
 const devicesLookedAt = 5_000;
 
 interface FrequentQuestion {

@@ -41,8 +41,8 @@ export interface EntryFilter {
   readonly beforeId: Uuid | null;
   readonly limit: number;
   /**
-   * The id of an entry, an actor or a target exactly, or the beginning of an action, a target or an actor's name,
-   * letter case ignored. Absent: all.
+   * The id of an entry, an actor or a target exactly, or the beginning of an action, a target or an
+   * actor's name, letter case ignored. Absent: all.
    */
   readonly search?: string | null;
 }

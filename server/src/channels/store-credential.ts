@@ -37,7 +37,9 @@ export function storableApns(given: {
   return { public: shown, secret: p8 };
 }
 
-/** `tokenUrl` is the operator's address for access tokens, which the file may name beside Google's. */
+/**
+ * `tokenUrl` is the operator's address for access tokens, which the file may name beside Google's.
+ */
 export function storableServiceAccount(text: string, tokenUrl: string): Storable {
   const parsed = parseServiceAccount(text, tokenUrl);
   if ('issues' in parsed) return parsed;

@@ -1,5 +1,5 @@
-// `owner …`: links that let a person into the console. A link is printed once and works once; Carillon
-// sends no e-mail.
+// `owner …`: links that let a person into the console. A link is printed once and works once;
+// Carillon sends no e-mail.
 import type { Command } from 'commander';
 import { createResetLink, createSetupLink, linkPath } from '../accounts/links.ts';
 import { firstOrganisationId } from '../apps/queries.ts';

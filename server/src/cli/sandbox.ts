@@ -17,7 +17,8 @@ import { wholeNumber } from './whole-number.ts';
 
 const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.string(), z.string()) });
 
-// A checkout has the sandbox beside the service. An installed sandbox is found like every other package.
+// A checkout has the sandbox beside the service. An installed sandbox is found like every other
+// package.
 const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import.meta.url));
 
 export function addSandboxCommand(program: Command): void {

@@ -1,5 +1,6 @@
 // `channel test`: sends one push to one device by the normal path. This process accepts, charges,
-// sends and records the push as it does for every message, so the command works whether the service runs or not.
+// sends and records the push as it does for every message, so the command works whether the service
+// runs or not.
 
 import type { App } from '../apps/queries.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';

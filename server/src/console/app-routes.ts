@@ -176,7 +176,9 @@ export const appRoutes = [
   }),
 ];
 
-/** Throws the 400 for a plan that the service does not know: it would not start with such an app. */
+/**
+ * Throws the 400 for a plan that the service does not know: it would not start with such an app.
+ */
 export function checkPlan(plans: Plans, name: string): string {
   if (plans.has(name)) return name;
   const allowed = [...plans.keys()];

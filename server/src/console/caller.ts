@@ -1,5 +1,5 @@
-// The caller of the console's API: a person with a session, or a script with an operator token. A route
-// of an app has the app too, which belongs to the caller's organisation.
+// The caller of the console's API: a person with a session, or a script with an operator token. A
+// route of an app has the app too, which belongs to the caller's organisation.
 import type { Role } from '../accounts/roles.ts';
 import type { Session } from '../accounts/session.ts';
 import type { CookieForm } from '../accounts/session-cookie.ts';

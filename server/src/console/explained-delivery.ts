@@ -1,5 +1,5 @@
-// Deliveries and counts of failures as the console shows them: each code with its meaning and the next
-// step, so that no page keeps a table of its own.
+// Deliveries and counts of failures as the console shows them: each code with its meaning and the
+// next step, so that no page keeps a table of its own.
 import { z } from 'zod';
 import { codeMeaning, meaningOf } from '../delivery/code-meaning.ts';
 import { deliveryCode } from '../delivery/delivery.ts';

@@ -14,7 +14,10 @@ import { type EventReader, EventStream } from '../http/event-stream.ts';
 import type { Turns } from '../http/turns.ts';
 import type { AppCaller } from './caller.ts';
 
-/** Something that is looked at again and again. Each source has one place where it remembers the last look. */
+/**
+ * Something that is looked at again and again. Each source has one place where it remembers the
+ * last look.
+ */
 export interface Source {
   /** Looks, and returns what has changed since the last look. The first look returns nothing. */
   look(): Promise<readonly object[]>;
@@ -72,7 +75,10 @@ interface Watched {
 
 export function createFeeds({ sql, clock, log, readTurns }: FeedDeps): Feeds {
   const watched = new Map<string, Watched>();
-  /** Open feeds. A feed opens a moment after it was allowed, so those of one moment may pass the limits. */
+  /**
+   * Open feeds. A feed opens a moment after it was allowed, so those of one moment may pass the
+   * limits.
+   */
   const feeds = new Set<Feed>();
   let checking: NodeJS.Timeout | undefined;
 

@@ -1,7 +1,7 @@
 // Finds who calls a route of the console and whether they may, before a byte of the body is read.
-// The order of checks: origin, session or token, kind of caller, second factor, role, then the app of
-// the path. A refused role stands in the audit log, once a minute for each caller and route, so
-// that nobody fills the log with refusals.
+// The order of checks: origin, session or token, kind of caller, second factor, role, then the app
+// of the path. A refused role stands in the audit log, once a minute for each caller and
+// route, so that nobody fills the log with refusals.
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
 import { findSession, findTokenByHash, type OperatorToken, touchSession, touchToken } from '../accounts/queries.ts';
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
@@ -36,7 +36,10 @@ export interface GuardDeps {
   readonly limits: ConsoleLimits;
   /** The secrets that cookies of sessions are signed with, the present one first. */
   readonly authSecrets: readonly string[];
-  /** Limits look-ups of cookies that nobody signed and of unknown tokens, because anybody can invent them. */
+  /**
+   * Limits look-ups of cookies that nobody signed and of unknown tokens, because anybody can invent
+   * them.
+   */
   readonly lookups: KeyLookups;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
@@ -73,7 +76,8 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     }),
   });
 
-  // A cookie whose master key is gone has no valid signature any more, and still leads to its session.
+  // A cookie whose master key is gone has no valid signature any more, and still leads to its
+  // session.
   const findSessionOf = (cookie: string, address: string): Promise<Session | undefined> => {
     const find = () => findSession(sql, clock, hashSecret(tokenOf(cookie)));
     return isSigned(authSecrets, cookie) ? find() : lookups.run(address, find);

@@ -62,7 +62,10 @@ interface ReportWithMessages {
   readonly messages: readonly { readonly message_id: string }[];
 }
 
-/** Names the messages of a report. Those of the report of revenue may have been sent before its range. */
+/**
+ * Names the messages of a report. Those of the report of revenue may have been sent before its
+ * range.
+ */
 const withNames =
   (schema: z.ZodType) =>
   (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => {

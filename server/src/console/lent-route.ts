@@ -8,7 +8,9 @@ import { appParam } from './schemas.ts';
 
 type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
-/** Lends the named routes, each with the least role that may call it. Throws for an unknown name. */
+/**
+ * Lends the named routes, each with the least role that may call it. Throws for an unknown name.
+ */
 export function lendRoutes<Deps>(
   routes: readonly Route<Deps, Caller>[],
   leastOf: Readonly<Record<string, Role>>,

@@ -1,6 +1,6 @@
 // The limits of people in the console, by session and by address, and of the audit entries that
-// refusals write. Each process counts for itself, in bounded memory. Operator tokens have a limit of
-// their own, which all processes share.
+// refusals write. Each process counts for itself, in bounded memory. Operator tokens have a limit
+// of their own, which all processes share.
 import type { Clock } from '../database/clock.ts';
 import { ApiError } from '../http/api-error.ts';
 import { networkOf } from '../http/client-address.ts';
@@ -15,7 +15,9 @@ export interface ConsoleLimits {
   mayRecordRefusal(callerId: string, routeId: string): boolean;
 }
 
-/** A page of the console asks for less than ten things at once: a guess with room for several tabs. */
+/**
+ * A page of the console asks for less than ten things at once: a guess with room for several tabs.
+ */
 const sessionPerSecond = 60;
 /** A network may be an office whose people all sign in when work begins: a guess. */
 const visitorPerSecond = 50;

@@ -177,7 +177,9 @@ async function begin({ authSecret, clock }: OidcRouteDeps, oidc: Oidc, link: str
   return { cookie, address: await oidc.begin(proof) };
 }
 
-/** The provider sends the browser back from another site, which a strict cookie would not survive. */
+/**
+ * The provider sends the browser back from another site, which a strict cookie would not survive.
+ */
 function formFor(form: CookieForm, use: 'oidc' | 'identity'): CookieForm {
   const attributes = form.attributes.replace('SameSite=Strict', 'SameSite=Lax');
   return { name: form.name.replace('session', use), attributes };
@@ -192,7 +194,9 @@ function back(word: string, cookies: readonly string[] = []): Answer<303> {
   return new Answer<303>(303, { location, ...(cookies.length > 0 && { 'set-cookie': [...cookies] }) });
 }
 
-/** Logs why the provider let nobody in, and returns the word for the page. Other errors are thrown. */
+/**
+ * Logs why the provider let nobody in, and returns the word for the page. Other errors are thrown.
+ */
 function explain({ log }: OidcRouteDeps, error: unknown): OidcError['reason'] {
   if (!(error instanceof OidcError)) throw error;
   const { message } = error.cause instanceof Error ? error.cause : error;

@@ -1,6 +1,6 @@
-// Whether a request that changes something comes from the console's own pages. A browser says
-// so in two headers that no page can set. A request without both is refused, and so is a body that
-// a form can send. Pure.
+// Whether a request that changes something comes from the console's own pages. A browser
+// says so in two headers that no page can set. A request without both is refused, and so is a body
+// that a form can send. Pure.
 import { ApiError } from '../http/api-error.ts';
 import type { RequestHead } from '../http/server.ts';
 

@@ -17,9 +17,9 @@ export type EachRead = <Result>(read: () => Promise<Result>) => Promise<Result>;
 const atOnce: EachRead = (read) => read();
 
 /**
- * Yields the text of the document, piece by piece: a piece has at most one page of rows. Each item of
- * a list stands on its own line. A caller who wants no more ends the generator, and nothing is read
- * after that.
+ * Yields the text of the document, piece by piece: a piece has at most one page of rows. Each item
+ * of a list stands on its own line. A caller who wants no more ends the generator, and nothing is
+ * read after that.
  */
 export async function* writePerson(
   deps: RecordDeps,
@@ -37,7 +37,8 @@ export async function* writePerson(
   yield `{\n${members.join(',\n')}`;
   const deviceIds: Uuid[] = [];
   yield* writeList('devices', devicesOf(deps, appId, externalId, deviceIds), eachRead);
-  // Rows of the user come first, then rows of the user's devices from the time when they had no user.
+  // Rows of the user come first, then rows of the user's devices from the time when they had no
+  // user.
   const subjects = [userId, ...deviceIds];
   yield* writeList('events', eventsOf(deps, appId, subjects), eachRead);
   yield* writeList('deliveries', deliveriesOf(deps, appId, subjects), eachRead);

@@ -31,7 +31,9 @@ export const lastPage = { has_more: false, next_cursor: null };
 
 export const appParam = { app: { description: 'The id of an app.', example: 'app_02y9GVDsTuJUi2BOoCH5G3' } };
 
-/** Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw. */
+/**
+ * Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw.
+ */
 export function checkSeen(seen: string, updatedAt: Date, present: () => object): void {
   if (new Date(seen).getTime() !== updatedAt.getTime()) throw changedMeanwhile(present());
 }

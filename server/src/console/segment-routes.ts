@@ -200,8 +200,8 @@ export const segmentAreaRoutes = [
 ];
 
 /**
- * A viewer counts stored segments and nothing else: the count of a filter of one's own would tell any
- * property of any person, value by value.
+ * A viewer counts stored segments and nothing else: the count of a filter of one's own would tell
+ * any property of any person, value by value.
  */
 function withoutProbing<Deps>(lent: Route<Deps, AppCaller>): Route<Deps, AppCaller> {
   return {

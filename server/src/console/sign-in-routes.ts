@@ -1,5 +1,5 @@
-// The areas Setup and Session, as far as they let people in: by a link, by password and second factor.
-// The answers give the cookie of the session, in the form that this connection allows.
+// The areas Setup and Session, as far as they let people in: by a link, by password and second
+// factor. The answers give the cookie of the session, in the form that this connection allows.
 import { z } from 'zod';
 import type { Auth, AuthRequest, SignedIn } from '../accounts/auth.ts';
 import { changePassword } from '../accounts/change-password.ts';

@@ -1,5 +1,5 @@
-// The source of the tail of an app's events: the last ones, and then each as it arrives. It shows what
-// an integration sends while somebody looks; the catalog counts.
+// The source of the tail of an app's events: the last ones, and then each as it arrives. It shows
+// what an integration sends while somebody looks; the catalog counts.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { type ArrivedEvent, listLastEvents, listLastNames } from '../events/tail-queries.ts';
@@ -17,8 +17,8 @@ const shownMax = 50;
 /** Names whose events are looked at, without a filter: those of the latest events. */
 const namesMax = 20;
 /**
- * An event received longer ago is not new, such as the last one of a name that was looked at no more
- * for a while. Only ids from this time are remembered.
+ * An event received longer ago is not new, such as the last one of a name that was looked at no
+ * more for a while. Only ids from this time are remembered.
  */
 const newForMs = 60_000;
 

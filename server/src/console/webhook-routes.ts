@@ -1,5 +1,5 @@
-// The area Webhooks: endpoints that are told of outcomes. A secret is shown once, by the answer that
-// makes it. The operations are those of the command line.
+// The area Webhooks: endpoints that are told of outcomes. A secret is shown once, by the answer
+// that makes it. The operations are those of the command line.
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';

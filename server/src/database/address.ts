@@ -28,7 +28,9 @@ export interface DatabaseAddress {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Throws when the address cannot be used; the message names the parameter and shows no password. */
+/**
+ * Throws when the address cannot be used; the message names the parameter and shows no password.
+ */
 export function readAddress(url: string): DatabaseAddress {
   const { env } = process;
   // `URL` knows no address with several hosts.

@@ -3,7 +3,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readOneSnapshot, type Sql, type Tx, transaction } from './db.ts';
 
-/** Milliseconds between two requests to cancel: a statement that began in between costs so much (a guess). */
+/**
+ * Milliseconds between two requests to cancel: a statement that began in between costs so much (a
+ * guess).
+ */
 const cancelAgainMs = 50;
 
 /** The end of a transaction that was canceled. */
@@ -21,11 +24,11 @@ export interface Cancel {
 }
 
 /**
- * Runs `work` in a transaction. When the signal aborts, the statement under way ends and this rejects
- * with a CanceledError.
+ * Runs `work` in a transaction. When the signal aborts, the statement under way ends and this
+ * rejects with a CanceledError.
  *
- * The request to cancel names the transaction by its backend and its beginning. A request that comes
- * late finds another transaction there, and cancels nothing.
+ * The request to cancel names the transaction by its backend and its beginning. A request that
+ * comes late finds another transaction there, and cancels nothing.
  */
 export async function cancelableTransaction<Result>(
   sql: Sql,

@@ -30,7 +30,8 @@ async function openAt(place: Host, options: SessionOptions, signal: AbortSignal 
     user,
     database,
     application_name: options.name,
-    // A function, so that no other source of a password is tried. It is called when the server asks.
+    // A function, so that no other source of a password is tried. It is called when the server
+    // asks.
     password() {
       if (password) return password;
       throw new ConnectionLostError('28P01', 'the server asks for a password, and none is given');

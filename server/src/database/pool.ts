@@ -193,7 +193,9 @@ export class Pool {
     caller.timer = setTimeout(() => this.#giveUp(caller, waitMs), waitMs).unref();
   }
 
-  /** Before the pool's first connection nothing is refused here: the server says why there is none. */
+  /**
+   * Before the pool's first connection nothing is refused here: the server says why there is none.
+   */
   #giveUp(caller: Caller, waitMs: number): void {
     if (!this.#hadOne && caller.refusedAtMs === undefined) this.#limit(caller, waitMs);
     else this.#refuse(caller, new ConnectionLostError('CONNECTION_BUSY', `no connection within ${waitMs} ms`));

@@ -111,8 +111,8 @@ export class Session {
   }
 
   /**
-   * Signs in and sends the settings. Returns whether the server is a standby. Rejects with the loss,
-   * or with the server's error when it refuses a setting, which is no outage.
+   * Signs in and sends the settings. Returns whether the server is a standby. Rejects with the
+   * loss, or with the server's error when it refuses a setting, which is no outage.
    */
   async signIn(): Promise<boolean> {
     const { connectMs, settings } = this.#options;
@@ -264,7 +264,10 @@ export class Session {
     }
   }
 
-  /** The number of waiting callers whose statements can leave together: the server undoes them together. */
+  /**
+   * The number of waiting callers whose statements can leave together: the server undoes them
+   * together.
+   */
   #together(): number {
     if (this.transactionStatus !== 'T') return 1;
     const simpleAt = this.#line.findIndex(({ asks }) => asks[0]?.isSimple);

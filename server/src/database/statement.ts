@@ -11,7 +11,10 @@ export type Rows<List extends readonly unknown[]> = List & { readonly count: num
 /** Rows in the format of their COPY, in pieces of any size. */
 export type RowsToCopy = Iterable<Buffer> | AsyncIterable<Buffer>;
 
-/** A value of a template. Statements of a list follow each other. Objects are wrapped by `tx.json`, so that no document is sent by accident. */
+/**
+ * A value of a template. Statements of a list follow each other. Objects are wrapped by `tx.json`,
+ * so that no document is sent by accident.
+ */
 export type Value =
   | string
   | number

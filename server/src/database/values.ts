@@ -1,5 +1,5 @@
-// Values between JavaScript and PostgreSQL's text format. A parameter's type follows from its value,
-// or the server infers it from the statement.
+// Values between JavaScript and PostgreSQL's text format. A parameter's type follows from its
+// value, or the server infers it from the statement.
 
 export const json = { json: 114, jsonb: 3802 } as const;
 
@@ -63,7 +63,9 @@ const asIs: Parse = (text) => text;
 const toDate: Parse = (text) => new Date(text);
 const toDocument: Parse = (text) => JSON.parse(text);
 
-/** By the type's number in `pg_type`. Counts in int8 stay far below 2^53, so they are numbers too. */
+/**
+ * By the type's number in `pg_type`. Counts in int8 stay far below 2^53, so they are numbers too.
+ */
 const parsers = new Map<number, Parse>([
   [16, (text) => text === 't'],
   [17, (text) => Buffer.from(text.slice(2), 'hex')],
@@ -120,7 +122,10 @@ function parseArray(text: string, parse: Parse): unknown[] {
   return items;
 }
 
-/** Reads arrays whose elements are quoted or are arrays themselves (PostgreSQL documentation, 8.15.6). */
+/**
+ * Reads arrays whose elements are quoted or are arrays themselves (PostgreSQL documentation,
+ * 8.15.6).
+ */
 class ArrayReader {
   readonly #text: string;
   readonly #parse: Parse;

@@ -63,7 +63,8 @@ export class Wire extends Duplex {
       if (letter === 'S') this.#startTls();
       else if (letter === 'N' && tls === 'prefer') this.#begin();
       else if (letter === 'N') this.destroy(new Error('the server does not support TLS'));
-      // More than the one letter would be somebody's words from before the encryption (CVE-2021-23222).
+      // More than the one letter would be somebody's words from before the encryption
+      // (CVE-2021-23222).
       else this.destroy(new Error('the server answered the request for TLS with something else'));
     });
   }

@@ -1,4 +1,5 @@
-// Keeps the sums of outcomes small: folds what flushes append, and deletes what no report can ask for.
+// Keeps the sums of outcomes small: folds what flushes append, and deletes what no report can ask
+// for.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { deleteTotalsBefore, foldDeltas } from './totals-queries.ts';

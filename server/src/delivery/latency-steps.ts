@@ -1,5 +1,5 @@
-// Latencies in steps of a factor of the square root of two, so that percentiles can be computed from
-// counts. A percentile is in the step of the exact one, so it is less than 42 % from it. Pure.
+// Latencies in steps of a factor of the square root of two, so that percentiles can be computed
+// from counts. A percentile is in the step of the exact one, so it is less than 42 % from it. Pure.
 
 /** Milliseconds up to which a latency is in step 0. */
 const firstMs = 8;
@@ -18,8 +18,8 @@ function endOf(step: number): number {
 }
 
 /**
- * The latency in milliseconds that a share of all deliveries does not exceed, drawn evenly within its
- * step; null when there are none. `counts`: by step.
+ * The latency in milliseconds that a share of all deliveries does not exceed, drawn evenly within
+ * its step; null when there are none. `counts`: by step.
  */
 export function percentileMs(counts: ReadonlyMap<number, number>, share: number): number | null {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);

@@ -1,5 +1,5 @@
-// Counts the outcomes of a flush by push service, code and latency, for the report of deliverability.
-// Pure.
+// Counts the outcomes of a flush by push service, code and latency, for the report of
+// deliverability. Pure.
 import { latencyStep } from './latency-steps.ts';
 import type { OutcomeItem } from './outcome-row.ts';
 import { vendors } from './push-vendor.ts';

@@ -247,7 +247,8 @@ async function commit(
     // Other processes write these rows too, so they go together with the COMMIT. If this process
     // stopped here, no other flush would wait.
     advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
-    // Appended rows lock nothing that another flush waits for, so they cost no round trip of their own.
+    // Appended rows lock nothing that another flush waits for, so they cost no round trip of their
+    // own.
     const totals = totalOutcomes(items);
     atEnd([...(totals.length > 0 ? [addDeltas(tx, batch.appId, totals)] : []), ...advance.statements]);
     return true;

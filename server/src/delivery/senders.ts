@@ -156,8 +156,8 @@ function readFcmCredential({ secret }: OpenCredential, tokenUrl: string): FcmCre
 }
 
 /**
- * The host, used as a part of a lane's name and for reports, and so read without parsing. The channel
- * itself judges the endpoint.
+ * The host, used as a part of a lane's name and for reports, and so read without parsing. The
+ * channel itself judges the endpoint.
  */
 export function hostOfSubscription(token: string): string | null {
   return /"endpoint"\s*:\s*"https:\/\/([^/?#"\\]{1,255})/.exec(token)?.[1]?.toLowerCase() ?? null;

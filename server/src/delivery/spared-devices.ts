@@ -16,7 +16,10 @@ export interface SparedDevice {
   readonly at: Date;
 }
 
-/** Lists devices once each, the latest refusals first. `hasMore`: the latest batches have others, too. */
+/**
+ * Lists devices once each, the latest refusals first. `hasMore`: the latest batches have others,
+ * too.
+ */
 export async function listSparedDevices(
   sql: Sql,
   appId: Uuid,

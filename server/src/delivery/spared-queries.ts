@@ -1,11 +1,14 @@
-// SQL: the latest refusals of one credential. Each statement reads a bounded number of batches, because
-// deliveries have no index by credential.
+// SQL: the latest refusals of one credential. Each statement reads a bounded number of batches,
+// because deliveries have no index by credential.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { numbersOfCode, statusNumber } from './delivery.ts';
 
-/** The newest messages that are looked at, and the batches of these: a batch has at most a thousand devices. */
+/**
+ * The newest messages that are looked at, and the batches of these: a batch has at most a thousand
+ * devices.
+ */
 const messagesMax = 20;
 const batchesMax = 20;
 
@@ -33,7 +36,9 @@ export async function listFailedBatches(
 
 const suspicious = ['invalid_token', 'credential_mismatch'].flatMap(numbersOfCode);
 
-/** The deliveries of these batches that a credential's refusals ended, as if the devices were wrong. */
+/**
+ * The deliveries of these batches that a credential's refusals ended, as if the devices were wrong.
+ */
 export async function listRefusedBy(
   sql: Sql,
   batchIds: readonly Uuid[],

@@ -18,8 +18,9 @@ export function addDeltas(tx: Tx, appId: Uuid, totals: readonly OutcomeTotal[]):
 }
 
 /**
- * Folds up to `limit` deltas into the sums, and returns how many. One statement, so that a reader sees
- * each delta exactly once. A row that another process folds at the same time is left to that process.
+ * Folds up to `limit` deltas into the sums, and returns how many. One statement, so that a reader
+ * sees each delta exactly once. A row that another process folds at the same time is left to that
+ * process.
  */
 export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
   const [row] = await sql<{ folded: number }[]>`

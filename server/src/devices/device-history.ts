@@ -21,8 +21,8 @@ import { addDeviceDeltas } from './totals-queries.ts';
 export type NotedChange = DeviceChange & Pick<StatusChange, 'former'>;
 
 /**
- * Appends changes of status, and adds them to the sums. `credentialId`: the credential whose refusals caused them, so that
- * they can be undone when it was at fault.
+ * Appends changes of status, and adds them to the sums. `credentialId`: the credential whose
+ * refusals caused them, so that they can be undone when it was at fault.
  */
 export async function appendChanges(
   tx: Tx,

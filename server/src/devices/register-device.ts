@@ -169,8 +169,8 @@ async function settleRefresh(tx: Tx, clock: Clock, request: RegisterDevice, refr
 }
 
 /**
- * Returns whether a client key may move the token to the device `id`. The endpoint of another device
- * is not enough: the keys must be those that are stored with it. Locks the token.
+ * Returns whether a client key may move the token to the device `id`. The endpoint of another
+ * device is not enough: the keys must be those that are stored with it. Locks the token.
  */
 async function mayTakeToken(
   tx: Tx,

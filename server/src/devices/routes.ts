@@ -30,7 +30,10 @@ export interface DeviceRouteDeps {
   /** Reads the body of a registration, or throws the 400. */
   readonly parseRegistration: (body: unknown) => Registration;
   readonly register: Register;
-  /** Hears of a refresh by client key that came without proof, and so became a registration of its own. */
+  /**
+   * Hears of a refresh by client key that came without proof, and so became a registration of its
+   * own.
+   */
   readonly noteUnprovenRefresh: () => void;
 }
 
@@ -229,8 +232,9 @@ export const deviceRoutes = [
   ...optOutRoutes,
 ];
 
-// A client key is not told whose the device is, nor what is stored under its properties (contract 5.7): with the same token
-// anyone is the same device. The facts it says about itself are answered to either key, former ones included.
+// A client key is not told whose the device is, nor what is stored under its properties (contract
+// 5.7): with the same token anyone is the same device. The facts it says about itself are answered
+// to either key, former ones included.
 function presentRegistered(registered: RegisteredDevice, isServer: boolean) {
   const { platform, row, environment, properties, conflicts, created } = registered;
   const { stored, catalog } = properties;

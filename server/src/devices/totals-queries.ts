@@ -45,7 +45,10 @@ export async function foldDeviceDeltas(sql: Sql, limit: number): Promise<number>
   return row?.folded ?? 0;
 }
 
-/** Waits for a fold or comparison that is under way, and keeps others away until the transaction ends. */
+/**
+ * Waits for a fold or comparison that is under way, and keeps others away until the transaction
+ * ends.
+ */
 export async function lockDeviceTotals(tx: Tx): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(${advisoryLocks.deviceTotals})`;
 }
@@ -58,8 +61,9 @@ export async function tryLockDeviceTotals(tx: Tx): Promise<boolean> {
 }
 
 /**
- * Counts the history of an app's devices again, in place of its sums. One statement, so that a change
- * that is committed meanwhile is counted by its own delta alone. The caller holds `lockDeviceTotals`.
+ * Counts the history of an app's devices again, in place of its sums. One statement, so that a
+ * change that is committed meanwhile is counted by its own delta alone. The caller holds
+ * `lockDeviceTotals`.
  */
 export async function recountDeviceTotals(tx: Tx, appId: Uuid): Promise<void> {
   await tx`

@@ -1,5 +1,5 @@
-// A draft: a message that people prepare in the console, kept as they left it. Its parts are checked
-// when it is sent, and not before.
+// A draft: a message that people prepare in the console, kept as they left it. Its parts are
+// checked when it is sent, and not before.
 import { z } from 'zod';
 import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';

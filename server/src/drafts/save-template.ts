@@ -1,5 +1,5 @@
-// Makes, saves and deletes templates: content under a name. A save of other content makes a version.
-// Versions never change; the newest hundred stay readable until the template is deleted.
+// Makes, saves and deletes templates: content under a name. A save of other content makes a
+// version. Versions never change; the newest hundred stay readable until the template is deleted.
 import { isDeepStrictEqual } from 'node:util';
 import { describeActor } from '../audit/actor.ts';
 import { recordAudit } from '../audit/record-audit.ts';
@@ -25,7 +25,10 @@ import {
 
 /** Templates of an app at most: a guess with room for years of work. */
 export const templatesMax = 500;
-/** Versions of a template that are kept: a guess, with which an app's templates stay below about a gigabyte. */
+/**
+ * Versions of a template that are kept: a guess, with which an app's templates stay below about a
+ * gigabyte.
+ */
 export const versionsKept = 100;
 
 export interface TemplateFields {

@@ -42,7 +42,9 @@ export async function makeDataDirectory(path: string): Promise<string> {
   }
 }
 
-/** The error that says what is wrong with the folder and what to do; any other error is unchanged. */
+/**
+ * The error that says what is wrong with the folder and what to do; any other error is unchanged.
+ */
 export function describeDataDirectoryError(error: unknown, path: string): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   const reason = reasons[code];

@@ -1,4 +1,5 @@
-// One page of what somebody did, the latest first: of a user and their devices, or of a device alone.
+// One page of what somebody did, the latest first: of a user and their devices, or of a device
+// alone.
 import type { Sql } from '../database/db.ts';
 import { nilUuid, type Uuid } from '../ground/ids.ts';
 import {

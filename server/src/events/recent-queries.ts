@@ -11,7 +11,9 @@ export interface DayOfName {
   readonly count: number;
 }
 
-/** Counts the events of these names on each day since the first moment of one. Exact up to the last. */
+/**
+ * Counts the events of these names on each day since the first moment of one. Exact up to the last.
+ */
 export async function listDaysOfNames(
   sql: Sql,
   appId: Uuid,

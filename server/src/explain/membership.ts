@@ -1,5 +1,5 @@
-// Membership: whether a device is selected by a message's audience or by its exclusion now, and what
-// decides. Pure.
+// Membership: whether a device is selected by a message's audience or by its exclusion now, and
+// what decides. Pure.
 import type { Path } from '../audience/filter.ts';
 
 /** The leaf of a filter that decides, as its author wrote it, with the value that it found. */

@@ -76,7 +76,9 @@ const checkedQuery = explainQuery.superRefine((given, context) => {
   context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: subjects }, given));
 });
 
-/** Answers the question of a checked query. Throws the 404 for a message or device that is unknown. */
+/**
+ * Answers the question of a checked query. Throws the 404 for a message or device that is unknown.
+ */
 export async function answerExplain(deps: ExplainDeps, appId: string, query: ExplainQuery) {
   const { message_id = null, external_id, device_id } = query;
   const subject = external_id === undefined ? { deviceId: device_id ?? '' } : { externalId: external_id };

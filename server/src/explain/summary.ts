@@ -1,4 +1,5 @@
-// The summary of an explanation: one or two sentences for people, which name who, what and why. Pure.
+// The summary of an explanation: one or two sentences for people, which name who, what and why.
+// Pure.
 import { meaningOf } from '../delivery/code-meaning.ts';
 import type { DetailOf, Step, TurnReason } from './step.ts';
 import type { Verdict } from './verdict.ts';

@@ -70,13 +70,15 @@ let lastOrderedMs = 0;
 let orderInMs = 0;
 /** `rand_a` of RFC 9562 has 12 bits. */
 const ordersInMs = 4096;
-/** A clock that is set back by more starts a new order; less is the difference of two comparisons. */
+/**
+ * A clock that is set back by more starts a new order; less is the difference of two comparisons.
+ */
 const setBackMs = 1000;
 
 /**
  * Mints a UUIDv7 that sorts after the former one of this process: `rand_a` counts within a
- * millisecond (RFC 9562 section 6.2, method 1), and 62 bits are random. Only for ids that nobody may
- * act by, such as those of a log.
+ * millisecond (RFC 9562 section 6.2, method 1), and 62 bits are random. Only for ids that nobody
+ * may act by, such as those of a log.
  */
 export function mintOrderedUuid(nowMs: number = Date.now()): Uuid {
   if (nowMs > lastOrderedMs || nowMs < lastOrderedMs - setBackMs) {

@@ -30,7 +30,9 @@ export const apiErrors = {
 
 export type ApiErrorCode = keyof typeof apiErrors;
 
-/** Returns whether only the console's API answers this error: the errors of /v1 are a closed set. */
+/**
+ * Returns whether only the console's API answers this error: the errors of /v1 are a closed set.
+ */
 export function isConsoleError(code: ApiErrorCode): boolean {
   return 'of' in apiErrors[code];
 }
@@ -50,7 +52,9 @@ export interface ApiErrorDetails {
   readonly extra?: Readonly<Record<string, unknown>>;
   /** For the log only; no answer contains it. */
   readonly cause?: unknown;
-  /** The refused caller, where the refusal comes before the caller is let in. For the request log. */
+  /**
+   * The refused caller, where the refusal comes before the caller is let in. For the request log.
+   */
   readonly caller?: unknown;
 }
 

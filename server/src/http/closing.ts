@@ -1,6 +1,6 @@
-// The connections of a server that closes. Node.js ends those that are at rest at that moment, and no
-// others. A client may keep a connection without a request, or one whose answer was under way, for
-// longer than a process may take to end.
+// The connections of a server that closes. Node.js ends those that are at rest at that moment, and
+// no others. A client may keep a connection without a request, or one whose answer was under way,
+// for longer than a process may take to end.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -31,7 +31,8 @@ export function followConnections(server: Server): Closing {
     connection.unanswered++;
     response.once('close', () => {
       connection.unanswered--;
-      // The answer may have begun before the server began to close, and so without a word of the end.
+      // The answer may have begun before the server began to close, and so without a word of the
+      // end.
       if (isClosing && connection.unanswered === 0) socket.destroySoon();
     });
   });

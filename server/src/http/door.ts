@@ -1,6 +1,7 @@
-// The door of the API: how many requests are inside, and whose turn it is to be worked on. Requests of one app, however many, leave
-// room and turns to all others. Past a first number requests of devices are turned away, since their SDK repeats them; past a
-// second also those of servers; health never comes here (R-85). Counts only: knows no request and no resource.
+// The door of the API: how many requests are inside, and whose turn it is to be worked on. Requests
+// of one app, however many, leave room and turns to all others. Past a first number requests of
+// devices are turned away, since their SDK repeats them; past a second also those of servers;
+// health never comes here (R-85). Counts only: knows no request and no resource.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShares } from '../ground/fair-shares.ts';
@@ -32,9 +33,9 @@ export interface Inside {
 }
 
 /**
- * Requests inside at which each kind is turned away. An app that is alone has two thirds of them, 200 of devices and 400 in all.
- * A registration costs the API process about 0.6 ms of CPU (measured with `bench -- api`), so the last of 400 in line is answered
- * within a quarter of a second.
+ * Requests inside at which each kind is turned away. An app that is alone has two thirds of them,
+ * 200 of devices and 400 in all. A registration costs the API process about 0.6 ms of CPU (measured
+ * with `bench -- api`), so the last of 400 in line is answered within a quarter of a second.
  */
 export interface DoorLimits {
   readonly devices: number;
@@ -48,15 +49,17 @@ export const usualDoorLimits: DoorLimits = { devices: 300, servers: 600, waitMs:
 /** Two for each one that is free: an app alone has two thirds of the room. */
 const roomPerFree = 2;
 /**
- * Requests worked on at once. 50 at once are answered as fast as 400, so more would only wait, and before requests of other apps. An
- * app that is alone has half of the turns; of two that ask for all, each has a third.
+ * Requests worked on at once. 50 at once are answered as fast as 400, so more would only wait, and
+ * before requests of other apps. An app that is alone has half of the turns; of two that ask for
+ * all, each has a third.
  */
 const turnsOf: Readonly<Record<VisitorKind, number>> = { device: 48, server: 128 };
 const retryAfterMs = 1000;
 /**
- * A refusal is held back for this many milliseconds, below the 100 ms of R-85, so that callers who repeat at once come seldom. The
- * time differs between refusals, because callers who are refused together would otherwise come back together, and the requests
- * inside would wait for a thousand of them at a time.
+ * A refusal is held back for this many milliseconds, below the 100 ms of R-85, so that callers who
+ * repeat at once come seldom. The time differs between refusals, because callers who are refused
+ * together would otherwise come back together, and the requests inside would wait for a thousand of
+ * them at a time.
  */
 const refusedAfterMs = { least: 15, most: 55 };
 
@@ -67,7 +70,8 @@ export function createDoor(limits: DoorLimits, log: Log): Door {
     device: createFairSlots({ slotsMax: turnsOf.device, perFree: 1 }),
     server: createFairSlots({ slotsMax: turnsOf.server, perFree: 1 }),
   };
-  // One line when it begins and one when it is over: a line for each refusal would be a load of its own.
+  // One line when it begins and one when it is over: a line for each refusal would be a load of its
+  // own.
   let turnedAway = 0;
 
   const refuse = async ({ app }: Visitor): Promise<never> => {

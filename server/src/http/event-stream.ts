@@ -11,9 +11,15 @@ export interface EventReader {
   end(): void;
 }
 
-/** An answer that goes on. While it is open it has no turn, no room and no connection to the database. */
+/**
+ * An answer that goes on. While it is open it has no turn, no room and no connection to the
+ * database.
+ */
 export class EventStream {
-  /** Called when the headers have gone out. The function it returns is called once, when the stream has ended. */
+  /**
+   * Called when the headers have gone out. The function it returns is called once, when the stream
+   * has ended.
+   */
   readonly open: (reader: EventReader) => () => void;
   constructor(open: (reader: EventReader) => () => void) {
     this.open = open;
@@ -31,7 +37,9 @@ export interface EventStreams {
 const heartbeatEveryMs = 15_000;
 /** Milliseconds after which a browser connects again. */
 const retryMs = 2000;
-/** Bytes that wait for a reader beyond the buffers of the system; with more it has fallen behind. */
+/**
+ * Bytes that wait for a reader beyond the buffers of the system; with more it has fallen behind.
+ */
 const behindBytesMax = 256 * 1024;
 
 const streamHeaders = {

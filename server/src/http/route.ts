@@ -1,5 +1,6 @@
-// A route: one endpoint, described once. The same value validates requests, gives the handler its types and is written into the
-// API's description. Knows no API: paths, tags and callers are those of the room that defines it.
+// A route: one endpoint, described once. The same value validates requests, gives the handler its
+// types and is written into the API's description. Knows no API: paths, tags and callers are those
+// of the room that defines it.
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ApiErrorCode } from './api-error.ts';
@@ -32,7 +33,10 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle' | 'guard' | 'body
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** The least role of a caller, in an API with roles. `person` admits every role that has a session. */
+  /**
+   * The least role of a caller, in an API with roles. `person` admits every role that has a
+   * session.
+   */
   readonly least?: string;
   /** Headers beside the usual ones; a handler reads them with `header`. */
   readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];
@@ -111,8 +115,8 @@ const noBody = z.strictObject({}).optional();
 const bodyMethods = ['POST', 'PUT', 'PATCH'];
 
 /**
- * Defines the routes of a room, which work with `Deps`, serve `Caller` and stand under `tag` in the description:
- * `route({ … }).handle(async (deps, request) => …)`.
+ * Defines the routes of a room, which work with `Deps`, serve `Caller` and stand under `tag` in the
+ * description: `route({ … }).handle(async (deps, request) => …)`.
  */
 export function routesWith<Deps, Caller>(tag: string) {
   return <
@@ -125,7 +129,8 @@ export function routesWith<Deps, Caller>(tag: string) {
   >(
     form: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> & ParamForms<Path>,
   ) => ({
-    // A call of its own: by then the types of the form are known, and the answers' literals are checked as such.
+    // A call of its own: by then the types of the form are known, and the answers' literals are
+    // checked as such.
     handle(
       handler: (deps: Deps, request: ReadRequest<Caller, Path, Query, Body>) => Promise<Answered<Answers>>,
     ): Route<Deps, Caller> {
@@ -152,7 +157,8 @@ export function routesWith<Deps, Caller>(tag: string) {
           const work = async (): Promise<object> => {
             const query = queryOf(request.query, deps);
             const read = { ...request, query, body: bodyOf(request.body, deps, request.caller) };
-            // The router matched this very path, and the schemas and readers above are those that the types come from.
+            // The router matched this very path, and the schemas and readers above are those that
+            // the types come from.
             return handler(deps, read as ReadRequest<Caller, Path, Query, Body>) as Promise<object>;
           };
           return within ? within(deps, request, work) : work();

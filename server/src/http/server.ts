@@ -1,5 +1,6 @@
-// The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks of contract 1 built in:
-// route, key, suspension, scope, rate limit, then the body. Knows no resource; rooms hand it their routes.
+// The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks
+// of contract 1 built in: route, key, suspension, scope, rate limit, then the body. Knows no
+// resource; rooms hand it their routes.
 import type { OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -28,8 +29,8 @@ import { validate } from './validate.ts';
 /** The API keys that may call a route. */
 type KeyAccess = 'server' | 'client-or-server';
 /**
- * The callers that a route lets in. `public` takes no key; an `Authorization` header there is ignored. A route for
- * sessions or operator tokens has a guard.
+ * The callers that a route lets in. `public` takes no key; an `Authorization` header there is
+ * ignored. A route for sessions or operator tokens has a guard.
  */
 export type Access = KeyAccess | 'public' | 'session' | 'session-or-token';
 
@@ -49,13 +50,19 @@ export interface ApiRequest<Caller> {
   readonly log: Log;
   /** The client's address: the peer's, or what a trusted proxy says. */
   readonly address: string;
-  /** Does what is nearly all waiting, such as for a report: from here on the request does not count as load. */
+  /**
+   * Does what is nearly all waiting, such as for a report: from here on the request does not count
+   * as load.
+   */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Makes a signal that aborts when the caller has gone before the answer. */
   gone(): AbortSignal;
 }
 
-/** An answer that is not the usual 200 with JSON. A body that is neither text nor bytes is written as JSON. */
+/**
+ * An answer that is not the usual 200 with JSON. A body that is neither text nor bytes is written
+ * as JSON.
+ */
 export class Answer<Status extends number = number, Body = string | Buffer | Readable> {
   readonly status: Status;
   /** A list sets a header several times, such as two cookies. */
@@ -68,7 +75,10 @@ export class Answer<Status extends number = number, Body = string | Buffer | Rea
   }
 }
 
-/** A route that can be served. An API's own are bound from the ones that describe themselves (`route.ts`). */
+/**
+ * A route that can be served. An API's own are bound from the ones that describe themselves
+ * (`route.ts`).
+ */
 export interface BoundRoute<Caller> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fastify's form: `/v1/messages/:id`. */
@@ -108,20 +118,29 @@ export interface Admission {
 
 export interface HttpServerOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[];
-  /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
+  /**
+   * Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up
+   * only where it is asked for.
+   */
   authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
   /** Returns the caller that `authenticate` would, where that takes no wait and no error. */
   recognize?(authorization: readonly string[], access: KeyAccess): Caller | undefined;
   /** Whose requests share room and turns: the caller's app. */
   appOf(caller: Caller): string;
-  /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
+  /**
+   * Counts a request whose caller is known; null: there is no limit. Its headers stand on every
+   * answer from then on.
+   */
   admit(caller: Caller): Promise<Admission> | null;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
   /** The caller of public routes. */
   readonly nobody: Caller;
   readonly log: Log;
-  /** Told of each answer. `route` is its pattern, empty where no route fits: an address may be anything. */
+  /**
+   * Told of each answer. `route` is its pattern, empty where no route fits: an address may be
+   * anything.
+   */
   readonly noteAnswer?: (answer: NotedAnswer<Caller>) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
@@ -137,11 +156,14 @@ export interface ConnectionLimits {
   /** Open at once; further ones are closed as they come. */
   readonly connectionsMax: number;
   /**
-   * A connection on which nothing moves for so long ends: its client does not read its answer. Longer than any route works without
-   * a word: a report has a minute in the database.
+   * A connection on which nothing moves for so long ends: its client does not read its answer.
+   * Longer than any route works without a word: a report has a minute in the database.
    */
   readonly silenceMs: number;
-  /** Bytes of bodies held at once, on their way and being worked on. An app has half of them at the most. */
+  /**
+   * Bytes of bodies held at once, on their way and being worked on. An app has half of them at the
+   * most.
+   */
   readonly bodyBytesMax: number;
 }
 
@@ -174,7 +196,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   let hasWarned = false;
   let toldAt = Number.NEGATIVE_INFINITY;
   const server = fastify({
-    // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
+    // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind
+    // both, anything else.
     requestTimeout: 3 * bodyTimeoutMs,
     keepAliveTimeout: 75_000,
     connectionTimeout: silenceMs,
@@ -216,16 +239,19 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   server.server.maxConnections = connectionsMax;
   let idleClosedAt = Number.NEGATIVE_INFINITY;
   server.server.on('drop', () => {
-    // Connections that only stand open keep nobody out: their clients connect again when they have something to ask.
+    // Connections that only stand open keep nobody out: their clients connect again when they have
+    // something to ask.
     if (performance.now() - idleClosedAt < idleClosedEveryMs) return;
     idleClosedAt = performance.now();
     log.warn({ connections: connectionsMax }, 'too many connections: turning new ones away and closing idle ones');
     server.server.closeIdleConnections();
   });
-  // An expectation that nobody knows may be ignored (RFC 9110 section 10.1.1); 417 is no status of ours.
+  // An expectation that nobody knows may be ignored (RFC 9110 section 10.1.1); 417 is no status of
+  // ours.
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
   server.server.on('connect', (_request, socket) => answerConnect(socket));
-  // Bodies are read by the routes below, whatever the method: Fastify has other statuses for a bad content type.
+  // Bodies are read by the routes below, whatever the method: Fastify has other statuses for a bad
+  // content type.
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
@@ -337,7 +363,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         const caller = callers.get(request) ?? options.nobody;
         const guarded = admitted.get(request);
         const app = guarded ? guarded.share : options.appOf(caller);
-        // Inside the door is nobody whose body is still on its way: a thousand slow ones keep nobody else from being served.
+        // Inside the door is nobody whose body is still on its way: a thousand slow ones keep
+        // nobody else from being served.
         let bodyBytes = 0;
         const answerWith = async (aside: ApiRequest<Caller>['aside'], bytes: Buffer): Promise<object | Answer> =>
           (guarded ?? route).handle({

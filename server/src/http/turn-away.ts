@@ -30,8 +30,8 @@ export interface TurnAwayDeps<Of extends Route, Caller> {
 
 /**
  * Returns a function that answers a request with the 503 of the door and returns true, or does
- * nothing and returns false. It knows routes without ids in their path, and keys that were asked for
- * lately; everything else is left to the framework, which checks the same in the same order.
+ * nothing and returns false. It knows routes without ids in their path, and keys that were asked
+ * for lately; everything else is left to the framework, which checks the same in the same order.
  */
 export function createTurnAway<Of extends Route, Caller>({
   routes,

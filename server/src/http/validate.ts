@@ -1,5 +1,5 @@
-// Schema → value, or a 400 with `issues` (contract 2). Translates zod's findings into the contract's closed set of codes,
-// each with the path a caller wrote.
+// Schema → value, or a 400 with `issues` (contract 2). Translates zod's findings into the
+// contract's closed set of codes, each with the path a caller wrote.
 import { z } from 'zod';
 import type { Issue, IssueCode } from '../ground/issue.ts';
 import { invalid } from './api-error.ts';
@@ -10,8 +10,9 @@ export function validate<Output>(
   value: unknown,
   at: readonly (string | number)[] = [],
 ): Output {
-  // zod names the unknown keys of a strict object but not the known ones: the error callback sees the schema, so the
-  // allowed list is remembered there under the identity of the array of unknown keys.
+  // zod names the unknown keys of a strict object but not the known ones: the error callback sees
+  // the schema, so the allowed list is remembered there under the identity of the array of unknown
+  // keys.
   const knownKeys = new Map<unknown, readonly string[]>();
   const result = schema.safeParse(value, {
     reportInput: true,

@@ -1,4 +1,5 @@
-// GET /v1/messages/{id}/deliveries: per device, what happened, with every attempt and the provider's raw answer.
+// GET /v1/messages/{id}/deliveries: per device, what happened, with every attempt and the
+// provider's raw answer.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { channelIds, platforms } from '../channels/channel.ts';

@@ -56,7 +56,9 @@ export interface RenderedMessage {
   readonly screens: readonly ScreenView[];
 }
 
-/** Returns undefined when there is no such person or device. Throws for content without a schema. */
+/**
+ * Returns undefined when there is no such person or device. Throws for content without a schema.
+ */
 export async function renderMessage(sql: Sql, request: RenderRequest): Promise<RenderedMessage | undefined> {
   const { channel, content, defaultUrl } = request;
   const compiled = compileContent(content);

@@ -1,4 +1,5 @@
-// GET /v1/messages, one message, its cancel; POST /v1/messages and the deliveries of one have files of their own.
+// GET /v1/messages, one message, its cancel; POST /v1/messages and the deliveries of one have files
+// of their own.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Sql } from '../database/db.ts';

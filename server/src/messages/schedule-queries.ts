@@ -150,7 +150,10 @@ export async function postponeStart(
     WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
 }
 
-/** Messages of an organisation that are being sent, in their windows and past them. Suspended apps send nothing. */
+/**
+ * Messages of an organisation that are being sent, in their windows and past them. Suspended apps
+ * send nothing.
+ */
 export async function countSending(
   sql: Sql,
   clock: Clock,

@@ -1,5 +1,5 @@
-// Sends one push to one device by the normal path and quota, for an operator who tests a channel: the
-// process that is asked accepts, charges, sends and records it like every other message.
+// Sends one push to one device by the normal path and quota, for an operator who tests a channel:
+// the process that is asked accepts, charges, sends and records it like every other message.
 import { clientEventsDefault } from '../apps/caller.ts';
 import type { App } from '../apps/queries.ts';
 import { type Actor, describeActor } from '../audit/actor.ts';

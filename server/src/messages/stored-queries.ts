@@ -56,7 +56,9 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/** Whom a message leaves out, how fast it goes, and the time that it keeps on each person's clock. */
+/**
+ * Whom a message leaves out, how fast it goes, and the time that it keeps on each person's clock.
+ */
 export interface MessageTerms {
   readonly excludeSegmentId: Uuid | null;
   readonly perSecond: number | null;
@@ -96,12 +98,14 @@ export async function listMessages(
     ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
 }
 
-/** Messages of each kind that `listMovingMessages` reads: more than a page shows of the last ones. */
+/**
+ * Messages of each kind that `listMovingMessages` reads: more than a page shows of the last ones.
+ */
 const movingMax = 20;
 
 /**
- * The messages whose figures may be moving, newest first: the newest, those that started last, those
- * that are being sent, and the named ones, whose end nobody has seen yet.
+ * The messages whose figures may be moving, newest first: the newest, those that started last,
+ * those that are being sent, and the named ones, whose end nobody has seen yet.
  */
 export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ListedMessage[]> {
   return tx<ListedMessage[]>`

@@ -1,5 +1,6 @@
-// One process of the service. The supervisor (process/supervisor.ts) starts it and tells it its role. It
-// serves the API or works batches until it is told to drain, or until the supervisor is gone.
+// One process of the service. The supervisor (process/supervisor.ts) starts it and tells it its
+// role. It serves the API or works batches until it is told to drain, or until the supervisor is
+// gone.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from '../ground/log.ts';

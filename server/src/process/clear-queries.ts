@@ -1,5 +1,5 @@
-// SQL: clears the rows of deleted apps, whichever room owns them. The tables come from the catalog, so
-// that no table of an app is forgotten.
+// SQL: clears the rows of deleted apps, whichever room owns them. The tables come from the catalog,
+// so that no table of an app is forgotten.
 import { auditTable } from '../audit/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';

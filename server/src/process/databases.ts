@@ -98,8 +98,8 @@ export interface Databases {
    */
   readonly workSql: Sql;
   /**
-   * One connection without a time limit, open while an index is built or an app's devices are counted
-   * again. Either takes as long as the table needs, and they wait only for each other.
+   * One connection without a time limit, open while an index is built or an app's devices are
+   * counted again. Either takes as long as the table needs, and they wait only for each other.
    */
   readonly indexSql: Sql;
   /** Opens the connection that listens for notifications. */
@@ -116,8 +116,9 @@ export interface Databases {
  */
 const workerGrowAfterMs = 100;
 /**
- * The same for outcomes that wait to be written. Many messages that end at once need all connections
- * at once, and their outcomes have 500 ms from the provider's answer to the commit (R-02).
+ * The same for outcomes that wait to be written. Many messages that end at once need all
+ * connections at once, and their outcomes have 500 ms from the provider's answer to the commit
+ * (R-02).
  */
 const sendGrowAfterMs = 20;
 

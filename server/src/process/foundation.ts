@@ -28,7 +28,9 @@ export interface FoundationOptions {
   readonly log: Log;
   /** The role decides the pools. Absent, as in tests: the process has the pools of both roles. */
   readonly role?: ProcessRole;
-  /** Limits of the database for tests, which cannot wait as long or load as much as the defaults. */
+  /**
+   * Limits of the database for tests, which cannot wait as long or load as much as the defaults.
+   */
   readonly databaseLimits?: Partial<DatabaseLimits>;
 }
 

@@ -1,7 +1,7 @@
-// Notes where the service of a checkout keeps its database, and at which address it is reached. Each
-// start writes the note, so that a command finds the database from any folder of the checkout, never
-// takes an empty folder for an empty service, and prints links that lead to the service. The note
-// holds no secret.
+// Notes where the service of a checkout keeps its database, and at which address it is reached.
+// Each start writes the note, so that a command finds the database from any folder of the checkout,
+// never takes an empty folder for an empty service, and prints links that lead to the service. The
+// note holds no secret.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Config, loadConfig, type Variable } from '../config.ts';

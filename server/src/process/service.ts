@@ -1,5 +1,6 @@
 // One process, whole: it stands on its foundation, sends, follows the news and answers. Each of the
-// four is told in its own file. A service stops what it has started, in the order that loses nothing.
+// four is told in its own file. A service stops what it has started, in the order that loses
+// nothing.
 import type { SettableClock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { PauseWatch } from '../database/restore-guard.ts';

@@ -1,4 +1,5 @@
-// The console within a process: its routes with what they work with, and the guard in front of them.
+// The console within a process: its routes with what they work with, and the guard in front of
+// them.
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createAuth } from '../accounts/auth.ts';

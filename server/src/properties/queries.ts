@@ -157,8 +157,8 @@ const catalogColumns = (tx: Tx): Fragment => tx`
   conflict_days`;
 
 /**
- * Lists the catalog after a key, in the order of keys. `search`: the beginning of a key, letter case
- * ignored.
+ * Lists the catalog after a key, in the order of keys. `search`: the beginning of a key, letter
+ * case ignored.
  */
 export async function listProperties(
   tx: Tx,

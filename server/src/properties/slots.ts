@@ -16,7 +16,10 @@ export function slotColumn(type: PropertyType, slot: number): string {
   return `${slotsOfType[type].column}_${String(slot).padStart(2, '0')}`;
 }
 
-/** The places where values of a key are written: in its slot, in the overflow, or in both while it moves. */
+/**
+ * The places where values of a key are written: in its slot, in the overflow, or in both while it
+ * moves.
+ */
 export interface KeyColumns {
   readonly slot: number | null;
   readonly isInOverflow: boolean;

@@ -1,5 +1,5 @@
-// POST /v1/receipts and GET /v1/r/{token}: the device answers. Public: the signed token is the credential, and it authorises
-// marks on one delivery and nothing else.
+// POST /v1/receipts and GET /v1/r/{token}: the device answers. Public: the signed token is the
+// credential, and it authorises marks on one delivery and nothing else.
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -115,8 +115,8 @@ async function record(
   return recorded;
 }
 
-// A token that does not verify counts against its sender's address. A token that verifies counts against itself: from however
-// many senders, the database sees only so many requests of it.
+// A token that does not verify counts against its sender's address. A token that verifies counts
+// against itself: from however many senders, the database sees only so many requests of it.
 function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
   const subject = openReceiptToken(receiptKeys.verifying, token);
   if (!subject) {

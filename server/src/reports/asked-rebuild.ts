@@ -32,7 +32,9 @@ export async function askForRebuild(
   return asked ?? findRebuild(sql, appId);
 }
 
-/** A rebuild whose process died this often is given up: the next process would die of it as well. */
+/**
+ * A rebuild whose process died this often is given up: the next process would die of it as well.
+ */
 const triesMax = 3;
 
 interface RebuildDeps {
@@ -42,7 +44,10 @@ interface RebuildDeps {
   readonly clock: Clock;
 }
 
-/** Does every rebuild that was asked for, the oldest first. A failure is logged and ends only its own. */
+/**
+ * Does every rebuild that was asked for, the oldest first. A failure is logged and ends only its
+ * own.
+ */
 export async function doAskedRebuilds(deps: RebuildDeps & { readonly log: Pick<Log, 'error'> }): Promise<void> {
   const { sql, clock, log } = deps;
   for (;;) {

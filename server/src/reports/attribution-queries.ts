@@ -70,8 +70,8 @@ export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Ran
 }
 
 /**
- * Lists events up to a position, in the order of ids, that were received after the settled ones; with
- * `range`, only those of that range.
+ * Lists events up to a position, in the order of ids, that were received after the settled ones;
+ * with `range`, only those of that range.
  */
 export async function listLateEvents(
   tx: Tx,
@@ -197,7 +197,10 @@ export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): P
   return row;
 }
 
-/** Locks all of an app's events and returns their progress by name. Names without progress are left out. */
+/**
+ * Locks all of an app's events and returns their progress by name. Names without progress are left
+ * out.
+ */
 export async function lockProgressOfApp(tx: Tx, appId: Uuid): Promise<Map<AttributedName, Progress>> {
   const rows = await tx<(Progress & { name: AttributedName })[]>`
     SELECT name, settled_at, settled_id, received_to FROM attribution_progress

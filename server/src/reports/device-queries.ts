@@ -1,5 +1,5 @@
-// SQL: how many devices registered, came and went, from the sums of their changes and, for a part of
-// a quarter of an hour, from the history itself.
+// SQL: how many devices registered, came and went, from the sums of their changes and, for a part
+// of a quarter of an hour, from the history itself.
 import type { Platform } from '../channels/channel.ts';
 import type { Tx } from '../database/db.ts';
 import type { DeviceStatus } from '../devices/device.ts';

@@ -77,7 +77,9 @@ export async function reportEngagement(
   });
 }
 
-/** Sums the results of the messages that began in each period, without purchases: classes no event. */
+/**
+ * Sums the results of the messages that began in each period, without purchases: classes no event.
+ */
 export async function sumResults(
   reader: ReportReader,
   { appId, range, periods }: Pick<EngagementAsked, 'appId' | 'range' | 'periods'>,

@@ -1,6 +1,6 @@
-// The results of one message over time: outcomes and marks by minute or hour and by channel, and the
-// purchases credited to it. Reads at most about 200,000 deliveries; of a larger message every n-th
-// batch, whose counts are scaled to the exact totals.
+// The results of one message over time: outcomes and marks by minute or hour and by channel, and
+// the purchases credited to it. Reads at most about 200,000 deliveries; of a larger message every
+// n-th batch, whose counts are scaled to the exact totals.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';

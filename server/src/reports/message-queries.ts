@@ -1,5 +1,5 @@
-// SQL: when the deliveries of one message were sent, failed, displayed, clicked and dismissed. Other
-// rooms own messages, batches and deliveries.
+// SQL: when the deliveries of one message were sent, failed, displayed, clicked and dismissed.
+// Other rooms own messages, batches and deliveries.
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 
@@ -53,8 +53,9 @@ export interface MomentCount {
 }
 
 /**
- * Counts the moments of the deliveries of some batches by kind, channel and step. Outcomes and marks
- * have steps of their own; what came after `marksMost` steps of marks counts in step `marksMost`.
+ * Counts the moments of the deliveries of some batches by kind, channel and step. Outcomes and
+ * marks have steps of their own; what came after `marksMost` steps of marks counts in step
+ * `marksMost`.
  */
 export async function countMoments(
   tx: Tx,

@@ -48,9 +48,10 @@ const dayMs = 86_400_000;
 const shownDays = 30;
 
 /**
- * The ranges of the overview, in days of a zone. Yesterday is a whole day. The last 7 and 30 days end
- * with this quarter of an hour, so that a message of today is among them. Nothing but whole quarters
- * is asked for, because sums are stored by quarters and single events are slow to class. Pure.
+ * The ranges of the overview, in days of a zone. Yesterday is a whole day. The last 7 and 30 days
+ * end with this quarter of an hour, so that a message of today is among them. Nothing but whole
+ * quarters is asked for, because sums are stored by quarters and single events are slow to class.
+ * Pure.
  */
 export function overviewRanges(nowMs: number, zone: string) {
   const clock = createLocalClock(zone);

@@ -41,7 +41,10 @@ export interface RevenueAsked {
   readonly windowHours: number | null;
   readonly messageId: Uuid | null;
   readonly segment: CheckedFilter | null;
-  /** The names to class: a reader of purchases does not wait for installs and sessions. Default: all. */
+  /**
+   * The names to class: a reader of purchases does not wait for installs and sessions. Default:
+   * all.
+   */
   readonly names?: readonly AttributedName[];
   readonly after: MessageRevenueAsked['after'];
   /** Rows by message. */
@@ -127,9 +130,9 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
 }
 
 /**
- * The instant from which on the classes of purchases are provisional (contract 11): their windows are
- * open, and they are not settled. Purchases that were settled under a shorter window stay settled.
- * Rounded down to the quarter of an hour, because sums are stored by quarters.
+ * The instant from which on the classes of purchases are provisional (contract 11): their windows
+ * are open, and they are not settled. Purchases that were settled under a shorter window stay
+ * settled. Rounded down to the quarter of an hour, because sums are stored by quarters.
  */
 function openSinceMs(clock: Clock, windowHours: number, settledAt: Date | undefined): number {
   const sinceMs = Math.max(clock.nowMs() - windowHours * hourMs, settledAt?.getTime() ?? 0);

@@ -1,4 +1,5 @@
-// GET /v1/reports/devices and events, as JSON or CSV (contract 5.21); revenue and engagement have files of their own.
+// GET /v1/reports/devices and events, as JSON or CSV (contract 5.21); revenue and engagement have
+// files of their own.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { routesWith } from '../http/route.ts';

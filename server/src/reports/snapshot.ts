@@ -1,5 +1,6 @@
 // One snapshot of the database for everything that a report reads, because settled events,
-// unsettled events and their sums must match. A report whose caller has gone ends, in the database too.
+// unsettled events and their sums must match. A report whose caller has gone ends, in the database
+// too.
 import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
 import { isStatementTimeout, type Sql, setStatementTimeout, type Tx } from '../database/db.ts';
 import { ApiError } from '../http/api-error.ts';
@@ -23,7 +24,10 @@ export function tooLong(): ApiError {
   });
 }
 
-/** Runs `work` in a read-only transaction that sees what was committed when it began. Throws `tooLong`. */
+/**
+ * Runs `work` in a read-only transaction that sees what was committed when it began. Throws
+ * `tooLong`.
+ */
 export async function snapshot<Result>(
   { sql, cancel = { signal: new AbortController().signal, sql } }: ReportReader,
   work: (tx: Tx) => Promise<Result>,

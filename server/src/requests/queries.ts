@@ -1,5 +1,5 @@
-// SQL of the request log: chunks of entries, written once a second, and deleted when newer ones hold
-// enough.
+// SQL of the request log: chunks of entries, written once a second, and deleted when newer ones
+// hold enough.
 import type { Sql } from '../database/db.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import type { RequestEntry } from './request-entry.ts';

@@ -47,8 +47,8 @@ export function entryOf(
 }
 
 /**
- * Writes a route with the ids of its path. Another value, such as a person's external id, stays out:
- * its name stands there instead.
+ * Writes a route with the ids of its path. Another value, such as a person's external id, stays
+ * out: its name stands there instead.
  */
 function describePath(route: string, params: Readonly<Record<string, string>>): string {
   return route.replaceAll(/:(\w+)/g, (_all, name: string) => {

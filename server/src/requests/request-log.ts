@@ -8,7 +8,9 @@ import { deleteBeyond, insertChunks, type RequestChunk } from './queries.ts';
 import { keptMax, type RequestEntry } from './request-entry.ts';
 
 export interface RequestLog {
-  /** `entry` is called when the log is written, and only for what is kept: a flood costs no more. */
+  /**
+   * `entry` is called when the log is written, and only for what is kept: a flood costs no more.
+   */
   note(appId: Uuid, isRefused: boolean, entry: () => RequestEntry): void;
   /** Writes what is collected. Never rejects. */
   flush(): Promise<void>;

@@ -165,7 +165,8 @@ export const segmentRoutes = [
     refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock }, { caller, address, params, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
-    // A malformed id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
+    // A malformed id is as unknown as any other: the 400s of stored data come before the 404
+    // (contract 1).
     const replaced = editSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
     return presentSegment(sql, caller.appId, await namingMissing('segment', params.id, replaced));
   }),

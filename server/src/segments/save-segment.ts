@@ -59,9 +59,9 @@ export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: Segm
 export type SegmentEdit = Partial<Omit<SegmentFields, 'fields'>>;
 
 /**
- * Changes name, description and filter. Throws the same 400s as `createSegment`, then the 404.
- * `id` is undefined when the caller's text was no id. `check` sees the segment before the change and
- * may throw.
+ * Changes name, description and filter. Throws the same 400s as `createSegment`, then the 404. `id`
+ * is undefined when the caller's text was no id. `check` sees the segment before the change and may
+ * throw.
  */
 export async function editSegment(
   deps: SegmentDeps,

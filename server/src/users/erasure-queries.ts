@@ -147,7 +147,10 @@ export interface DraftNamingUsers {
   readonly message: { readonly audience: { readonly external_ids: unknown } };
 }
 
-/** Lists and locks the drafts of an app whose audience names users. An app has some hundred drafts at most. */
+/**
+ * Lists and locks the drafts of an app whose audience names users. An app has some hundred drafts
+ * at most.
+ */
 export async function lockDraftsNamingUsers(tx: Tx, appId: Uuid): Promise<DraftNamingUsers[]> {
   return tx<DraftNamingUsers[]>`
     SELECT id, message FROM drafts
@@ -155,7 +158,10 @@ export async function lockDraftsNamingUsers(tx: Tx, appId: Uuid): Promise<DraftN
     ORDER BY id FOR UPDATE`;
 }
 
-/** Stores a draft's message as it is now. The time of the last change stays: nobody changed the draft. */
+/**
+ * Stores a draft's message as it is now. The time of the last change stays: nobody changed the
+ * draft.
+ */
 export async function updateDraftMessage(tx: Tx, appId: Uuid, { id, message }: DraftNamingUsers): Promise<void> {
   await tx`UPDATE drafts SET message = ${JSON.stringify(message)}::text::json WHERE app_id = ${appId} AND id = ${id}`;
 }

@@ -75,7 +75,8 @@ export const identifyRoutes = [
     refusals: ['not_found', 'identity_check_failed'],
   }).handle(async ({ txSql: sql, clock, numbers, seal }, { caller, body }) => {
     const { device_id, external_id: externalId, user_hash: userHash } = body;
-    // Before the device is looked up: a caller who proves nothing learns nothing. A log-out claims nobody's name.
+    // Before the device is looked up: a caller who proves nothing learns nothing. A log-out claims
+    // nobody's name.
     if (externalId !== null) {
       const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
       const claim = { deviceId: device_id, externalId, userHash };

@@ -60,7 +60,9 @@ export interface ReachedDevice {
   readonly externalId: string | null;
 }
 
-/** Lists the active devices of the list's people, up to `limitEach` of each, and those named by id. */
+/**
+ * Lists the active devices of the list's people, up to `limitEach` of each, and those named by id.
+ */
 export async function listTestDevices(
   sql: Sql,
   appId: Uuid,

@@ -11,7 +11,10 @@ export const testUsersMax = 20;
 /** Newest devices of a test user that a test reaches: a guess, more than one person carries. */
 export const testDevicesOfUserMax = 10;
 
-/** Replaces the list. `checkSeen` throws for a state that the writer has not seen; null: no list yet. */
+/**
+ * Replaces the list. `checkSeen` throws for a state that the writer has not seen; null: no list
+ * yet.
+ */
 export async function replaceTestUsers(
   deps: Audited & { readonly sql: Sql; readonly clock: Clock },
   appId: Uuid,

@@ -55,7 +55,10 @@ export async function insertWebhook(
 /** Held events are counted up to this number: an outbox of millions takes seconds to count. */
 export const heldEventsMax = 10_000;
 
-/** The webhooks of an app, oldest first, and the number of events in each outbox, up to `heldEventsMax`. */
+/**
+ * The webhooks of an app, oldest first, and the number of events in each outbox, up to
+ * `heldEventsMax`.
+ */
 export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhook & { heldEvents: number })[]> {
   return sql<(StoredWebhook & { heldEvents: number })[]>`
     SELECT ${webhookColumns(sql)},

@@ -10,7 +10,10 @@ const flooding = await t.newApp({ plan: 'unlimited' });
 const calm = await t.newApp({ plan: 'unlimited' });
 
 const floodConnections = 400;
-/** Clients and service share one event loop, which is the test's whole time: 8 s on an idle machine, on PostgreSQL 15 as on 18. */
+/**
+ * Clients and service share one event loop, which is the test's whole time: 8 s on an idle machine,
+ * on PostgreSQL 15 as on 18.
+ */
 const roundsLeast = 4;
 const floodAnswersLeast = 100;
 

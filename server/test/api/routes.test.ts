@@ -234,8 +234,8 @@ describe('R-42 the scope matrix', () => {
       if (method === 'GET') expected.add(`HEAD ${path}`);
       if (access !== 'server' && path.startsWith('/v1/')) expected.add(`OPTIONS ${path}`);
     }
-    // The routes of the console's API have a matrix of their own (test/console/roles.test.ts), and the
-    // metrics, which take no key, a test of their own (test/console/metrics.test.ts).
+    // The routes of the console's API have a matrix of their own (test/console/roles.test.ts), and
+    // the metrics, which take no key, a test of their own (test/console/metrics.test.ts).
     const served = registeredRoutes(t.service.server.printRoutes({ commonPrefix: false }))
       .filter((name) => !/ \/(?:console\/api\/|metrics$)/.test(name))
       // Fastify prints a wildcard without the slash before it.

@@ -189,7 +189,8 @@ describe('the embedded database', () => {
       rmSync(dataDir, { recursive: true, force: true });
     });
     const environment = { DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir };
-    // A first start that is refused for its plans makes nothing, so the command after it makes the database.
+    // A first start that is refused for its plans makes nothing, so the command after it makes the
+    // database.
     const plans = join(cli.directory, 'no-plans.json');
     writeFileSync(plans, '{"plans": {}}');
     const refused = await cli.runWith({ ...environment, PORT: '0', PLANS_FILE: plans }, 'start');

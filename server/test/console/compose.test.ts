@@ -1,5 +1,5 @@
-// Compose in the console: what a screen is said to show is what its device gets; sends, schedules and
-// tests by people are those of /v1.
+// Compose in the console: what a screen is said to show is what its device gets; sends, schedules
+// and tests by people are those of /v1.
 import { describe, expect, it } from 'vitest';
 import { encodeId } from '../../src/ground/ids.ts';
 import {

@@ -1,5 +1,5 @@
-// Drafts and templates of the console: shared in the app, never overwritten unseen, and cleared with
-// the app.
+// Drafts and templates of the console: shared in the app, never overwritten unseen, and cleared
+// with the app.
 import { describe, expect, it } from 'vitest';
 import { encodeId, mintUuid } from '../../src/ground/ids.ts';
 import { setup } from '../setup.ts';

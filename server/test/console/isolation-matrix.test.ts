@@ -1,6 +1,7 @@
 // R-60: every place of every route of the console that takes an id, generated from the description.
-// The callers are owners of two organisations, and one person who has two apps. Each calls with an id
-// of the other tenant, with unknown ids, and with an id of its own. A place without a subject fails.
+// The callers are owners of two organisations, and one person who has two apps. Each calls with an
+// id of the other tenant, with unknown ids, and with an id of its own. A place without a subject
+// fails.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -394,7 +395,9 @@ const idPlaces = listIdPlaces({ description: 'console-openapi.json', searches: [
 );
 const isOfApp = ({ route, place }: IdPlace): boolean => pathOf(route).startsWith('/apps/:app/') && place !== 'path app';
 
-/** The caller's own id where a new one would not do: the app, and a device that the message went to. */
+/**
+ * The caller's own id where a new one would not do: the app, and a device that the message went to.
+ */
 function knownId({ route, place }: IdPlace, own: World): string | undefined {
   if (place === 'path app') return own.app;
   return place === 'query device_id' && route.endsWith('/deliveries') ? own.first['devices'] : undefined;
@@ -440,7 +443,8 @@ describe('R-60 the isolation matrix of the console', () => {
         if (!subject) throw new Error(`${place.route} ${place.place} has no subject`);
         const cell = `${place.route} ${place.place}`;
         const id = foreign[i] ?? '';
-        // Sessions belong to a person. For all else a new one asks, because each has a limit of requests.
+        // Sessions belong to a person. For all else a new one asks, because each has a limit of
+        // requests.
         const isOfPerson = pathOf(place.route).startsWith('/sessions');
         const person = isOfPerson ? own.owner : await signIn(t, 'owner', own.organisationId);
         const answer = await ask(place, id, own, person);

@@ -19,7 +19,10 @@ const { body: sent } = await t
   .post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
 const range = 'from=2027-01-01T00:00:00Z&to=2027-01-08T00:00:00Z';
 
-/** The statements of counts and reports that wait for a lock. Other pools ask for the same tables now and then. */
+/**
+ * The statements of counts and reports that wait for a lock. Other pools ask for the same tables
+ * now and then.
+ */
 const waiting = () => listLockWaits(t.sql, { name: 'carillon long' });
 
 const reports = [

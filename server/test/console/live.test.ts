@@ -1,5 +1,5 @@
-// The console's live feeds: figures of messages, states of channels and webhooks, and events as they
-// arrive, the same from every API process (contract 19). Two processes share the database.
+// The console's live feeds: figures of messages, states of channels and webhooks, and events as
+// they arrive, the same from every API process (contract 19). Two processes share the database.
 import { describe, expect, it } from 'vitest';
 import { encodeId } from '../../src/ground/ids.ts';
 import { createTestDatabase } from '../database.ts';

@@ -1,4 +1,5 @@
-// GET /metrics on the main port (operating: Configuration): a session of the console or METRICS_TOKEN.
+// GET /metrics on the main port (operating: Configuration): a session of the console or
+// METRICS_TOKEN.
 import { expect, it } from 'vitest';
 import { setup } from '../setup.ts';
 import { makeOrganisation, scriptOf, signIn } from './console.ts';

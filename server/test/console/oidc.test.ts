@@ -71,7 +71,10 @@ beforeEach(() => {
   for (const { clock } of [t, only]) clock.advance(1000);
 });
 
-/** Goes through the provider's pages as a browser does; returns the address that it sends the browser to. */
+/**
+ * Goes through the provider's pages as a browser does; returns the address that it sends the
+ * browser to.
+ */
 async function atProvider(address: string, sub: string): Promise<URL> {
   const jar = new Map<string, string>();
   let [url, form]: [string, URLSearchParams | null] = [address, null];

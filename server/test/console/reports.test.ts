@@ -1,5 +1,5 @@
-// The reports of the console against what was sent, clicked and bought: every figure here is counted
-// by hand.
+// The reports of the console against what was sent, clicked and bought: every figure here is
+// counted by hand.
 import { describe, expect, it } from 'vitest';
 import { createToken } from '../../src/accounts/operator-tokens.ts';
 import type { Role } from '../../src/accounts/roles.ts';
@@ -228,7 +228,8 @@ describe('deliverability', () => {
     ]);
     await foldOutcomes(t);
     const ask = async () => (await viewer.send('GET', at(`/reports/deliverability?${range}`))).body.services;
-    // Half of the hundred are 5/9 of the way from 22.6 ms to 32 ms; 95 are half way from 724 to 1,024.
+    // Half of the hundred are 5/9 of the way from 22.6 ms to 32 ms; 95 are half way from 724 to
+    // 1,024.
     expect(await ask()).toEqual([
       { channel: 'apns', provider: 'apple', sent: 100, failed: 0, error_counts: {}, p50_ms: 28, p95_ms: 874 },
     ]);

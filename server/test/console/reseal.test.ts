@@ -1,5 +1,5 @@
-// second factors while the master key is rotated. Made under one key, they open beside the next
-// one, are encrypted again, and then open under the next one alone.
+// second factors while the master key is rotated. Made under one key, they open beside the
+// next one, are encrypted again, and then open under the next one alone.
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { insertAccount, insertMember, savePassword } from '../../src/accounts/account-queries.ts';

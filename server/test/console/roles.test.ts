@@ -179,7 +179,9 @@ const prefixes: Readonly<Record<string, IdPrefix>> = {
   template: 'tpl',
 };
 
-/** A query that a feed refuses once the caller is let in, because a feed that opens does not end. */
+/**
+ * A query that a feed refuses once the caller is let in, because a feed that opens does not end.
+ */
 const noFeedTakes = '?unexpected=true';
 const feeds = routes.filter(({ answers }) => answers[200]?.isStream).map(({ path }) => path);
 

@@ -1,5 +1,5 @@
-// Segments in the console: changes that mind what others saved, what uses a segment, and counts that
-// end when nobody waits for them.
+// Segments in the console: changes that mind what others saved, what uses a segment, and counts
+// that end when nobody waits for them.
 import { describe, expect, it } from 'vitest';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { setup, unknownId } from '../setup.ts';

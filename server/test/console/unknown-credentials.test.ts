@@ -1,5 +1,5 @@
-// Anybody can invent a cookie or an operator token. Looking one up waits in the line of unknown keys
-// (contract 4), and what belongs to somebody who is signed in never waits there.
+// Anybody can invent a cookie or an operator token. Looking one up waits in the line of unknown
+// keys (contract 4), and what belongs to somebody who is signed in never waits there.
 import { beforeEach, expect, it } from 'vitest';
 import { createToken, revokeToken, tokenPrefix } from '../../src/accounts/operator-tokens.ts';
 import { hashSecret, mintSecret } from '../../src/accounts/session.ts';

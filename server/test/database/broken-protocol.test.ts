@@ -39,7 +39,10 @@ const wrongMessages: readonly [string, Buffer][] = [
   ['a length that does not count itself', Buffer.from('Z\0\0\0\0I')],
 ];
 
-/** Answers the first statement with the word `wrong` with these bytes, and passes everything else on. */
+/**
+ * Answers the first statement with the word `wrong` with these bytes, and passes everything else
+ * on.
+ */
 function wrongOnce(bytes: Buffer): TakeConnection {
   let isDone = false;
   return (raw, reach) => answerWrong(raw, reach());

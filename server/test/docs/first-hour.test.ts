@@ -1,5 +1,6 @@
-// The first hour of a newcomer: the commands of README, of docs/webhooks.md and of the console's sign-in page are run as
-// they are written, in an empty folder. Only addresses, the printed secrets and the place of the checkout are put in.
+// The first hour of a newcomer: the commands of README, of docs/webhooks.md and of the console's
+// sign-in page are run as they are written, in an empty folder. Only addresses, the printed secrets
+// and the place of the checkout are put in.
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

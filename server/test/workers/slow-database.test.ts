@@ -64,8 +64,9 @@ interface Refusing {
 }
 
 /**
- * The service's pool, of which some statements are refused before they reach the database: those for which `codeFor` names a code, by
- * their number or their text. A transaction counts as one, and has no text.
+ * The service's pool, of which some statements are refused before they reach the database: those
+ * for which `codeFor` names a code, by their number or their text. A transaction counts as one, and
+ * has no text.
  */
 function refusing(sql: Sql, codeFor: (asked: number, text: string) => string | undefined): Refusing {
   let asked = 0;

@@ -1,5 +1,5 @@
-// The whole composer: who, what and how it looks in three columns, and below when and the send. On a
-// phone the columns are steps.
+// The whole composer: who, what and how it looks in three columns, and below when and the send. On
+// a phone the columns are steps.
 import { Alert, Button, Group, SegmentedControl } from '@mantine/core';
 import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
@@ -91,7 +91,8 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
   const leastRate = useLeastRate(app, form);
   const variables = useVariables(app);
   const excluded = form.exclude_segment_id ?? null;
-  // The builder counts its own filter. Here is counted what is left of it without the excluded segment.
+  // The builder counts its own filter. Here is counted what is left of it without the excluded
+  // segment.
   const isFilter = kindOf(form.audience) === 'filter';
   const isCounted =
     isNamed(form.audience) && (!isFilter || (excluded !== null && isCompleteFilter(form.audience.filter)));

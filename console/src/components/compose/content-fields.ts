@@ -1,5 +1,5 @@
-// The fields of a message beside its texts, in plain words: which place takes which, and how each is
-// typed. Every field of the API stands here, because the types of the API are its check. Pure.
+// The fields of a message beside its texts, in plain words: which place takes which, and how each
+// is typed. Every field of the API stands here, because the types of the API are its check. Pure.
 import type { Content } from '../../api/objects.ts';
 import type { Channel, Place, TextField } from './message-form.ts';
 

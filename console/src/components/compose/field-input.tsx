@@ -1,5 +1,5 @@
-// The input of one field of a message, by its kind. A value of another shape shows as empty and stays
-// as it is until somebody types.
+// The input of one field of a message, by its kind. A value of another shape shows as empty and
+// stays as it is until somebody types.
 import { Group, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ContentField, FieldInput as Input } from './content-fields.ts';

@@ -45,8 +45,8 @@ export function readForm(stored: unknown): MessageForm {
 }
 
 /**
- * The form of a message like one that exists. It is sent now, and to present members; whom the other
- * one left out is left out again.
+ * The form of a message like one that exists. It is sent now, and to present members; whom the
+ * other one left out is left out again.
  */
 export function duplicateOf(message: Message): MessageForm {
   const { name, audience, exclude_segment_id: excluded, content, per_second: rate, metadata } = message;
@@ -109,7 +109,9 @@ export function writePairs(pairs: Fields | null | undefined): string {
     .join('\n');
 }
 
-/** Whether a value is read again as it stands. A browser changes line ends, and a line its spaces. */
+/**
+ * Whether a value is read again as it stands. A browser changes line ends, and a line its spaces.
+ */
 const isPlain = (value: unknown): boolean => {
   const text = String(value);
   return scalarOf(text) === value && text === text.trim() && !/\p{Cc}/u.test(text);
@@ -134,8 +136,8 @@ function unquote(text: string): string {
 }
 
 /**
- * A part of the content: everything, one language, or one channel. It holds no space, because it stands
- * in the id by which a tab names its panel.
+ * A part of the content: everything, one language, or one channel. It holds no space, because it
+ * stands in the id by which a tab names its panel.
  */
 export type Place = 'all' | `language-${string}` | Channel;
 
@@ -155,7 +157,10 @@ export function textAt(content: Fields, place: Place, field: TextField): string 
   return typeof text === 'string' ? text : undefined;
 }
 
-/** Whether a place gets this field from elsewhere: from what stands for all, or a channel from a language. */
+/**
+ * Whether a place gets this field from elsewhere: from what stands for all, or a channel from a
+ * language.
+ */
 export function isSaidAbove(content: Fields, place: Place, field: string): boolean {
   const above: readonly Place[] = isChannel(place)
     ? ['all', ...languagesOf(content).map((tag): Place => `language-${tag}`)]

@@ -1,5 +1,5 @@
-// Sends a test to the browser of the person who composes: a client key of their session, the SDK and
-// its worker. The browser is a device of the app only as long as the test takes.
+// Sends a test to the browser of the person who composes: a client key of their session, the SDK
+// and its worker. The browser is a device of the app only as long as the test takes.
 import type { Content } from '../../api/objects.ts';
 import { createSessionKey, sendMessage } from '../../api/operations.ts';
 

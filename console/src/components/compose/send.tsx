@@ -155,8 +155,8 @@ function obstacleOf(form: MessageForm, { answer, problem, issues }: Tried, isSch
 }
 
 /**
- * One key for one content of the form: a second click, or a repeat after a lost answer, sends nothing
- * twice. A changed form is another message.
+ * One key for one content of the form: a second click, or a repeat after a lost answer, sends
+ * nothing twice. A changed form is another message.
  */
 function useFormKey(form: MessageForm): () => string {
   const kept = useRef({ text: '', key: '' });

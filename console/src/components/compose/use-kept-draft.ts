@@ -1,5 +1,5 @@
-// Keeps a message as a draft of the service while it is composed, and when the page is left. Saves run
-// one after the other; a draft that somebody else saved meanwhile is never overwritten unseen.
+// Keeps a message as a draft of the service while it is composed, and when the page is left. Saves
+// run one after the other; a draft that somebody else saved meanwhile is never overwritten unseen.
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import { isKeptAlive, Problem } from '../../api/client.ts';
 import type { Draft } from '../../api/objects.ts';
@@ -8,7 +8,9 @@ import { queryClient } from '../../api/queries.ts';
 import { isSame, type MessageForm } from './message-form.ts';
 import { mintId } from './mint-id.ts';
 
-/** A pause after which a draft is saved: a guess, short enough that a crash loses next to nothing. */
+/**
+ * A pause after which a draft is saved: a guess, short enough that a crash loses next to nothing.
+ */
 const pauseMs = 400;
 
 export type KeptState =
@@ -37,7 +39,10 @@ interface KeptOptions {
 }
 
 interface Work {
-  /** The id of the next draft that is made here, so that a save that is sent again makes no second one. */
+  /**
+   * The id of the next draft that is made here, so that a save that is sent again makes no second
+   * one.
+   */
   newId: string;
   draft: Draft | null;
   saved: MessageForm;

@@ -1,4 +1,5 @@
-// The content of a message: the texts for everybody, and beside them those of languages and channels.
+// The content of a message: the texts for everybody, and beside them those of languages and
+// channels.
 import { Autocomplete, Button, Group, Tabs } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';

@@ -1,5 +1,5 @@
-// The audience of the message: everybody, a segment, a filter, or people and devices by name, with the exact
-// number of devices as it is now.
+// The audience of the message: everybody, a segment, a filter, or people and devices by name, with
+// the exact number of devices as it is now.
 import { Select, Textarea } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

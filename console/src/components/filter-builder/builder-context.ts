@@ -1,4 +1,5 @@
-// The things that every part of the builder needs: the tree as a whole, how to change it, and what the app has.
+// The things that every part of the builder needs: the tree as a whole, how to change it, and what
+// the app has.
 import { createContext, useContext } from 'react';
 import type { Field } from './fields.ts';
 import type { Tree } from './tree.ts';

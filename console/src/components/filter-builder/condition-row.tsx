@@ -21,7 +21,9 @@ function groupsOf(fields: readonly Field[], present: string) {
   ].filter(({ items }) => items.length > 0);
 }
 
-/** The parts of a comparison after its field changes: the operator, and a value of the same type. */
+/**
+ * The parts of a comparison after its field changes: the operator, and a value of the same type.
+ */
 function fieldsAfter(before: Field | undefined, after: Field, op: unknown, value: unknown) {
   const kept = after.operators.includes(String(op)) ? String(op) : (after.operators[0] ?? 'eq');
   const isSameType = before?.type === after.type;

@@ -38,7 +38,10 @@ function outermost(tree: Tree): Tree {
   return tree.kind === 'not' ? outermost(tree.node) : tree;
 }
 
-/** Adds a node at the end of a group. For an id that is no group, that node and the new one share one. */
+/**
+ * Adds a node at the end of a group. For an id that is no group, that node and the new one share
+ * one.
+ */
 export function addNode(tree: Tree, id: string, node: Tree): Tree {
   return changeNode(tree, id, (found) => {
     const group = asGroup(found);
@@ -91,7 +94,10 @@ export function moveInto(tree: Tree, id: string, groupId: string): Tree {
   return changeNode(removeNode(added, id), `${item.id}+`, () => item);
 }
 
-/** Moves an item out of its group, to the place behind that group. Only an inner group has such a place. */
+/**
+ * Moves an item out of its group, to the place behind that group. Only an inner group has such a
+ * place.
+ */
 export function moveOut(tree: Tree, id: string): Tree {
   const group = parentOf(tree, id);
   const outer = group && parentOf(tree, group.id);

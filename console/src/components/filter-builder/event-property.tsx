@@ -1,5 +1,5 @@
-// A condition on a property of an event. Events have no catalog of types, so the type is that of the
-// value, and a person may choose another one.
+// A condition on a property of an event. Events have no catalog of types, so the type is that of
+// the value, and a person may choose another one.
 import { Autocomplete, Select } from '@mantine/core';
 import { useState } from 'react';
 import { useBuilder } from './builder-context.ts';

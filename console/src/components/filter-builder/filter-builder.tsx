@@ -1,5 +1,6 @@
-// The filter builder: nested groups that read as sentences, with a count of each condition and of the
-// whole. `useFilterTree` holds the tree, so that a page can show its JSON beside it and save it.
+// The filter builder: nested groups that read as sentences, with a count of each condition and of
+// the whole. `useFilterTree` holds the tree, so that a page can show its JSON beside it and save
+// it.
 import { VisuallyHidden } from '@mantine/core';
 import { useMemo, useRef, useState } from 'react';
 import { Problem } from '../../api/client.ts';
@@ -18,7 +19,10 @@ interface FilterBuilderProps {
   /** `isTyping`: the change is one of many, such as a letter. */
   readonly onChange: (next: Tree, isTyping: boolean) => void;
   readonly isReadOnly?: boolean;
-  /** The segment whose filter it is: who may only read counts the segment, and no filter of their own. */
+  /**
+   * The segment whose filter it is: who may only read counts the segment, and no filter of their
+   * own.
+   */
   readonly segmentId?: string;
 }
 
@@ -103,8 +107,8 @@ const typingPauseMs = 800;
 const undoMax = 100;
 
 /**
- * Holds the tree of a filter that a form has as JSON, with what can be undone. A filter that the form
- * gets from elsewhere makes another tree.
+ * Holds the tree of a filter that a form has as JSON, with what can be undone. A filter that the
+ * form gets from elsewhere makes another tree.
  */
 export function useFilterTree(filter: unknown, onChange: (filter: unknown) => void): FilterHistory {
   const [{ tree, before }, setState] = useState(() => ({ tree: toTree(filter), before: [] as readonly Tree[] }));

@@ -1,5 +1,5 @@
-// The JSON of a filter beside the builder, editable. What is typed goes into the builder as soon as it
-// is JSON, and what is built is written here; neither loses anything of the other.
+// The JSON of a filter beside the builder, editable. What is typed goes into the builder as soon as
+// it is JSON, and what is built is written here; neither loses anything of the other.
 import { Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { type Tree, toFilter, toTree } from './tree.ts';

@@ -1,4 +1,5 @@
-// A group of conditions: how they are joined, the conditions with their counts, and what can be added.
+// A group of conditions: how they are joined, the conditions with their counts, and what can be
+// added.
 import { ActionIcon, Button, Select, VisuallyHidden } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { Fragment, useEffect, useRef } from 'react';

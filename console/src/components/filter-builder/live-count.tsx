@@ -1,6 +1,6 @@
-// A count that follows what is typed: it asks about a single change at once and about changes in a row
-// when they pause, cancels the question before, and keeps the former number in sight until the next
-// one is there.
+// A count that follows what is typed: it asks about a single change at once and about changes in a
+// row when they pause, cancels the question before, and keeps the former number in sight until the
+// next one is there.
 import { Tooltip } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
@@ -23,11 +23,15 @@ interface LiveCount {
 interface LiveOptions {
   /** While true, no new count is requested. */
   readonly isPaused?: boolean;
-  /** True: it waits until no other part is being counted, so that many parts stand in nobody's way. */
+  /**
+   * True: it waits until no other part is being counted, so that many parts stand in nobody's way.
+   */
   readonly isPart?: boolean;
 }
 
-/** Counts an audience live; null asks nothing. An older question is canceled in the service, too. */
+/**
+ * Counts an audience live; null asks nothing. An older question is canceled in the service, too.
+ */
 export function useLiveCount(
   app: string,
   question: AudienceQuestion | null,

@@ -86,7 +86,8 @@ describe('what people do', () => {
         for (const node of nodesOf(tree)) {
           const { id } = node;
           const turned = negateNode(tree, id);
-          // The row that is turned around is the negation, or the node that the negation was around.
+          // The row that is turned around is the negation, or the node that the negation was
+          // around.
           const around = [...nodesOf(turned)].find((each) => each.kind === 'not' && each.node.id === id);
           const row = node.kind === 'not' ? node.node : around;
           // Below a negation of a negation stands another one, which goes the next time.
