@@ -58,6 +58,12 @@ describe('the configuration', () => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(name);
   });
 
+  it('quotes the wrong part of a list', () => {
+    expect(() => loadConfig({ WEBHOOK_RETRY_SCHEDULE: '5, x, 30' }, nowhere)).toThrow(
+      "WEBHOOK_RETRY_SCHEDULE must be a whole number from 1 to 604800, not 'x'.",
+    );
+  });
+
   describe('of OpenID Connect', () => {
     const oidc = {
       OIDC_ISSUER: 'https://login.shop.example',

@@ -127,6 +127,8 @@ export interface Config extends Omit<Settings, Extract<Field, `oidc${string}`>> 
   readonly secretEnvFile: string | null;
   /** False: the data directory is the default, which depends on the working directory. */
   readonly isDataDirGiven: boolean;
+  /** True: `HOST`, `PORT` or `PUBLIC_URL` is given. False: the address is the default one. */
+  readonly isAddressGiven: boolean;
   /** The provider of OpenID Connect that people of the console sign in with; null: none. */
   readonly oidc: OidcConfig | null;
 }
@@ -177,6 +179,7 @@ export function loadConfig(
   }
   const read = (name: Variable): string =>
     (secrets.get(name) ?? environment[name] ?? file[name] ?? defaults[name] ?? variables[name]).trim();
+  const isGiven = (name: Variable): boolean => (environment[name] ?? file[name]) !== undefined;
   const path = (given: string | null): string | null => given && resolve(workingDir, given);
 
   const { oidcIssuer, oidcClientId, oidcClientSecret, oidcDomains, oidcRole, oidcOnly, ...given } = parse(read);
@@ -188,7 +191,8 @@ export function loadConfig(
     outboundCaFile: path(given.outboundCaFile),
     plansFile: path(given.plansFile),
     secretEnvFile: secretVariables.some((name) => (file[name] ?? '').trim() !== '') ? envFile : null,
-    isDataDirGiven: (environment['DATA_DIR'] ?? file['DATA_DIR']) !== undefined,
+    isDataDirGiven: isGiven('DATA_DIR'),
+    isAddressGiven: isGiven('HOST') || isGiven('PORT') || isGiven('PUBLIC_URL'),
     oidc: oidcConfig(),
   });
 
@@ -215,14 +219,19 @@ export function loadConfig(
   }
 }
 
-/** Parses every variable. The error for a wrong one quotes its value, unless that is a secret. */
+/**
+ * Parses every variable. The error for a wrong one quotes its value, unless that is a secret. Of a
+ * list it quotes the wrong part.
+ */
 function parse(read: (name: Variable) => string): Settings {
   const isSecret = (name: string): boolean => secretVariables.some((secret) => secret === name);
   const values = Object.entries(settings).map(([field, { name, rule }]) => {
     const { data, error } = rule.safeParse(read(name));
     if (error === undefined) return [field, data];
-    const quoted = isSecret(name) ? '' : `, not '${read(name)}'`;
-    throw new ConfigError(`${name} ${error.issues[0]?.message}${quoted}.`);
+    const [issue] = error.issues;
+    const place = issue?.path[0];
+    const wrong = typeof place === 'number' ? read(name).split(',')[place]?.trim() : read(name);
+    throw new ConfigError(`${name} ${issue?.message}${isSecret(name) ? '' : `, not '${wrong}'`}.`);
   });
   return Object.fromEntries(values) as Settings;
 }

@@ -1,4 +1,4 @@
-// What the tables hold of one tenant, as one text: two texts are equal when nothing of it changed.
+// The rows of one tenant as one text. Two texts are equal when no row changed.
 import type { Bundle } from './setup.ts';
 
 /**

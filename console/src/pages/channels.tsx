@@ -155,8 +155,8 @@ function Spared({ app, id }: { app: string; id: ChannelName }) {
   return (
     <div style={{ margin: '0 0 12px' }}>
       <p style={{ margin: '0 0 4px' }}>
-        {hasMore ? `More than ${devices.length} devices` : count(devices.length, 'device')} would have been retired for
-        its refusals ({codes.map((code) => codeTitle(code).toLowerCase()).join(', ')}), and{' '}
+        {hasMore ? `At least ${count(devices.length, 'device')}` : count(devices.length, 'device')} would have been
+        retired for its refusals ({codes.map((code) => codeTitle(code).toLowerCase()).join(', ')}), and{' '}
         {devices.length === 1 ? 'is' : 'are'} kept:
       </p>
       <ul className="plain-list" aria-label={`Kept devices of ${channelNames[id].toLowerCase()}`}>

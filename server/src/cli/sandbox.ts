@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { processEnvironment } from '../config.ts';
+import { loadConfig, processEnvironment } from '../config.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { type AnswerOptions, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -35,7 +35,9 @@ export function addSandboxCommand(program: Command): void {
 }
 
 async function runSandbox(command: readonly string[], { port, json }: AnswerOptions & { port: number }): Promise<void> {
-  const { dataDir, publicUrl } = loadCommandConfig();
+  const { dataDir, publicUrl: lastAddress } = loadCommandConfig();
+  // A command beside the sandbox is a service that starts now, with the address of its environment.
+  const publicUrl = command.length > 0 ? loadConfig().publicUrl : lastAddress;
   const parameters = ['--port', String(port), '--data-dir', join(dataDir, 'sandbox')];
   // Port 0 lets the system choose the inbox's port, and then also the ports of the push services.
   if (port === 0) parameters.push('--push-port', '0');

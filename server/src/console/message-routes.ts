@@ -108,7 +108,7 @@ export const messageAreaRoutes = [
   ...lendRoutes(explainRoutes, { explain: 'member' }),
 ];
 
-/** What a duplicate of the message must repeat, beside its audience and content. */
+/** Reads the rules of a message that its duplicate repeats, beside audience and content. */
 async function readTerms(sql: Sql, appId: Uuid, id: string) {
   const terms = await findMessageTerms(sql, appId, decodeId('msg', id) ?? nilUuid);
   if (!terms) throw noSuch('message', id);

@@ -4,7 +4,7 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { codeOfNumber } from './delivery.ts';
-import { listFailedBatches, listFailedMessages, listRefusedBy } from './spared-queries.ts';
+import { batchesMax, listFailedBatches, listFailedMessages, listRefusedBy, messagesMax } from './spared-queries.ts';
 
 /** A credential becomes suspect by the refusals of the hour before. */
 const hourMs = 3_600_000;
@@ -17,8 +17,8 @@ export interface SparedDevice {
 }
 
 /**
- * Lists devices once each, the latest refusals first. `hasMore`: the latest batches have others,
- * too.
+ * Lists devices once each, the latest refusals first. `hasMore`: there are others, or there may be
+ * others because not every batch was read.
  */
 export async function listSparedDevices(
   sql: Sql,
@@ -37,5 +37,6 @@ export async function listSparedDevices(
     if (messageId === undefined || devices.has(deviceId)) continue;
     devices.set(deviceId, { deviceId, messageId, code: codeOfNumber(errorCode), at });
   }
-  return { devices: [...devices.values()].slice(0, limit), hasMore: devices.size > limit };
+  const mayHaveOthers = messages.length === messagesMax || batches.length === batchesMax;
+  return { devices: [...devices.values()].slice(0, limit), hasMore: mayHaveOthers || devices.size > limit };
 }

@@ -9,8 +9,8 @@ import { numbersOfCode, statusNumber } from './delivery.ts';
  * The newest messages that are looked at, and the batches of these: a batch has at most a thousand
  * devices.
  */
-const messagesMax = 20;
-const batchesMax = 20;
+export const messagesMax = 20;
+export const batchesMax = 20;
 
 /** The newest messages with a failure on a channel that were under way since an instant. */
 export async function listFailedMessages(sql: Sql, appId: Uuid, channel: ChannelId, since: Date): Promise<Uuid[]> {
@@ -49,5 +49,5 @@ export async function listRefusedBy(
     SELECT batch_id, device_id, error_code, done_at FROM deliveries
     WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[]) AND credential_id = ${credentialId}
       AND status = ${statusNumber('failed')} AND error_code = ANY(${suspicious}::smallint[]) AND done_at >= ${since}
-    ORDER BY batch_id DESC, device_id`;
+    ORDER BY done_at DESC, device_id`;
 }

@@ -41,8 +41,8 @@ const startsMax = 8;
 /** The wait after the first failed start, doubled with each further one. */
 export const nextTryMs = 2000;
 /**
- * An audience that cannot be resolved in time, or that the database refuses because of its state,
- * is tried again until the message expires (contract 5.1). Such a start is not counted.
+ * A start that takes too long, or that the database refuses because of its state, is tried again
+ * until the message expires (contract 5.1). Such a start is not counted.
  */
 const nextTryAfterRefusalMs = 30_000;
 

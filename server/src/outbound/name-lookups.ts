@@ -21,11 +21,9 @@ export interface NameLookupsOptions {
    */
   readonly isProvider: (host: string) => boolean;
   readonly providersMax: number;
-  /**
-   * Names under a push service's domain that were never answered. Anybody may register a device
-   * with an invented one.
-   */
+  /** Names under a push service's domain. Anybody may register a device with an invented one. */
   readonly isOfProvider: (host: string) => boolean;
+  /** Names under a push service's domain that were never answered. */
   readonly ofProvidersMax: number;
   /** Names that were answered quickly the last time. */
   readonly knownMax: number;

@@ -45,8 +45,8 @@ export function noteServicePlace(config: Config, workingDir = process.cwd(), che
 /**
  * Loads the configuration of a command. The command's own folder decides where it names a database
  * or has one. Otherwise, inside a checkout, the service decides that was last started there. The
- * address is that of the service, unless the command's environment names another one. Throws
- * `ConfigError`.
+ * address is that of this service where the command works on its data and names no address itself.
+ * Throws `ConfigError`.
  */
 export function loadCommandConfig(
   environment?: NodeJS.ProcessEnv,
@@ -57,15 +57,18 @@ export function loadCommandConfig(
   const place = checkout === null ? undefined : readPlace(checkout);
   if (checkout === null || !place) return here;
   if (here.databaseUrl !== null || here.isDataDirGiven || hasDatabase(here.dataDir)) {
-    const isItsDatabase = place.data_dir === (here.databaseUrl === null ? here.dataDir : null);
-    return isItsDatabase ? loadConfig(environment, workingDir, addressOf(place)) : here;
+    const isItsData = here.databaseUrl === null && place.data_dir === here.dataDir;
+    return isItsData && !here.isAddressGiven ? loadConfig(environment, workingDir, addressOf(place)) : here;
   }
   if (!isInside(checkout, workingDir)) return here;
-  const data = place.data_dir === null ? {} : { DATA_DIR: place.data_dir };
-  return loadConfig(environment, place.working_dir, { ...addressOf(place), ...data });
+  const data: Defaults = place.data_dir === null ? {} : { DATA_DIR: place.data_dir };
+  const there = loadConfig(environment, place.working_dir, data);
+  return there.isAddressGiven ? there : loadConfig(environment, place.working_dir, { ...addressOf(place), ...data });
 }
 
-function addressOf({ address }: ServicePlace): Partial<Record<Variable, string>> {
+type Defaults = Partial<Record<Variable, string>>;
+
+function addressOf({ address }: ServicePlace): Defaults {
   if (!address) return {};
   return { HOST: address.host, PORT: String(address.port), PUBLIC_URL: address.public_url ?? '' };
 }

@@ -41,8 +41,7 @@ export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
 }
 
 /**
- * Lists the users and devices of erased people that something may still be stored of. Nothing shows
- * that rest.
+ * Lists the erased users and devices that may still have stored rows. Nothing shows these rows.
  */
 export async function listErasedSubjects(sql: Sql, appId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ userId: Uuid; deviceIds: readonly Uuid[] }[]>`

@@ -97,7 +97,11 @@ describe("the place that a checkout's service has recorded", () => {
     mkdirSync(join(checkout, 'data/postgres'), { recursive: true });
     expect([addressIn({}, checkout), addressIn({}, docs)]).toEqual(['http://127.0.0.1:8081', 'http://127.0.0.1:8081']);
     expect(addressIn({ PUBLIC_URL: 'https://push.shop.example' }, docs)).toBe('https://push.shop.example');
+    // A port of its own is another address, whatever the service was started with.
+    expect(addressIn({ PORT: '9000' }, docs)).toBe('http://127.0.0.1:9000');
+    expect(addressIn({ PORT: '9000' }, checkout)).toBe('http://127.0.0.1:9000');
     // Another database belongs to another service.
+    expect(addressIn({ DATABASE_URL: 'postgres://db.example/other' }, docs)).toBe('http://127.0.0.1:8080');
     expect(addressIn({ DATA_DIR: './mine' }, docs)).toBe('http://127.0.0.1:8080');
     expect(addressIn({}, newFolder())).toBe('http://127.0.0.1:8080');
     noteServicePlace(loadConfig({ HOST: '0.0.0.0' }, checkout), checkout, checkout);

@@ -40,7 +40,7 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
   const devices = answer?.count ?? 0;
   const isTimed = isScheduled && Boolean(form.send_at);
   const obstacle = obstacleOf(form, tried, isScheduled);
-  // What stands in the way is said once.
+  // The obstacle is told once: on the button, and not among the warnings.
   const warnings = (answer?.warnings ?? []).filter(({ message }) => message !== obstacle);
   const label = obstacle === null ? labelOf(devices, isScheduled) : isScheduled ? 'Schedule' : 'Send';
   return (

@@ -1,5 +1,4 @@
-// What the service says about a message before it is sent, in words for people who do not know the
-// API. Pure.
+// The answers of a dry run, in words for people who do not know the API. Pure.
 import type { Issue } from '../../api/client.ts';
 import type { DryRun } from '../../api/objects.ts';
 import { count, formatNumber } from '../../format.ts';
