@@ -5,6 +5,7 @@ import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import { listMessageDeliveries, rowsReadMax } from '../../src/delivery/list-timeline.ts';
 import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
+import { rowsReadBy } from '../rows-read.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 
 const t = await setup({ environment: { SEND_WAIT_MS: '1000' } });
@@ -70,14 +71,9 @@ async function finishGreatMessage(
 }
 
 /** How many rows of `deliveries` some work reads. */
-function rowsReadBy(work: (sql: Sql) => Promise<unknown>): Promise<number> {
-  return transaction(t.sql, async (tx) => {
-    await work(tx as Sql);
-    const [row] = await tx<{ rows: number }[]>`
-      SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::float8 AS rows
-      FROM pg_stat_xact_user_tables WHERE relname LIKE 'deliveries%'`;
-    return row?.rows ?? Number.NaN;
-  });
+async function deliveriesReadBy(work: (sql: Sql) => Promise<unknown>): Promise<number> {
+  const read = await rowsReadBy(t.sql, (tx) => work(tx as Sql));
+  return [...read].reduce((sum, [table, rows]) => sum + (table.startsWith('deliveries') ? rows : 0), 0);
 }
 
 /** All pages of a walk. */
@@ -108,7 +104,7 @@ describe('a filter of the timeline', () => {
       failedOf: (batch) => (batch === 17 ? { code: 'expired', count: 3 } : { code: 'unregistered', count: 1 }),
     });
     let found = 0;
-    const rows = await rowsReadBy(async (sql) => {
+    const rows = await deliveriesReadBy(async (sql) => {
       const filters = { kind: kindOf('expired'), deviceId: null };
       const { placed, stoppedBefore } = await listMessageDeliveries(
         { sql },
@@ -159,7 +155,7 @@ describe('a filter of the timeline', () => {
       failedOf: (batch) => (batch === 24 ? { code: 'expired', count: 2 } : { code: 'unregistered', count: 1 }),
     });
     const filters = { kind: kindOf('expired'), deviceId: null };
-    const rows = await rowsReadBy(async (sql) => {
+    const rows = await deliveriesReadBy(async (sql) => {
       const { placed, stoppedBefore } = await listMessageDeliveries(
         { sql },
         message.uuid,
@@ -193,7 +189,7 @@ describe('a filter of the timeline', () => {
     const app = await t.newApp();
     const message = await finishGreatMessage(app, { isNoted: true, failedOf: () => undefined });
     const deviceId = decodeId('dev', unknownId('dev')) ?? '';
-    const rows = await rowsReadBy(async (sql) => {
+    const rows = await deliveriesReadBy(async (sql) => {
       const filters = { kind: kindOf(null), deviceId };
       const part = await listMessageDeliveries({ sql }, message.uuid, filters, null, 51, rowsReadMax);
       expect(part).toEqual({ placed: [], stoppedBefore: null });
