@@ -95,7 +95,7 @@ export class ConsoleBench implements Bench {
     const page = await context.newPage();
     await page.goto(link);
     await page.getByLabel('Your name').fill(name);
-    await page.getByLabel('Password', { exact: true }).fill('another long password');
+    await page.getByLabel('Password', { exact: true }).fill(memberPassword);
     await page.getByRole('button', { name: 'Join' }).click();
     await page.getByRole('heading', { name: 'Apps' }).waitFor();
     await page.close();
@@ -155,6 +155,9 @@ export class ConsoleBench implements Bench {
     await this.stage.close();
   }
 }
+
+/** The password of everybody whom `member` lets in. */
+export const memberPassword = 'another long password';
 
 /** Resolves when nothing on the page is still a placeholder. */
 export async function isLoaded(page: Page): Promise<void> {

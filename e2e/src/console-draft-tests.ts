@@ -342,6 +342,8 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       await page.keyboard.type('!');
       await untilEqual(() => title.inputValue(), "Hello {{first_name | default: 'you'}}{{!");
       await page.getByRole('button', { name: 'Insert a value into Body' }).press('Enter');
+      const first = page.getByRole('button', { name: /^first_name/ });
+      await untilEqual(() => first.evaluate((button) => button === document.activeElement), true);
       await page.keyboard.press('Enter');
       await page.getByLabel('Instead of first_name, for those who have none').waitFor();
       await page.keyboard.press('Enter');
