@@ -11,6 +11,7 @@ import type {
   SendMeasured,
   StartMeasured,
   TimelineMeasured,
+  TimesMeasured,
   WebhooksMeasured,
 } from './results.ts';
 
@@ -91,6 +92,23 @@ export function describeLatency(result: Result<LatencyMeasured>): string {
       ['', 'P50', 'P99'],
       ['request to provider', ours.ms_p50_to_provider, ours.ms_p99_to_provider],
       ['request to answer', ours.ms_p50_response, ours.ms_p99_response],
+    ]),
+    '',
+    ...(ours.foreign_cores > busyCores
+      ? [`Other programs kept ${ours.foreign_cores} cores busy: it was not idle.`]
+      : []),
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeTimes(result: Result<TimesMeasured>): string {
+  const { ours, params } = result;
+  return [
+    `Medians of ${params['samples']} refusals of each kind, in milliseconds`,
+    '',
+    table([
+      ['', 'KNOWN', 'RANDOM', 'DIFFERENCE', 'WANTED AT MOST'],
+      ...ours.pairs.map((pair) => [pair.name, pair.ms_p50_known, pair.ms_p50_random, pair.difference, pair.wanted]),
     ]),
     '',
     ...(ours.foreign_cores > busyCores

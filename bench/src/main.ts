@@ -18,6 +18,7 @@ import {
   describeSend,
   describeStart,
   describeTimeline,
+  describeTimes,
   describeWebhooks,
 } from './describe.ts';
 import { describeApi } from './describe-api.ts';
@@ -33,6 +34,7 @@ import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
 import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
+import { measureTimes } from './times.ts';
 import { measureWebhooks } from './webhooks.ts';
 
 /** The number of rows of a file when no option gives one. */
@@ -66,6 +68,7 @@ const usage = `npm run bench -- WORK [options]
   reports   reports of ninety days over ten million events
   timeline  pages of a great message's deliveries, and what they cost another app's reads
               --devices N           how many (default 1000000)
+  times     whether the time of a refusal tells more than its words
   start     launch to ready
   console   what a person at the console waits for, over a million devices and ten million events
               --devices N           how many (default 1000000)
@@ -248,6 +251,10 @@ async function run(workbench: Workbench, invocation: Invocation): Promise<Outcom
       const result = await measureConsole(workbench, { devices: size, isQuick, keepDir, only });
       const name = size > consoleDevicesUsual ? `console-${size}` : 'console';
       return { name, result, text: describeConsole(result) };
+    }
+    case 'times': {
+      const result = await measureTimes(workbench, { isQuick });
+      return { name: 'times', result, text: describeTimes(result) };
     }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });

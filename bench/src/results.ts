@@ -120,6 +120,22 @@ export type IdleMeasured = Measured<'idle', IdleFigures>;
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;
 
+/** Two questions that a stranger must not be able to tell apart by the time of their answers. */
+export interface PairOfTimes {
+  readonly name: string;
+  readonly ms_p50_known: number;
+  readonly ms_p50_random: number;
+  /** Of the medians, as a share of the second. */
+  readonly difference: number;
+  /** The largest accepted difference. */
+  readonly wanted: number;
+}
+
+export type TimesMeasured = Measured<
+  'times',
+  { readonly pairs: readonly PairOfTimes[]; readonly foreign_cores: number }
+>;
+
 interface Http2Figures {
   /** User and system time of the client's process alone. */
   readonly cpu_us_per_request: number;
@@ -395,7 +411,8 @@ export type AnyMeasured =
   | WebhooksMeasured
   | EventsMeasured
   | ReportsMeasured
-  | TimelineMeasured;
+  | TimelineMeasured
+  | TimesMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;
