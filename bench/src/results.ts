@@ -125,7 +125,7 @@ export interface PairOfTimes {
   readonly name: string;
   readonly ms_p50_known: number;
   readonly ms_p50_random: number;
-  /** Of the medians, as a share of the second. */
+  /** The difference of the medians, as a share of the second. */
   readonly difference: number;
   /** The largest accepted difference. */
   readonly wanted: number;

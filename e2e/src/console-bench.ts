@@ -156,7 +156,7 @@ export class ConsoleBench implements Bench {
   }
 }
 
-/** The password of everybody whom `member` lets in. */
+/** The password of every person that `member` invites. */
 export const memberPassword = 'another long password';
 
 /** Resolves when nothing on the page is still a placeholder. */

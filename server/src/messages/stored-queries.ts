@@ -56,9 +56,7 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/**
- * Whom a message leaves out, how fast it goes, and the time that it keeps on each person's clock.
- */
+/** The segment that a message leaves out, its pace, and its time on each person's clock. */
 export interface MessageTerms {
   readonly excludeSegmentId: Uuid | null;
   readonly perSecond: number | null;

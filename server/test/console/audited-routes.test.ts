@@ -1,6 +1,6 @@
 // Every change by the console writes its audit entries, in the name of the person (contract 19).
 // The cases are generated from the route table: a route that is not GET and has no row here fails.
-// What these requests carry and get that is secret must be in no log and in no table afterwards
+// Secrets of these requests and of their answers must be in no log and in no table afterwards
 //
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

@@ -98,7 +98,7 @@ async function openSession({ accountId }: Person): Promise<Uuid> {
 
 const one = await makeWorld(firstOrganisationId, 'canary-one');
 const two = await makeWorld(await makeOrganisation(t, 'Two'), 'canary-two');
-/** Of the same organisation as `one`. */
+/** An app of the same organisation as `one`. */
 const sibling = await makeWorld(firstOrganisationId, 'canary-three');
 
 /** The kind of thing that an id names. */

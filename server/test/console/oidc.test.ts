@@ -19,7 +19,7 @@ interface Person {
 }
 
 const clientSecret = 'secret-of-carillon';
-/** What a sign-in uses once: cookies, codes, states, and the provider's tokens. */
+/** The values that a sign-in uses once: cookies, codes, states, and the provider's tokens. */
 const usedOnce = new Set<string>();
 const redirectUri = `${origin}/console/api/oidc/callback`;
 const people = new Map<string, Person>();
@@ -448,7 +448,7 @@ describe('a provider that does not answer', () => {
 });
 
 it('R-80 no secret of a sign-in is in the log at its most detailed level, or in a table', async () => {
-  // What went wrong above is told, and without what it was told with.
+  // The log tells the failures above, without their secrets.
   expect(lines.join('')).toContain('a sign-in by OpenID Connect failed');
   expect(usedOnce.size).toBeGreaterThan(50);
   const tables = await t.sql<{ name: string }[]>`

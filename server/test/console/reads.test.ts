@@ -65,7 +65,7 @@ describe('messages', () => {
     );
   });
 
-  it('tell whom they leave out, how fast they go and at which local time, for whoever sends the same again', async () => {
+  it('tell their exclusion, pace and local time, also when they are canceled', async () => {
     const filter = { field: 'country', op: 'eq', value: 'FR' };
     const { body: segment } = await server.post('/v1/segments', { name: 'France', filter });
     const rules = { exclude_segment_id: segment.id, per_second: 50 };

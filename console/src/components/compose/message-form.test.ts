@@ -130,7 +130,7 @@ test('a draft of any shape is read without a fault', () => {
   ]);
 });
 
-test('a duplicate is sent now and has a name of its own, and leaves out whom the other one left out', () => {
+test('a duplicate is sent now, has a name of its own, and keeps the exclusion of the first message', () => {
   const message = {
     name: 'Sale',
     audience: { all: true },
