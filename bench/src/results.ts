@@ -123,6 +123,8 @@ export type StartMeasured = Measured<'start', StartFigures>;
 /** Two questions that a stranger must not be able to tell apart by the time of their answers. */
 export interface PairOfTimes {
   readonly name: string;
+  /** Refusals of each kind. */
+  readonly samples: number;
   readonly ms_p50_known: number;
   readonly ms_p50_random: number;
   /** The difference of the medians, as a share of the second. */

@@ -5,15 +5,23 @@ import { Agent, request } from 'node:http';
 import { median, requireProc, rounded } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
+import { createPasswords } from '../../server/src/accounts/password.ts';
 import { keyPrefixes, mintKey } from '../../server/src/apps/key.ts';
+import type { Sql } from '../../server/src/database/db.ts';
 import { base62Decode, encodeId, mintUuid } from '../../server/src/ground/ids.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { completeResult, type PairOfTimes, type Result, type TimesMeasured } from './results.ts';
 
-const samples = { full: 10_000, quick: 200 };
+/** Questions of each kind. A sign-in hashes a password, so R-52 asks for fewer. */
+const samples = {
+  full: { refusals: 10_000, signIns: 200 },
+  quick: { refusals: 200, signIns: 20 },
+};
 /** Questions of each kind that are asked first and do not count: code and plans are made then. */
-const warmUp = 500;
+const warmUp = { refusals: 500, signIns: 20 };
+/** Failures of one account that are answered without a wait (R-52). */
+const failuresFree = 9;
 /** First bytes of a key that a stranger may have seen: the 12 characters that lists show. */
 const bytesSeen = 3;
 /** The random part of a key: bytes, and their digits (contract 3.3). */
@@ -26,7 +34,9 @@ interface AppKeys {
 
 interface Question {
   readonly path: string;
-  readonly key: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body of a POST. Undefined: a GET. */
+  readonly body?: unknown;
   /** The status that both questions of a pair are answered with. */
   readonly status: number;
 }
@@ -35,8 +45,9 @@ interface Pair {
   readonly name: string;
   /** The largest accepted difference of the medians, as a share. */
   readonly wanted: number;
-  readonly known: () => Question;
-  readonly random: () => Question;
+  readonly asks: keyof typeof warmUp;
+  readonly known: (turn: number) => Question;
+  readonly random: (turn: number) => Question;
 }
 
 export async function measureTimes(
@@ -44,7 +55,7 @@ export async function measureTimes(
   { isQuick }: { readonly isQuick: boolean },
 ): Promise<Result<TimesMeasured>> {
   await requireProc();
-  const count = isQuick ? samples.quick : samples.full;
+  const counts = isQuick ? samples.quick : samples.full;
   // Each question names another client address. Otherwise the limits by address would answer.
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
     environment: { TRUSTED_PROXIES: '127.0.0.1/32' },
@@ -62,16 +73,19 @@ export async function measureTimes(
     },
   });
 
+  const sql = await openDatabase(workbench, service);
+  await makeAccounts(sql, Math.ceil((warmUp.signIns + counts.signIns) / failuresFree));
   const ask = createAsker(service.url);
   const countOthers = await watchOthers();
   const pairs: PairOfTimes[] = [];
   for (const pair of pairsOf(mine.server_key, foreign)) {
+    const [count, first] = [counts[pair.asks], warmUp[pair.asks]];
     const known: number[] = [];
     const random: number[] = [];
-    for (let i = 0; i < warmUp + count; i++) {
-      const msKnown = await ask(pair.known());
-      const msRandom = await ask(pair.random());
-      if (i < warmUp) continue;
+    for (let turn = 0; turn < first + count; turn++) {
+      const msKnown = await ask(pair.known(turn));
+      const msRandom = await ask(pair.random(turn));
+      if (turn < first) continue;
       known.push(msKnown);
       random.push(msRandom);
     }
@@ -79,6 +93,7 @@ export async function measureTimes(
     progress(`${pair.name}: ${count} of each`);
     pairs.push({
       name: pair.name,
+      samples: count,
       ms_p50_known: rounded(msKnown),
       ms_p50_random: rounded(msRandom),
       difference: rounded(Math.abs(msKnown / msRandom - 1)),
@@ -86,31 +101,69 @@ export async function measureTimes(
     });
   }
   const foreignCores = await countOthers();
-  const sql = await openDatabase(workbench, service);
   return completeResult(
-    { work: 'times', params: { samples: count, quick: isQuick }, ours: { pairs, foreign_cores: foreignCores } },
+    { work: 'times', params: { quick: isQuick }, ours: { pairs, foreign_cores: foreignCores } },
     await readPostgresVersion(sql),
   );
 }
 
 function pairsOf(key: string, foreign: string): Pair[] {
-  const message = (id: string): Question => ({ path: `/v1/messages/${id}`, key, status: 404 });
-  const config = (unknown: string): Question => ({ path: '/v1/config', key: unknown, status: 401 });
+  const withKey = (text: string) => ({ authorization: `Bearer ${text}` });
+  const message = (id: string): Question => ({ path: `/v1/messages/${id}`, headers: withKey(key), status: 404 });
+  const config = (unknown: string): Question => ({ path: '/v1/config', headers: withKey(unknown), status: 401 });
   const randomId = (): string => encodeId('msg', mintUuid(Date.now()));
   return [
     {
       name: 'a key that begins like one that exists (R-41)',
       wanted: 0.05,
+      asks: 'refusals',
       known: () => config(likeKey(key)),
       random: () => config(mintKey('server').text),
     },
     {
       name: "another app's message (R-60)",
       wanted: 0.1,
+      asks: 'refusals',
       known: () => message(foreign),
       random: () => message(randomId()),
     },
+    {
+      name: 'a wrong password for an account that exists (R-52)',
+      wanted: 0.05,
+      asks: 'signIns',
+      known: (turn) => signIn(accountEmail(Math.floor(turn / failuresFree))),
+      random: (turn) => signIn(`nobody-${Math.floor(turn / failuresFree)}@bench.example`),
+    },
   ];
+}
+
+/** A sign-in with a wrong password, as the console's page makes it under TLS. */
+function signIn(email: string): Question {
+  const headers = {
+    'content-type': 'application/json',
+    'sec-fetch-site': 'same-origin',
+    'x-forwarded-proto': 'https',
+  };
+  return { path: '/console/api/login', headers, body: { email, password: 'not the password' }, status: 401 };
+}
+
+function accountEmail(number: number): string {
+  return `person-${number}@bench.example`;
+}
+
+/**
+ * Stores accounts with one password. It writes rows directly, because an account is otherwise made
+ * by a link of its own.
+ */
+async function makeAccounts(sql: Sql, count: number): Promise<void> {
+  const hash = await createPasswords().hash('the password of all of them');
+  for (let number = 0; number < count; number++) {
+    const id = mintUuid(Date.now());
+    await sql`INSERT INTO accounts (id, email, name) VALUES (${id}, ${accountEmail(number)}, ${`Person ${number}`})`;
+    await sql`
+      INSERT INTO account_logins (id, account_id, provider, subject, password_hash)
+      VALUES (${mintUuid(Date.now())}, ${id}, 'credential', ${id}, ${hash})`;
+  }
 }
 
 /** A well-formed key with the beginning of one that exists, which lists and logs may show. */
@@ -126,13 +179,14 @@ function likeKey(key: string): string {
 function createAsker(base: string): (question: Question) => Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let asked = 0;
-  return ({ path, key, status }) => {
+  return ({ path, headers: own, body, status }) => {
     const number = asked++;
     const address = `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`;
-    const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
+    const headers = { ...own, 'x-forwarded-for': address };
+    const method = body === undefined ? 'GET' : 'POST';
     return new Promise((resolve, reject) => {
       const from = performance.now();
-      const sent = request(base + path, { agent, headers }, (response) => {
+      const sent = request(base + path, { agent, method, headers }, (response) => {
         response.resume();
         response.on('error', reject);
         response.on('end', () => {
@@ -141,7 +195,7 @@ function createAsker(base: string): (question: Question) => Promise<number> {
         });
       });
       sent.on('error', reject);
-      sent.end();
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
     });
   };
 }
