@@ -68,7 +68,7 @@ describe('what is accepted', () => {
   });
 });
 
-describe('which word names the fault', () => {
+describe('the word that names the fault', () => {
   test.each([
     [`https://example.com/${'a'.repeat(2_048)}`, 'too_big'],
     ['http://example.com/', 'invalid_format'],
