@@ -35,7 +35,7 @@ const appFields = {
   default_url: z.string().nullable().describe('The url of a web push whose content has none.'),
   attribution_window_hours: z.int().min(1).max(720),
   suspended_at: instant.nullable(),
-  is_test: z.boolean().describe('A channel of it sends to a sandbox, which rings nobody.'),
+  is_test: z.boolean().describe('A channel of the app sends to a sandbox, which rings no device.'),
   created_at: instant,
   updated_at: instant,
 };

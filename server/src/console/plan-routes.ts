@@ -169,12 +169,12 @@ export const deletionRoutes = [
     access: 'session-or-token',
     least: 'owner',
     summary: 'Delete an app, its name typed again',
-    description: 'At once nothing of it answers. Its rows are cleared in the background, tokens and profiles first.',
+    description: 'The app refuses all requests at once. Rows are cleared in the background, tokens and profiles first.',
     params: appParam,
     body: { schema: component('AppDeletion', z.strictObject({ name: z.string() })), example: { name: 'Shop' } },
     answers: {
       200: {
-        description: 'What is being cleared. The audit log keeps that the app was.',
+        description: 'The rows that are being cleared. The audit log keeps a record of the app.',
         schema: component(
           'DeletedApp',
           z.strictObject({ deleted: z.literal(true), devices: count, users: count, messages: count }),
