@@ -281,7 +281,7 @@ describe('R-90 restore refuses, before it writes anything,', () => {
     ],
     ['a file that is no backup', other, /cannot be restored|is no backup/],
     ['a file that is not there', () => join(home, 'nowhere.tgz'), /cannot be restored: ENOENT/],
-    ['a file of which one bit was altered', flipped, /was altered after it was made.*Nothing was restored/],
+    ['a file with one altered bit', flipped, /was altered after it was made.*Nothing was restored/],
   ])('%s', async (_what, fileOf, words) => {
     const place = join(home, 'refused');
     expect(await restoreIn(place, fileOf(), '--accept-unsigned')).toMatchObject(refusal(words));

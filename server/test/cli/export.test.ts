@@ -118,7 +118,7 @@ describe('export user', () => {
     );
   });
 
-  it('of a person whom only events named has no profile', async () => {
+  it('of a person that only events name has no profile', async () => {
     const app = await t.newApp();
     await t.clientOf(app.serverKey).post('/v1/events', { name: 'told', external_id: '../etc "x"\u0007' });
     expect(await exportOf(app, '../etc "x"\u0007')).toMatchObject({
