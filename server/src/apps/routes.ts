@@ -5,8 +5,8 @@ import type { Sql } from '../database/db.ts';
 import { routesWith } from '../http/route.ts';
 import { component } from '../http/schemas.ts';
 import type { Caller } from './caller.ts';
+import { listCurrentCredentials } from './credential-queries.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
-import { listCurrentCredentials } from './queries.ts';
 
 const appConfig = component(
   'AppConfig',

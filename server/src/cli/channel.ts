@@ -1,7 +1,7 @@
 // `channel …`: the provider credentials of an app. A private key is stored and never shown again.
 import type { Command } from 'commander';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { saveCredential } from '../apps/credentials.ts';
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';

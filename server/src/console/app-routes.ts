@@ -1,8 +1,9 @@
 // The area Apps: the apps of the caller's organisation, as people list, make and edit them.
 import { z } from 'zod';
 import { createApp } from '../apps/create-app.ts';
+import { listTestApps } from '../apps/credential-queries.ts';
 import { editApp } from '../apps/manage-app.ts';
-import { type App, findApp, findClientEvents, listAppsOf, listTestApps } from '../apps/queries.ts';
+import { type App, findApp, findClientEvents, listAppsOf } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';

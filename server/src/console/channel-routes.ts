@@ -1,8 +1,8 @@
 // The areas Web push, Apple push, Android push and Channels: the credentials with which an app
 // reaches devices, how they do, and a test of each. A private key is stored and never shown.
 import { z } from 'zod';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { removeChannel, saveCredential } from '../apps/credentials.ts';
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { channelIds, channelOfPlatform } from '../channels/channel.ts';
 import { type Storable, storableApns, storableServiceAccount, storableVapid } from '../channels/store-credential.ts';
 import { generateVapidKeys, isVapidSubject } from '../channels/webpush/vapid.ts';

@@ -219,7 +219,7 @@ describe('R-61 apps are separate in the database', () => {
     'explain/queries.ts: SELECT batch_id, device_id, channel, status, error_code, att':
       'an id of a person is nobody else’s; whose it is was asked before',
     'requests/queries.ts: DELETE FROM request_chunks WHERE id < ${uuidFloorOf(before)}': 'forgets what is old',
-    'apps/queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
+    'apps/key-queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
       'the command line names a key alone',
     'messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
       'says when the next message of any app is due',
@@ -263,7 +263,7 @@ describe('R-61 apps are separate in the database', () => {
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
       'finds the values to clear, app by app',
-    'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
+    'apps/credential-queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
       'removes old rows, of all apps',
     'webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
       'finds when the next webhook has work, of all apps',
