@@ -85,7 +85,7 @@ const listedExample = {
   created_at: '2026-11-21T10:15:30.123Z',
   updated_at: '2026-11-21T10:15:30.123Z',
 };
-const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
+export const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
 
 const route = routesWith<AppRouteDeps, ConsoleCaller>('Apps');
 const ofApp = routesWith<AppRouteDeps, AppCaller>('Apps');
