@@ -80,7 +80,6 @@ describe('rendering', () => {
     const compiled = compile({ title: 'T', locales: { de: { title: 'D' } } });
     expect(contentOf(compiled, 'fcm', ada)).toBe(contentOf(compiled, 'fcm', nobody, 'fr'));
     expect(contentOf(compiled, 'fcm', ada, 'de-AT')).toBe(contentOf(compiled, 'fcm', nobody, 'de'));
-    expect(compiled.isPersonalized).toBe(false);
   });
 
   test.each([
@@ -102,7 +101,6 @@ describe('rendering', () => {
     const compiled = compile({ title: 'T', locales: { de: { title: 'Hallo {{first_name}}' } } });
     expect(contentOf(compiled, 'fcm', ada, 'de')).toMatchObject({ title: 'Hallo Ada' });
     expect(contentOf(compiled, 'fcm', ada)).toMatchObject({ title: 'T' });
-    expect(compiled.isPersonalized).toBe(true);
   });
 });
 
@@ -195,7 +193,7 @@ describe('R-74 a template that throws for one person', () => {
 
 describe('facts that a sender needs beforehand', () => {
   test('the values that the templates read, in every field', () => {
-    const { attributes, propertyKeys, isPersonalized, hasLocales } = compile({
+    const { attributes, propertyKeys } = compile({
       title: '{{first_name}}',
       url: 'https://shop.example/{{properties.a}}',
       data: { x: '{{properties.b}}' },
@@ -205,12 +203,11 @@ describe('facts that a sender needs beforehand', () => {
     });
     expect([...attributes].sort()).toEqual(['country', 'first_name', 'timezone']);
     expect([...propertyKeys].sort()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect([isPersonalized, hasLocales]).toEqual([true, true]);
   });
 
   test('that the templates read no value', () => {
-    const { attributes, propertyKeys, isPersonalized, hasLocales } = compile({ title: 'T' });
-    expect([attributes.size, propertyKeys.size, isPersonalized, hasLocales]).toEqual([0, 0, false, false]);
+    const { attributes, propertyKeys } = compile({ title: 'T' });
+    expect([attributes.size, propertyKeys.size]).toEqual([0, 0]);
   });
 
   test('the ttl of each channel, and the largest', () => {
