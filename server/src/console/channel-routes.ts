@@ -1,5 +1,5 @@
 // The areas Web push, Apple push, Android push and Channels: the credentials with which an app
-// reaches devices, how they do, and a test of each. A private key is stored and never shown.
+// reaches devices, their health, and a test of each. A private key is stored and never shown.
 import { z } from 'zod';
 import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { removeChannel, saveCredential } from '../apps/credentials.ts';
