@@ -36,7 +36,7 @@ describe('content by place', () => {
     expect(withoutPlace(content, 'language-de')).not.toHaveProperty('locales');
   });
 
-  test('a language without a text is sent, because its readers get the texts for all, but no message has it alone', () => {
+  test('a language without a text is sent because its readers get the texts for all, but alone it is no content', () => {
     const form = { ...emptyForm, content: withLanguage({ title: 'Sale' }, 'pt-BR') };
     expect(contentOf(form)).toEqual({ title: 'Sale', locales: { 'pt-BR': {} } });
     expect([isEmptyContent(form.content), isEmptyContent(withLanguage({}, 'pt-BR')), isEmptyContent({})]).toEqual([
