@@ -54,7 +54,7 @@ describe('messages', () => {
     expect((await member.send('GET', at(`/messages?limit=1&q=a&cursor=${first.next_cursor}`))).status).toBe(400);
   });
 
-  it('read as in /v1: one message, its deliveries, and why somebody got it', async () => {
+  it('read as in /v1: one message, its deliveries, and the explanation of a delivery', async () => {
     for (const path of [`/messages/${autumn}`, `/messages/${autumn}/deliveries`]) {
       // The console tells more, such as the meaning of codes.
       expect((await member.send('GET', at(path))).body).toMatchObject((await server.get(`/v1${path}`)).body);

@@ -77,7 +77,7 @@ describe('a filter', () => {
   });
 });
 
-describe('what people do', () => {
+describe('an edit in the builder', () => {
   it('moves, groups and turns around every node without a loss, and undoes itself', () => {
     fc.assert(
       fc.property(filters, (filter) => {
