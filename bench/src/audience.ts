@@ -191,7 +191,7 @@ function upsert(service: Service, { serverKey }: App, externalId: string, turn: 
   });
 }
 
-/** Upserts a second, each of which changes ten properties of a user with one or two devices. */
+/** Upserts a second. Each one changes ten properties of a user with one or two devices. */
 async function upsertsPerSecond(
   service: Service,
   app: App,

@@ -42,7 +42,7 @@ describe('formatRelative', () => {
   });
 });
 
-test('a share of nothing is no number', () => {
+test('a share of zero is no number', () => {
   expect(formatShare(0, 0)).toBe('–');
   expect(formatShare(1, 4)).toBe('25%');
 });
@@ -58,7 +58,7 @@ test('a body that is JSON gets line breaks, and any other body stays as it came'
   expect(formatBody('<b>gone</b>')).toBe('<b>gone</b>');
 });
 
-test('instants in a sentence of the service are told in the zone of the viewer', () => {
+test('instants in a sentence of the service are shown in the zone of the viewer', () => {
   expect(withLocalTimes('It runs at 2026-11-24T16:07:16.881Z.')).toBe(
     `It runs at ${formatExact('2026-11-24T16:07:16.881Z')}.`,
   );
@@ -75,6 +75,6 @@ test.each([
     'Safari 18 on iOS',
   ],
   ['curl/8.5.0', 'curl/8.5.0'],
-])('the browser of a session is told in words: %s', (userAgent, told) => {
+])('the browser of a session has a name: %s', (userAgent, told) => {
   expect(tellBrowser(userAgent)).toBe(told);
 });

@@ -8,7 +8,7 @@ import type { Test } from './runner.ts';
 
 export const carillonComposeTests: readonly Test<CarillonBench>[] = [
   {
-    name: 'compose: a test to the own browser is shown there, and leaves no device behind',
+    name: 'compose: a test to this browser is shown there, and leaves no device behind',
     timeoutMs: 120_000,
     async run({ carillon, push }, context) {
       const { browser } = push;

@@ -282,7 +282,7 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
-    name: 'compose: whom a message leaves out is left out of every count, and of a duplicate',
+    name: 'compose: a duplicate keeps the excluded segment and the pace, and its count leaves the segment out',
     async run(bench, context) {
       const app = await bench.makeApp('Left out');
       for (const [externalId, country] of [

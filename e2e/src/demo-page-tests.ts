@@ -49,7 +49,7 @@ export const demoPageTests: readonly Test<CarillonBench>[] = [
     },
   },
   {
-    name: 'who unsubscribes on the demo page is no device of any audience, and may come back',
+    name: 'a browser that unsubscribes on the demo page leaves every audience, and may come back',
     async run(bench, context) {
       const { carillon } = bench;
       const { page, deviceId } = await visitDemo(bench, context);

@@ -2,12 +2,12 @@
 
 export type AcceptedMessage = {
   readonly id: MessageId;
-  /** How the message was accepted; its status of the moment is on the message. */
+  /** How the message was accepted. The message itself has its present status. */
   readonly status: "sent";
   /** True for a repeated Idempotency-Key: nothing was sent again. */
   readonly replayed: boolean;
   readonly report: Report;
-  /** Why fewer devices were reached than it may seem; only when there is something to say. */
+  /** Why the message reached fewer devices than it may seem; absent without a reason. */
   readonly warnings?: readonly ({
     readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "none_sent";
     readonly channel?: "webpush" | "apns" | "fcm" | undefined;
@@ -25,7 +25,7 @@ export type AppConfig = {
   readonly vapid_public_key: string | null;
   readonly identify_required: boolean;
   readonly identify_bound_required: boolean;
-  /** Those the app has credentials for. */
+  /** Channels that the app has credentials for. */
   readonly channels: readonly ("webpush" | "apns" | "fcm")[];
 };
 
@@ -53,13 +53,13 @@ export type ChannelCounts = {
 };
 
 export type ChannelDevices = {
-  /** For the first time. */
+  /** Devices that registered for the first time. */
   readonly registered: number;
   /** At the end. */
   readonly active: number;
   /** How often a token was found dead. */
   readonly invalid: number;
-  /** How often one opted out. */
+  /** How often a device opted out. */
   readonly unsubscribed: number;
 };
 
@@ -193,7 +193,7 @@ export type DeletedSegment = {
 
 export type Delivery = {
   readonly device_id: DeviceId;
-  /** Whose the device was when it was sent. */
+  /** The user of the device at the time of the push. */
   readonly external_id: string | null;
   readonly platform: "web" | "ios" | "android";
   readonly channel: "webpush" | "apns" | "fcm";
@@ -250,7 +250,7 @@ export type Device = {
   readonly status: "active" | "invalid" | "unsubscribed";
   readonly status_reason: InvalidReason | null;
   readonly external_id: string | null;
-  /** The device's own. */
+  /** The properties of the device itself. */
   readonly properties: PropertyValues;
 };
 
@@ -267,7 +267,7 @@ export type DeviceReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`. */
   readonly devices?: {
@@ -307,7 +307,7 @@ export type DeviceRequest = {
   readonly model?: string | null | undefined;
   readonly properties?: { readonly [key: string]: string | number | boolean | null } | null | undefined;
   readonly environment?: "production" | "sandbox" | null | undefined;
-  /** A refresh: puts this token in place of that device’s own. */
+  /** A refresh: this token replaces the one of that device. */
   readonly device_id?: string | null | undefined;
   /** By client key the proof of a refresh: the token that the device has now; for web the whole subscription with its auth. Only with `device_id`. */
   readonly previous_token?: string | {
@@ -354,7 +354,7 @@ export type EngagementReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   readonly groups?: readonly {
     readonly from: Instant;
@@ -370,7 +370,7 @@ export type EngagementReport = {
     readonly purchases: number;
     readonly revenue: readonly CreditedRevenue[];
   }[] | undefined;
-  /** Those that began in the range, newest first. */
+  /** Messages that began in the range, newest first. */
   readonly messages: readonly MessageEngagement[];
   readonly has_more: boolean;
   /** Null exactly when there is no more. A page may be empty and still have a next one. */
@@ -408,7 +408,7 @@ export type EventReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`: by name. */
   readonly events?: { readonly [key: string]: EventCount } | undefined;
@@ -433,7 +433,7 @@ export type ExplainStep = {
   readonly step: "user";
   readonly ok: boolean;
   readonly detail: {
-    /** Whose the device is now. */
+    /** The user of the device now. */
     readonly external_id?: string | null | undefined;
     readonly created_at: Instant | null;
   };
@@ -466,12 +466,12 @@ export type ExplainStep = {
     readonly actual?: unknown | undefined;
     /** The latest of the counted events. */
     readonly last_at?: string | undefined;
-    /** The leaf stands under a NOT, which turns it round. */
+    /** The leaf is under a NOT, which reverses it. */
     readonly under_not?: true | undefined;
     readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
-    /** The delivery was made then: it decides. */
+    /** When the delivery was made. The delivery decides. */
     readonly queued_at?: Instant | undefined;
-    /** Asked of the present data, which may have changed since. */
+    /** Checked against the present data, which may have changed since. */
     readonly as_of?: "now" | undefined;
   };
 } | {
@@ -491,12 +491,12 @@ export type ExplainStep = {
     readonly actual?: unknown | undefined;
     /** The latest of the counted events. */
     readonly last_at?: string | undefined;
-    /** The leaf stands under a NOT, which turns it round. */
+    /** The leaf is under a NOT, which reverses it. */
     readonly under_not?: true | undefined;
     readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
-    /** The delivery was made then: it decides. */
+    /** When the delivery was made. The delivery decides. */
     readonly queued_at?: Instant | undefined;
-    /** Asked of the present data, which may have changed since. */
+    /** Checked against the present data, which may have changed since. */
     readonly as_of?: "now" | undefined;
   };
 } | {
@@ -567,7 +567,7 @@ export type Explanation = {
   readonly message_id: MessageId | null;
   readonly external_id: string | null;
   readonly device_id: DeviceId | null;
-  /** For a person the first, in the order of this list, that one of their devices has. */
+  /** For a person: the first verdict, in the order of this list, of one of their devices. */
   readonly verdict: Verdict;
   /** In words, for people. May change. */
   readonly summary: string;
@@ -604,7 +604,7 @@ export type IdentifiedDevice = {
   readonly device_id: DeviceId;
   readonly external_id: string | null;
   readonly user_id: UserId | null;
-  /** Whose it was until now, where that is another. A client key always reads null. */
+  /** The former user of the device, if it was another one. A client key always reads null. */
   readonly previous_external_id: string | null;
   readonly identified_at: Instant | null;
 };
@@ -759,7 +759,7 @@ export type MessageRequest = {
   readonly send_at?: string | null | undefined;
   /** Only with `send_at`: its date and time of day count in the time zone of each device. */
   readonly local_time?: boolean | null | undefined;
-  /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told. */
+  /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` by default. */
   readonly local_time_past?: "refuse" | "now" | "skip" | null | undefined;
 };
 
@@ -847,7 +847,7 @@ export type ProviderAnswer = {
   readonly name: "webpush" | "apns" | "fcm";
   readonly http_status: number | null;
   readonly headers: { readonly [key: string]: string };
-  /** As it came, up to 4,096 bytes. */
+  /** As received, up to 4,096 bytes. */
   readonly body: string | null;
   readonly truncated: boolean;
   /** Why there is no answer; then http_status is null. */
@@ -910,7 +910,7 @@ export type RegisteredDevice = {
   readonly status: "active";
   /** Null to a client key. */
   readonly external_id: string | null;
-  /** The device's own. Null to a client key. */
+  /** The properties of the device itself. Null to a client key. */
   readonly properties: PropertyValues | null;
   readonly property_conflicts: readonly PropertyConflict[];
   readonly created: boolean;
@@ -919,11 +919,11 @@ export type RegisteredDevice = {
 export type Report = {
   /** Deliveries made. */
   readonly accepted: number;
-  /** A push service took the push. */
+  /** Deliveries that a push service took. */
   readonly sent: number;
-  /** Ended without. */
+  /** Deliveries that no push service took. */
   readonly failed: number;
-  /** Deliberately not tried. */
+  /** Deliveries that were deliberately not tried. */
   readonly skipped: number;
   /** Only while some delivery is not final. */
   readonly pending?: number | undefined;
@@ -937,7 +937,7 @@ export type RevenueReport = {
   readonly to: Instant;
   readonly window_hours: number;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`: by currency. */
   readonly revenue?: readonly RevenueRow[] | undefined;
@@ -1063,9 +1063,9 @@ export type TrackedEvent = {
   readonly properties?: object | null | undefined;
   /** Needed where a client key gives an `id`. */
   readonly device_id?: string | null | undefined;
-  /** Server keys only. A user that does not exist yet will have done it. */
+  /** Server keys only. The user need not exist yet. */
   readonly external_id?: string | null | undefined;
-  /** Counted once: in the app for a server key, on its device for a client key. */
+  /** An id counts once: per app by server key, per device by client key. */
   readonly id?: string | null | undefined;
   /** Default: now. A later time is stored as now. By client key at most 30 days back. */
   readonly occurred_at?: string | null | undefined;
@@ -1141,7 +1141,7 @@ export interface Operations {
   sendMessage: { given: { body: MessageRequest }; answer: MessageAnswer };
   /** List messages, newest first */
   listMessages: { given: { query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly status?: "scheduled" | "sending" | "sent" | "failed" | "canceled" | undefined } | undefined }; answer: MessagePage };
-  /** Read a message with its numbers of the moment */
+  /** Read a message with its present numbers */
   getMessage: { given: { params: { readonly id: string } }; answer: Message };
   /** Cancel a message that is scheduled or being sent */
   cancelMessage: { given: { params: { readonly id: string } }; answer: Message };
@@ -1155,7 +1155,7 @@ export interface Operations {
   getUser: { given: { params: { readonly external_id: string } }; answer: User };
   /** Erase a user and opt out its devices */
   deleteUser: { given: { params: { readonly external_id: string } }; answer: ErasedUser };
-  /** Say whose a device is, or that it is nobody's any more */
+  /** Link a device to a user, or to nobody */
   identifyDevice: { given: { body: IdentifyRequest }; answer: IdentifiedDevice };
   /** List the catalog of properties by key */
   listProperties: { given: { query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined } | undefined }; answer: PropertyPage };
@@ -1163,7 +1163,7 @@ export interface Operations {
   createSegment: { given: { body: SegmentRequest }; answer: Segment };
   /** List the segments, newest first */
   listSegments: { given: { query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined } | undefined }; answer: SegmentPage };
-  /** Count exactly whom a filter, a segment or any audience reaches now */
+  /** Count exactly the devices that a filter, a segment or any audience reaches now */
   previewAudience: { given: { body: PreviewRequest }; answer: Preview };
   /** Read a segment */
   getSegment: { given: { params: { readonly id: string } }; answer: Segment };
@@ -1179,9 +1179,9 @@ export interface Operations {
   optOutDevice: { given: { params: { readonly id: string } }; answer: OptedOutDevice };
   /** Track what people did: one event, or up to 50 */
   trackEvents: { given: { body: TrackRequest }; answer: Tracked };
-  /** What purchases came to, and which messages they are credited to */
+  /** The revenue of purchases, and the messages that it is credited to */
   reportRevenue: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined; readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly window_hours?: number | undefined; readonly message_id?: string | undefined; readonly segment_id?: string | undefined } }; answer: RevenueReport };
-  /** What became of the messages that began in a range */
+  /** The outcomes of the messages that began in a range */
   reportEngagement: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined; readonly limit?: number | undefined; readonly cursor?: string | undefined } }; answer: EngagementReport };
   /** How many devices registered, were active, died and opted out, by channel */
   reportDevices: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined } }; answer: DeviceReport };
@@ -1191,7 +1191,7 @@ export interface Operations {
   recordReceipt: { given: { body: ReceiptRequest }; answer: RecordedReceipt };
   /** What an app needs to know before it registers a device */
   getConfig: { given: object; answer: AppConfig };
-  /** The channels there are */
+  /** List the channels */
   listChannels: { given: object; answer: ChannelList };
 }
 

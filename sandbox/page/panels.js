@@ -41,7 +41,7 @@ export function faultPanel(panel) {
     h(
       'p',
       { class: 'note' },
-      'What goes wrong, and for whom. A switch acts from the next push on; where several fit a push, the one switched on last does.',
+      'The faults, and the pushes that they hit. A switch acts from the next push on. If several fit a push, the one switched on last acts.',
     ),
     h('div', { class: 'pair' }, labelled('At', vendor), labelled('Hits', which)),
     list,

@@ -3,7 +3,7 @@ import { readNotification } from './notification.ts';
 
 const read = (value: unknown) => readNotification(JSON.stringify(value), value);
 
-describe('what a person sees of a payload', () => {
+describe('the view of a payload on a device', () => {
   test('the declarative shape: every field, and where a click leads with and without a service worker', () => {
     expect(
       read({

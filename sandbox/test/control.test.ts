@@ -66,7 +66,7 @@ describe('POST /subscriptions', () => {
     [{ token_prefix: 'a/b' }, /token_prefix/],
     [{ vendro: 'fcm' }, /vendro: is not known here/],
     [[], /must be an object/],
-  ])('refuses %j in words', async (body, message) => {
+  ])('refuses %j with a reason', async (body, message) => {
     const answer = await control(await start(), 'POST', '/subscriptions', body);
     expect(answer.status).toBe(400);
     expect(answer.body.error).toMatch(message);
@@ -253,7 +253,7 @@ describe('the control port', () => {
     expect(await status(`${controlUrl}/faults`, { origin: controlUrl }, 'DELETE')).toBe(200);
   });
 
-  test('says what does not exist and what is wrong with a request', async () => {
+  test('names the missing object or the mistake of a request', async () => {
     const sandbox = await start();
     expect((await control(sandbox, 'GET', '/nothing')).status).toBe(404);
     expect((await control(sandbox, 'GET', '/../package.json')).status).toBe(404);

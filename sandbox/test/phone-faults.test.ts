@@ -56,7 +56,7 @@ test.each([
   [{ match: { vendor: 'fcm_v1' }, action: { type: 'error', reason: 'Unregistered' } }, /an error of apns/],
   [{ action: { type: 'settings' } }, /streams/],
   [{ action: { type: 'idle', idle_ms: 0 } }, /idle_ms/],
-])('the rule %j is refused in words', async (rule, message) => {
+])('the rule %j is refused with a reason', async (rule, message) => {
   const answer = await control(await start(), 'POST', '/faults', rule);
   expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(message)]);
 });

@@ -52,7 +52,7 @@ describe('POST /devices', () => {
     [{ platform: 'ios', token_prefix: 'xyz' }, /hexadecimal/],
     [{ platform: 'ios', project_id: 'p' }, /project_id: is not known here/],
     [{ platform: 'android', count: 20_000 }, /x-ndjson/],
-  ])('refuses %j in words', async (body, message) => {
+  ])('refuses %j with a reason', async (body, message) => {
     const answer = await control(await start(), 'POST', '/devices', body);
     expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(message)]);
   });
@@ -116,7 +116,7 @@ describe('keys', () => {
     ['/apns/keys', { key_id: 'short' }, /key_id/],
     ['/fcm/service-accounts', { project_id: 'X' }, /project_id/],
     ['/fcm/service-accounts', { token_seconds: 7200 }, /token_seconds/],
-  ])('%s refuses %j in words', async (path, body, message) => {
+  ])('%s refuses %j with a reason', async (path, body, message) => {
     const answer = await control(await start(), 'POST', path, body);
     expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(message)]);
   });

@@ -59,7 +59,7 @@ function takeKeyFromAddress() {
   return true;
 }
 
-/** Whoever makes a link must not choose the app that rings a browser in use: that takes a click on this page. */
+/** The maker of a link must not choose the app that rings a browser in use: that takes a click on this page. */
 function askWhichKey(present, offered) {
   offeredKey = offered;
   page['key-present'].textContent = shortKey(present);

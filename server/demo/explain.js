@@ -99,7 +99,7 @@ export function explainPermission(permission) {
 
 /** @type {(error: ApiError) => Explanation} */
 function explainAnswer(error) {
-  const quote = error.requestId ? `Request \`${error.requestId}\`, for whoever reads the log.` : '';
+  const quote = error.requestId ? `Request \`${error.requestId}\`, for the people who read the log.` : '';
   if (error.status === 401) {
     return explanation(
       'The service does not accept this client key.',

@@ -112,7 +112,7 @@ describe('the configuration', () => {
     );
   });
 
-  it('sends to the real providers unless told otherwise, also when told nothing', () => {
+  it('sends to the real providers unless a variable names others, and an empty variable names none', () => {
     const real = {
       apnsUrl: 'https://api.push.apple.com',
       apnsSandboxUrl: 'https://api.sandbox.push.apple.com',
@@ -205,8 +205,8 @@ describe('the configuration', () => {
   });
 });
 
-describe('what a process is started with', () => {
-  it('R-27 is threads for names that hang, and two seconds for a name server that does, unless the operator says otherwise', () => {
+describe('the environment of a started process', () => {
+  it('R-27 has threads for names that hang, and two seconds for a name server that hangs, unless the operator sets others', () => {
     const own = { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2' };
     expect(processEnvironment({ PORT: '1' })).toEqual({ ...own, PORT: '1' });
     expect(processEnvironment({ RES_OPTIONS: 'timeout:9' })).toEqual({ ...own, RES_OPTIONS: 'timeout:9' });

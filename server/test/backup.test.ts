@@ -154,7 +154,7 @@ describe('R-90 a backup', () => {
   });
 
   it('overwrites no existing file, and needs the embedded database', async () => {
-    expect(await runIn(dataDir, 'backup', file)).toMatchObject(refusal(/is there already/));
+    expect(await runIn(dataDir, 'backup', file)).toMatchObject(refusal(/exists already/));
     const none = join(home, 'none');
     expect(await runIn(none, 'backup', join(home, 'none.tgz'))).toMatchObject(refusal(/There is no database in/));
     expect(await cli.run('backup', join(home, 'other.tgz'))).toMatchObject(refusal(/Only the embedded database/));
@@ -281,7 +281,7 @@ describe('R-90 restore refuses, before it writes anything,', () => {
     ],
     ['a file that is no backup', other, /cannot be restored|is no backup/],
     ['a file that is not there', () => join(home, 'nowhere.tgz'), /cannot be restored: ENOENT/],
-    ['a file of which one bit was altered', flipped, /was altered after it was made.*Nothing was restored/],
+    ['a file with one altered bit', flipped, /was altered after it was made.*Nothing was restored/],
   ])('%s', async (_what, fileOf, words) => {
     const place = join(home, 'refused');
     expect(await restoreIn(place, fileOf(), '--accept-unsigned')).toMatchObject(refusal(words));
@@ -379,7 +379,7 @@ describe('a backup that cannot be written', () => {
       /b\.tgz cannot be written: the folder .* does not exist/,
     ],
     ['below a file', () => join(file, 'b.tgz'), /b\.tgz cannot be written: .*carillon\.tgz is no folder/],
-    ['over a file that is there', () => file, /carillon\.tgz is there already/],
+    ['over a file that is there', () => file, /carillon\.tgz exists already/],
   ])('%s ends at once and leaves no connection, slot or file', async (_where, target, words) => {
     expect(await runIn(dataDir, 'backup', target())).toMatchObject(refusal(words));
     expect(await leftOf(database)).toEqual({ connections: 0, slots: 0 });

@@ -213,7 +213,7 @@ describe('mismatches in a row', () => {
     expect(await count()).toEqual(new Set([steady]));
     expect(await count()).toEqual(new Set([steady, lucky]));
     const { body } = await register('steady');
-    await register('steady-anew', { device_id: body.id });
+    await register('steady-again', { device_id: body.id });
     expect(await count()).toEqual(new Set([lucky]));
   });
 

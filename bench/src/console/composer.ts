@@ -94,7 +94,7 @@ async function waitForPreviews(page: Page): Promise<Figure[]> {
   ];
 }
 
-/** Filters as people build them, each of which counts another number of devices. */
+/** Filters as people build them. Each one counts another number of devices. */
 const filters: Readonly<Record<string, object>> = {
   'one country': { field: 'country', op: 'eq', value: 'DE' },
   'several countries': { field: 'country', op: 'in', value: ['US', 'GB', 'FR'] },

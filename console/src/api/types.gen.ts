@@ -2,12 +2,12 @@
 
 export type AcceptedMessage = {
   readonly id: MessageId;
-  /** How the message was accepted; its status of the moment is on the message. */
+  /** How the message was accepted. The message itself has its present status. */
   readonly status: "sent";
   /** True for a repeated Idempotency-Key: nothing was sent again. */
   readonly replayed: boolean;
   readonly report: Report;
-  /** Why fewer devices were reached than it may seem; only when there is something to say. */
+  /** Why the message reached fewer devices than it may seem; absent without a reason. */
   readonly warnings?: readonly ({
     readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "none_sent";
     readonly channel?: "webpush" | "apns" | "fcm" | undefined;
@@ -36,7 +36,7 @@ export type App = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
-  /** A channel of it sends to a sandbox, which rings nobody. */
+  /** A channel of the app sends to a sandbox, which rings no device. */
   readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
@@ -83,7 +83,7 @@ export type ArrivedEvent = {
   readonly name: string;
   readonly occurred_at: Instant;
   readonly device_id: DeviceId | null;
-  /** As the caller gave it. */
+  /** As the caller wrote it. */
   readonly external_id: string | null;
   readonly properties: { readonly [key: string]: unknown };
 };
@@ -177,13 +177,13 @@ export type ChannelCounts = {
 };
 
 export type ChannelDevices = {
-  /** For the first time. */
+  /** Devices that registered for the first time. */
   readonly registered: number;
   /** At the end. */
   readonly active: number;
   /** How often a token was found dead. */
   readonly invalid: number;
-  /** How often one opted out. */
+  /** How often a device opted out. */
   readonly unsubscribed: number;
 };
 
@@ -363,7 +363,7 @@ export type Content = {
 
 export type Credential = {
   readonly channel: ChannelName;
-  /** False: a former one, for devices that registered with it. */
+  /** False: a former credential, for devices that registered with it. */
   readonly current: boolean;
   readonly credential_id: number;
   /** `public_key`, `subject`; `key_id`, `team_id`, `bundle_id`, `environment`; `project_id`, `client_email`. */
@@ -432,7 +432,7 @@ export type DeliverabilityReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** The figures of the whole range. */
   readonly services: readonly ServiceFigures[];
@@ -454,7 +454,7 @@ export type DeliveryHistory = {
 
 export type DeliveryOfMessage = {
   readonly device_id: DeviceId;
-  /** Whose the device was when it was sent. */
+  /** The user of the device at the time of the push. */
   readonly external_id: string | null;
   readonly platform: "web" | "ios" | "android";
   readonly channel: "webpush" | "apns" | "fcm";
@@ -504,7 +504,7 @@ export type Device = {
   readonly status: "active" | "invalid" | "unsubscribed";
   readonly status_reason: InvalidReason | null;
   readonly external_id: string | null;
-  /** The device's own. */
+  /** The properties of the device itself. */
   readonly properties: PropertyValues;
 };
 
@@ -521,7 +521,7 @@ export type DeviceReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`. */
   readonly devices?: {
@@ -559,9 +559,9 @@ export type DeviceWithHistory = {
   readonly status: "active" | "invalid" | "unsubscribed";
   readonly status_reason: InvalidReason | null;
   readonly external_id: string | null;
-  /** The device's own. */
+  /** The properties of the device itself. */
   readonly properties: PropertyValues;
-  /** Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one. */
+  /** For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel. */
   readonly credential_id: number | null;
   /** Every change of its status, oldest first. */
   readonly history: readonly ({
@@ -705,7 +705,7 @@ export type EventReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`: by name. */
   readonly events?: { readonly [key: string]: EventCount } | undefined;
@@ -730,7 +730,7 @@ export type ExplainStep = {
   readonly step: "user";
   readonly ok: boolean;
   readonly detail: {
-    /** Whose the device is now. */
+    /** The user of the device now. */
     readonly external_id?: string | null | undefined;
     readonly created_at: Instant | null;
   };
@@ -763,12 +763,12 @@ export type ExplainStep = {
     readonly actual?: unknown | undefined;
     /** The latest of the counted events. */
     readonly last_at?: string | undefined;
-    /** The leaf stands under a NOT, which turns it round. */
+    /** The leaf is under a NOT, which reverses it. */
     readonly under_not?: true | undefined;
     readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
-    /** The delivery was made then: it decides. */
+    /** When the delivery was made. The delivery decides. */
     readonly queued_at?: Instant | undefined;
-    /** Asked of the present data, which may have changed since. */
+    /** Checked against the present data, which may have changed since. */
     readonly as_of?: "now" | undefined;
   };
 } | {
@@ -788,12 +788,12 @@ export type ExplainStep = {
     readonly actual?: unknown | undefined;
     /** The latest of the counted events. */
     readonly last_at?: string | undefined;
-    /** The leaf stands under a NOT, which turns it round. */
+    /** The leaf is under a NOT, which reverses it. */
     readonly under_not?: true | undefined;
     readonly reason?: "not_listed" | "segment_gone" | "filter_invalid" | "registered_later" | "changed_since" | undefined;
-    /** The delivery was made then: it decides. */
+    /** When the delivery was made. The delivery decides. */
     readonly queued_at?: Instant | undefined;
-    /** Asked of the present data, which may have changed since. */
+    /** Checked against the present data, which may have changed since. */
     readonly as_of?: "now" | undefined;
   };
 } | {
@@ -842,7 +842,7 @@ export type ExplainStep = {
 
 export type ExplainedDelivery = {
   readonly device_id: DeviceId;
-  /** Whose the device was when it was sent. */
+  /** The user of the device at the time of the push. */
   readonly external_id: string | null;
   readonly platform: "web" | "ios" | "android";
   readonly channel: "webpush" | "apns" | "fcm";
@@ -899,7 +899,7 @@ export type Explanation = {
   readonly message_id: MessageId | null;
   readonly external_id: string | null;
   readonly device_id: DeviceId | null;
-  /** For a person the first, in the order of this list, that one of their devices has. */
+  /** For a person: the first verdict, in the order of this list, of one of their devices. */
   readonly verdict: Verdict;
   /** In words, for people. May change. */
   readonly summary: string;
@@ -935,12 +935,12 @@ export type FirstCode = {
 };
 
 export type Identify = {
-  /** False: anybody may say whose a device is. Show a warning. */
+  /** False: anybody may link a device to any user. Show a warning. */
   readonly enabled: boolean;
   readonly require_bound: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
-  /** The last edit of the app, of which these settings are a part. */
+  /** The last edit of the app, which contains these settings. */
   readonly updated_at: Instant;
 };
 
@@ -1052,7 +1052,7 @@ export type ListedApp = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
-  /** A channel of it sends to a sandbox, which rings nobody. */
+  /** A channel of the app sends to a sandbox, which rings no device. */
   readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
@@ -1109,7 +1109,7 @@ export type ListedMessage = {
 export type ListedTemplate = {
   readonly id: TemplateId;
   readonly name: string;
-  /** The newest. */
+  /** The newest version. */
   readonly version: number;
   readonly title: string | null;
   readonly changed_by: string;
@@ -1162,7 +1162,7 @@ export type MadeApp = {
   readonly default_url: string | null;
   readonly attribution_window_hours: number;
   readonly suspended_at: Instant | null;
-  /** A channel of it sends to a sandbox, which rings nobody. */
+  /** A channel of the app sends to a sandbox, which rings no device. */
   readonly is_test: boolean;
   readonly created_at: Instant;
   readonly updated_at: Instant;
@@ -1174,12 +1174,12 @@ export type MadeApp = {
 };
 
 export type MadeIdentify = {
-  /** False: anybody may say whose a device is. Show a warning. */
+  /** False: anybody may link a device to any user. Show a warning. */
   readonly enabled: boolean;
   readonly require_bound: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
-  /** The last edit of the app, of which these settings are a part. */
+  /** The last edit of the app, which contains these settings. */
   readonly updated_at: Instant;
   /** A new secret, shown this once. */
   readonly secret: string | null;
@@ -1348,7 +1348,7 @@ export type MessageRequest = {
   readonly send_at?: string | null | undefined;
   /** Only with `send_at`: its date and time of day count in the time zone of each device. */
   readonly local_time?: boolean | null | undefined;
-  /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told. */
+  /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` by default. */
   readonly local_time_past?: "refuse" | "now" | "skip" | null | undefined;
 };
 
@@ -1405,7 +1405,7 @@ export type NamedEngagementReport = {
   readonly from: Instant;
   readonly to: Instant;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   readonly groups?: readonly {
     readonly from: Instant;
@@ -1435,7 +1435,7 @@ export type NamedEngagementReport = {
     /** Credited to it, direct or influenced. */
     readonly purchases: number;
     readonly revenue: readonly CreditedRevenue[];
-    /** Not rendered. Null, as the name, for a message that is deleted. */
+    /** Not rendered. Null, like the name, for a message that is deleted. */
     readonly title: string | null;
   })[];
   readonly has_more: boolean;
@@ -1448,7 +1448,7 @@ export type NamedRevenueReport = {
   readonly to: Instant;
   readonly window_hours: number;
   readonly tz?: string | undefined;
-  /** With `group`, as is `groups`. */
+  /** Only with `group`, like `groups`. */
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`: by currency. */
   readonly revenue?: readonly RevenueRow[] | undefined;
@@ -1468,7 +1468,7 @@ export type NamedRevenueReport = {
     readonly direct: ClassSum;
     readonly influenced: ClassSum;
     readonly name: string | null;
-    /** Not rendered. Null, as the name, for a message that is deleted. */
+    /** Not rendered. Null, like the name, for a message that is deleted. */
     readonly title: string | null;
   })[];
   readonly has_more: boolean;
@@ -1484,7 +1484,7 @@ export type NewDraft = {
   readonly name?: string | undefined;
   /** The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet. */
   readonly message: object;
-  /** A message that this writer sent to be saved and got no answer for. As the present one it counts as seen. */
+  /** The message of this writer's save that got no answer. If the draft has this message now, the writer has seen it. */
   readonly unanswered?: object | undefined;
   /** An id that the writer chose at random, so that a request that is sent again makes one draft. */
   readonly id?: DraftId | undefined;
@@ -1553,7 +1553,7 @@ export type OrganisationId = string;
 
 export type Overview = {
   readonly tz: string;
-  /** Yesterday is a whole day. The last 7 and 30 days end now. `before` is as much time, just before. */
+  /** Yesterday is a whole day. The last 7 and 30 days end now. `before` is the same span, just before. */
   readonly spans: readonly ({
     readonly name: "yesterday" | "last_7_days" | "last_30_days";
     readonly now: OverviewFigures;
@@ -1710,7 +1710,7 @@ export type ProviderAnswer = {
   readonly name: "webpush" | "apns" | "fcm";
   readonly http_status: number | null;
   readonly headers: { readonly [key: string]: string };
-  /** As it came, up to 4,096 bytes. */
+  /** As received, up to 4,096 bytes. */
   readonly body: string | null;
   readonly truncated: boolean;
   /** Why there is no answer; then http_status is null. */
@@ -1767,7 +1767,7 @@ export type RenderRequest = {
   readonly channel: "webpush" | "apns" | "fcm";
   readonly external_id?: string | null | undefined;
   readonly device_id?: string | null | undefined;
-  /** In place of the person's own. */
+  /** Replaces the language of the person. */
   readonly language?: string | null | undefined;
 };
 
@@ -1813,11 +1813,11 @@ export type Replayed = {
 export type Report = {
   /** Deliveries made. */
   readonly accepted: number;
-  /** A push service took the push. */
+  /** Deliveries that a push service took. */
   readonly sent: number;
-  /** Ended without. */
+  /** Deliveries that no push service took. */
   readonly failed: number;
-  /** Deliberately not tried. */
+  /** Deliveries that were deliberately not tried. */
   readonly skipped: number;
   /** Only while some delivery is not final. */
   readonly pending?: number | undefined;
@@ -1936,7 +1936,7 @@ export type SavedDraft = {
   readonly name?: string | undefined;
   /** The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet. */
   readonly message: object;
-  /** A message that this writer sent to be saved and got no answer for. As the present one it counts as seen. */
+  /** The message of this writer's save that got no answer. If the draft has this message now, the writer has seen it. */
   readonly unanswered?: object | undefined;
   /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
   readonly updated_at: Instant;
@@ -2041,7 +2041,7 @@ export type SegmentUses = {
 
 export type ServiceFigures = {
   readonly channel: "webpush" | "apns" | "fcm";
-  /** Whose push service it was. */
+  /** The vendor of the push service. */
   readonly provider: "google" | "mozilla" | "apple" | "microsoft" | "other";
   readonly sent: number;
   readonly failed: number;
@@ -2118,7 +2118,7 @@ export type Team = {
 export type Template = {
   readonly id: TemplateId;
   readonly name: string;
-  /** The newest. */
+  /** The newest version. */
   readonly version: number;
   readonly title: string | null;
   readonly changed_by: string;

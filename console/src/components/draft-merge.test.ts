@@ -17,7 +17,7 @@ describe('two people who edit one object', () => {
     ]);
   });
 
-  it('are in no conflict when both typed the same', () => {
+  it('have no conflict when both typed the same', () => {
     expect(changesOf(base, { ...base, name: 'Same' }, { ...base, name: 'Same' })).toEqual([
       { field: 'name', before: 'Shop', theirs: 'Same' },
     ]);

@@ -22,7 +22,7 @@ describe('a day in a zone', () => {
 });
 
 describe('the view of an address', () => {
-  it('is the last 30 days without anything, and what the address says otherwise', () => {
+  it('is the last 30 days by default, and that of the address otherwise', () => {
     expect(read('tz=Europe/Berlin')).toMatchObject({ firstDay: '2027-02-28', lastDay: '2027-03-29', group: 'day' });
     const march = read('from=2027-03-01&to=2027-03-31&tz=Europe/Berlin&by=week&currency=EUR&window=48&view=table');
     expect(march).toEqual({
@@ -60,7 +60,7 @@ describe('the view of an address', () => {
     ['Australia/Lord_Howe', '2029-10-06'],
     ['Africa/Casablanca', '2030-12-30'],
     ['UTC', '2028-12-31'],
-  ])('in %s, the most days up to %s are not an hour too many, nor those before', (zone, to) => {
+  ])('in %s, the longest range up to %s is not an hour too long, and neither is the one before it', (zone, to) => {
     const view = readView(new URLSearchParams(`from=1970-01-01&to=${to}&tz=${zone}`), Date.parse('2031-01-01'));
     for (const range of [rangeOf(view), rangeBefore(view)]) {
       const days = (Date.parse(range.to) - Date.parse(range.from)) / 86_400_000;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fieldErrors } from './use-save.ts';
 
-test('a field that the form does not have is left to the foot of the form', () => {
+test('an issue of a field that the form lacks is shown at the foot of the form', () => {
   const issues = [{ path: ['updated_at'], code: 'changed_meanwhile', message: 'Somebody saved it.' }];
   expect(fieldErrors(issues, { name: '' }, ([field]) => String(field))).toEqual({});
 });

@@ -139,7 +139,7 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
 
 export const requirement: Requirement = {
   number: 'R-26',
-  title: 'Every outcome is told, whoever is killed in between',
+  title: 'Every outcome is told, whichever process is killed in between',
   async run(options) {
     await prove(options.workbench, options);
   },

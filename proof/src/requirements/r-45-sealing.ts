@@ -120,9 +120,9 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
 
   complaints.length = 0;
   await Promise.all([api.node.terminate(), worker.terminate()]);
-  const anew = await stage.startApi({ environment: newKey });
+  const renewed = await stage.startApi({ environment: newKey });
   await stage.startWorker({ environment: newKey });
-  for (let i = 0; i < 4; i++) await send(anew);
+  for (let i = 0; i < 4; i++) await send(renewed);
   await stage.startApi({ environment: { MASTER_KEY: former.toString('base64') } }).then(
     () => complaints.push('a service with the former key alone starts'),
     (error: unknown) => {

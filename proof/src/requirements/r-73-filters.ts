@@ -24,7 +24,7 @@ const now = new Date('2026-06-15T13:37:00.123Z');
 const counted = (value: number): string => value.toLocaleString('en');
 
 async function prove({ report, seed }: ProofOptions, sql: Sql, where: string, filters: number): Promise<void> {
-  const claim = `a filter and its negation select just whom an evaluator selects, ${where}`;
+  const claim = `a filter and its negation select exactly the devices that an evaluator selects, ${where}`;
   let asked = 0;
   let some = 0;
   try {

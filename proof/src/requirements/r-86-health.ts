@@ -82,7 +82,7 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
       if (backMs > readyWithinMs) complaints.push(`/readyz was not 200 for ${backMs.toFixed(0)} ms`);
       [slowestDown, slowestBack] = [Math.max(slowestDown, downMs), Math.max(slowestBack, backMs)];
     }
-    if ((await node.workerPids()).join() !== pids) complaints.push('its process was started anew');
+    if ((await node.workerPids()).join() !== pids) complaints.push('its process was started again');
     report.claim(
       `a database that ${what}: not ready within 2 s, alive all the time, ready within 10 s afterwards`,
       `${times} times; ${slowestDown.toFixed(0)} ms, back after ${slowestBack.toFixed(0)} ms`,

@@ -51,7 +51,7 @@ export function emailOf(text: string): string {
 }
 
 /**
- * Makes the link of the first owner; an earlier one works no more. Throws the 400 when there is an
+ * Makes the link of the first owner; an earlier one stops working. Throws the 400 when there is an
  * owner already.
  */
 export async function createSetupLink(deps: LinkDeps, organisationId: Uuid): Promise<MadeLink> {

@@ -97,10 +97,9 @@ export async function listSessions(sql: Sql, clock: Clock, accountId: Uuid): Pro
     ORDER BY created_at DESC, id DESC`;
 }
 
-/** Ends all sessions of an account, or all but one. */
-export async function deleteSessionsOf(tx: Tx, accountId: Uuid, exceptId: Uuid | null = null): Promise<void> {
-  await tx`
-    DELETE FROM account_sessions WHERE account_id = ${accountId} ${exceptId === null ? tx`` : tx`AND id <> ${exceptId}`}`;
+/** Ends all sessions of an account. */
+export async function deleteSessionsOf(tx: Tx, accountId: Uuid): Promise<void> {
+  await tx`DELETE FROM account_sessions WHERE account_id = ${accountId}`;
 }
 
 export interface OperatorToken {

@@ -10,7 +10,7 @@ import { ApiError } from '../http/api-error.ts';
 import type { Caller } from './caller.ts';
 import { scopeOfKey } from './key.ts';
 import type { KeyLookups } from './key-lookups.ts';
-import { findKeyByHash, type KeyWithApp, updateKeyLastUsed } from './queries.ts';
+import { findKeyByHash, type KeyWithApp, updateKeyLastUsed } from './key-queries.ts';
 
 /** Milliseconds for which a key's answer is used after it was asked. */
 const freshMs = 1000;

@@ -13,10 +13,10 @@ import {
   insertCredential,
   insertFormerCredential,
   listCredentials,
-  lockApp,
   replaceCurrentCredential,
   takeCredentialId,
-} from './queries.ts';
+} from './credential-queries.ts';
+import { lockApp } from './queries.ts';
 import { listSealedCredentials, replaceCredentialSecret, type SealedCredential } from './seal-queries.ts';
 
 export interface OpenCredential {

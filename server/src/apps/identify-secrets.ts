@@ -154,9 +154,9 @@ export async function resealIdentifySecrets({ sql, seal }: { sql: Sql; seal: Sea
   return resealRows<SealedIdentify>({
     list: (after) => listSealedIdentify(sql, seal.prefix, after?.appId ?? nilUuid, resealedAtOnce),
     async replace(row) {
-      const anew = (record: string | null): string | null =>
+      const renew = (record: string | null): string | null =>
         record === null ? null : resealed(seal, record, placeOf(row.appId));
-      return replaceIdentifySecrets(sql, row, { secret: anew(row.secret), nextSecret: anew(row.nextSecret) });
+      return replaceIdentifySecrets(sql, row, { secret: renew(row.secret), nextSecret: renew(row.nextSecret) });
     },
     nameOf: ({ appId }) => `the identify secret of ${encodeId('app', appId)}`,
   });

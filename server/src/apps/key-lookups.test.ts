@@ -48,7 +48,7 @@ it('a look-up that fails gives its place to the next', async () => {
   expect(await lookups.run('x', async () => 'found')).toBe('found');
 });
 
-it('who waits too long is answered 503, and so is who finds a thousand in line', async () => {
+it('a caller that waits too long gets 503, and so does one that finds a thousand in line', async () => {
   const late = setup({ waitMs: 1 });
   for (let i = 0; i < 20; i++) void late.ask('somebody');
   await expect(late.ask('late')).rejects.toMatchObject({ code: 'unavailable' });

@@ -31,7 +31,7 @@ describe('R-40 an API key', () => {
     ['another scope in front', `sk${good.slice(2)}`],
     ['no prefix', good.slice(8)],
     ['nothing', ''],
-  ])('is told to be none without a query: %s', (_why, text) => {
+  ])('is found to be invalid without a query: %s', (_why, text) => {
     expect(scopeOfKey(text)).toBeUndefined();
   });
 });

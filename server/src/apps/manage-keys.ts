@@ -19,8 +19,8 @@ import {
   insertKey,
   insertSessionKey,
   type KeyRecord,
-  lockApp,
-} from './queries.ts';
+} from './key-queries.ts';
+import { lockApp } from './queries.ts';
 
 /** Active keys of one scope at most. */
 export const activeKeysMax = 20;

@@ -1,6 +1,6 @@
 // A key as the console and the command line show it.
 import { encodeId } from '../ground/ids.ts';
-import type { KeyRecord } from './queries.ts';
+import type { KeyRecord } from './key-queries.ts';
 
 /** Presents a key without its secret part. Instants are dates. */
 export function presentKey(key: KeyRecord) {

@@ -5,8 +5,8 @@ import type { Sql } from '../database/db.ts';
 import { routesWith } from '../http/route.ts';
 import { component } from '../http/schemas.ts';
 import type { Caller } from './caller.ts';
+import { listCurrentCredentials } from './credential-queries.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
-import { listCurrentCredentials } from './queries.ts';
 
 const appConfig = component(
   'AppConfig',
@@ -14,7 +14,7 @@ const appConfig = component(
     vapid_public_key: z.string().nullable().describe('Null when web push is not configured.'),
     identify_required: z.boolean(),
     identify_bound_required: z.boolean(),
-    channels: z.array(z.enum(channelIds)).describe('Those the app has credentials for.'),
+    channels: z.array(z.enum(channelIds)).describe('Channels that the app has credentials for.'),
   }),
 );
 

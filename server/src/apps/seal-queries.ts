@@ -26,10 +26,10 @@ export async function listSealedCredentials(
 export async function replaceCredentialSecret(
   sql: Sql,
   { appId, id, secret }: SealedCredential,
-  anew: string,
+  next: string,
 ): Promise<boolean> {
   const result = await sql`
-    UPDATE credentials SET secret = ${anew} WHERE app_id = ${appId} AND id = ${id} AND secret = ${secret}`;
+    UPDATE credentials SET secret = ${next} WHERE app_id = ${appId} AND id = ${id} AND secret = ${secret}`;
   return result.count === 1;
 }
 
@@ -56,10 +56,10 @@ export async function listSealedIdentify(
 export async function replaceIdentifySecrets(
   sql: Sql,
   former: SealedIdentify,
-  anew: Pick<SealedIdentify, 'secret' | 'nextSecret'>,
+  next: Pick<SealedIdentify, 'secret' | 'nextSecret'>,
 ): Promise<boolean> {
   const result = await sql`
-    UPDATE apps SET identify_secret = ${anew.secret}, identify_secret_next = ${anew.nextSecret}
+    UPDATE apps SET identify_secret = ${next.secret}, identify_secret_next = ${next.nextSecret}
     WHERE id = ${former.appId} AND identify_secret IS NOT DISTINCT FROM ${former.secret}
       AND identify_secret_next IS NOT DISTINCT FROM ${former.nextSecret}`;
   return result.count === 1;

@@ -28,13 +28,13 @@ describe('a plan of indexes', () => {
     expect(withoutOf([use(small, 'a'), use(small, 'b'), use(great, 'b')])).toEqual([[small, 'a', 'few_devices']]);
   });
 
-  it('gives each app those that it uses most, and no app more than its share', () => {
+  it('gives each app the indexes that it uses most, and no app more than its share', () => {
     const uses = [use(great, 'a', 3), use(great, 'b', 9), use(great, 'c', 6), use(middle, 'd', 3)];
     expect(columnsOf(uses)).toEqual(['b', 'c', 'd']);
     expect(withoutOf(uses)).toEqual([[great, 'a', 'no_index_left']]);
   });
 
-  it('prefers what serves the most devices when there are too many', () => {
+  it('prefers the indexes that serve the most devices when there are too many', () => {
     const uses = [use(great, 'a'), use(great, 'b'), use(middle, 'c'), use(middle, 'd', 90), use(middle, 'a')];
     expect(columnsOf(uses)).toEqual(['a', 'b', 'd']);
     expect(withoutOf(uses)).toEqual([[middle, 'c', 'no_index_left']]);

@@ -53,7 +53,7 @@ describe('the copy of a profile', () => {
     expect(overflow).toEqual({ 4: 'past the slots', 5: 'own' });
   });
 
-  it('of nobody clears all that was of a user', () => {
+  it('clears everything that came from a user when the device belongs to nobody', () => {
     const { columns, overflow } = copyProfile(null, { 2: 7 }, slotted);
     expect(columns).toEqual({
       ...blocks,

@@ -38,8 +38,8 @@ export const channelRoutes = [
     method: 'GET',
     path: '/v1/channels',
     access: 'public',
-    summary: 'The channels there are',
-    answers: { 200: { description: 'All of them; not a paged list.', schema: channelList, example: listed } },
+    summary: 'List the channels',
+    answers: { 200: { description: 'All channels, without pages.', schema: channelList, example: listed } },
     refusals: ['rate_limited', 'unavailable'],
     // Malformed requests count too.
     within({ addressLimits }, { address }, work) {

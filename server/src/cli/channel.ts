@@ -1,7 +1,7 @@
 // `channel …`: the provider credentials of an app. A private key is stored and never shown again.
 import type { Command } from 'commander';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { saveCredential } from '../apps/credentials.ts';
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
@@ -16,7 +16,7 @@ export function addChannelCommands(program: Command): void {
   const channel = program.command('channel').description('provider credentials of an app');
   withJson(channel.command('set <APP> <CHANNEL>'))
     .description('set the credentials of a channel: webpush, apns or fcm')
-    .option('--subject <SUBJECT>', 'webpush: whom push services may write to, mailto:ADDRESS or https://…')
+    .option('--subject <SUBJECT>', 'webpush: the contact for push services, mailto:ADDRESS or https://…')
     .option('--vapid-file <FILE>', 'webpush: VAPID keys, {"publicKey", "privateKey"}; without it new ones are made')
     .option('--key-file <FILE>', 'apns: the token signing key, a .p8 file')
     .option('--key-id <ID>', 'apns: its key id')
@@ -26,7 +26,7 @@ export function addChannelCommands(program: Command): void {
     .option('--service-account <FILE>', "fcm: the service account's private key, a JSON file")
     .action((app: string, name: string, options: SetOptions) => answer(options, () => set(app, name, options)));
   withJson(channel.command('list <APP>'))
-    .description('list the channels of an app and how they do')
+    .description('list the channels of an app and their health')
     .action((app: string, options: AnswerOptions) => answer(options, () => list(app)));
   withJson(channel.command('test <APP> <CHANNEL>'))
     .description('send one push by the normal path')

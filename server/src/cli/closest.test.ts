@@ -13,6 +13,6 @@ it.each([
   ['inport', 'import'],
   ['cook', undefined],
   ['', undefined],
-])('finds what was meant, and nothing far off: %s', (given, meant) => {
+])('finds the intended word, and nothing far off: %s', (given, meant) => {
   expect(closest(given, words)).toBe(meant);
 });

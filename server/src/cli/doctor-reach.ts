@@ -1,6 +1,7 @@
 // Finds the push services that this machine must reach, and tries each of them: a verified TLS
 // connection through the address guard, opened as a send opens it. Sends nothing.
-import { listApps, listCurrentCredentials } from '../apps/queries.ts';
+import { listCurrentCredentials } from '../apps/credential-queries.ts';
+import { listApps } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import type { Sql } from '../database/db.ts';
 import { createAddressGuard } from '../outbound/address-guard.ts';

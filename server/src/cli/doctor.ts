@@ -2,8 +2,9 @@
 // nothing. A check that cannot be made is a finding of its own and hides no other check.
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { listCredentials } from '../apps/credential-queries.ts';
 import { createCredentials } from '../apps/credentials.ts';
-import { listApps, listCredentials } from '../apps/queries.ts';
+import { listApps } from '../apps/queries.ts';
 import { createAppSizes, keysAmong, previewsMin } from '../audience/column-uses.ts';
 import { readIndexPlan } from '../audience/follow-use.ts';
 import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';

@@ -1,4 +1,4 @@
-// Builds the rules of which push endpoints the service accepts and may reach. They come from the
+// Builds the rules for push endpoints that the service accepts and may reach. They come from the
 // operator's settings and, for a sandbox that the settings do not name yet, from the variables that
 // the sandbox asks for.
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // The rows that `export` writes of an app, in the order of a key, so that an interrupted export can
 // go on after its last row. The column names are those that `import` reads.
-import { listCredentials } from '../apps/queries.ts';
+import { listCredentials } from '../apps/credential-queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';

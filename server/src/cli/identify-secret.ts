@@ -20,15 +20,15 @@ import { type CommandContext, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 
 export function addIdentifySecretCommands(program: Command): void {
-  const identify = program.command('identify-secret').description('prove whose a device is, before it is believed');
+  const identify = program.command('identify-secret').description('the secret that proves the user of a device');
   withJson(identify.command('rotate <APP>'))
     .description('make a secret; with one there already both are valid until the rotation is finished')
     .action((app: string, options: AnswerOptions) => answer(options, () => rotate(app)));
   withJson(identify.command('finish <APP>'))
-    .description('let the new secret alone prove, and erase the former one')
+    .description('end the rotation: erase the former secret, so that only the new one proves')
     .action((app: string, options: AnswerOptions) => answer(options, () => finish(app)));
   withJson(identify.command('clear <APP>'))
-    .description('erase the secrets: identify is believed without a proof again')
+    .description('erase the secrets: identify needs no proof again')
     .action((app: string, options: AnswerOptions) => answer(options, () => clear(app)));
   withJson(identify.command('require-bound <APP> <on|off>'))
     .description('accept only proofs that are made for one device and one day')
@@ -72,7 +72,7 @@ async function clear(name: string): Promise<Answer> {
     if (!(await clearIdentifySecrets(context, app.id))) throw new CommandError('There is no secret.');
     return {
       document: await present(context.sql, app),
-      text: 'There is no secret any more: identify is believed without a user_hash.',
+      text: 'The secret is erased: identify needs no user_hash.',
     };
   });
 }

@@ -4,8 +4,9 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { addFormerCredential } from '../apps/credentials.ts';
-import { type App, type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import type { App } from '../apps/queries.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseVapidKeys } from '../channels/webpush/vapid.ts';

@@ -4,6 +4,7 @@
 import { type Command, Option } from 'commander';
 import type { KeyScope } from '../apps/caller.ts';
 import { findNameIssue } from '../apps/create-app.ts';
+import { findKey, type KeyRecord, listKeys } from '../apps/key-queries.ts';
 import {
   createKey,
   isEnded,
@@ -14,7 +15,6 @@ import {
   rotateKey,
 } from '../apps/manage-keys.ts';
 import { presentKey } from '../apps/present-key.ts';
-import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';

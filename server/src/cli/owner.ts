@@ -11,7 +11,7 @@ import { withDatabase } from './context.ts';
 export function addOwnerCommands(program: Command): void {
   const owner = program.command('owner').description('links that let a person into the console');
   withJson(owner.command('setup-link'))
-    .description('print the link of the first owner; an earlier one works no more')
+    .description('print the link of the first owner; an earlier link stops working')
     .action((options: AnswerOptions) => answer(options, setupLink));
   withJson(owner.command('reset-password <EMAIL>'))
     .description('print a link that sets a new password, within an hour')

@@ -40,7 +40,7 @@ interface PartFile {
 }
 
 async function openPartFile(file: string, format: RowFormat): Promise<PartFile> {
-  if (existsSync(file)) throw new CommandError(`${file} is there already`);
+  if (existsSync(file)) throw new CommandError(`${file} exists already`);
   const part = `${file}.part`;
   const found = existsSync(part) ? await readEnd(part, format) : { bytes: 0, after: null };
   if (found.bytes > 0) await truncate(part, found.bytes);

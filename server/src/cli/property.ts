@@ -39,7 +39,7 @@ export function addPropertyCommands(program: Command): void {
       answer(options, () => edit(name, key, (deps, held) => changePropertyType(deps, key, readType(type), held))),
     );
   withJson(property.command('delete <APP> <KEY>'))
-    .description('take a key out of the catalog, with its values')
+    .description('delete a key from the catalog, with its values')
     .action((name: string, key: string, options: AnswerOptions) =>
       answer(options, () => edit(name, key, (deps, held) => retireProperty(deps, key, held))),
     );

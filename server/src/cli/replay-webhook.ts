@@ -23,10 +23,10 @@ interface ReplayOptions {
 export function addReplayCommand(webhook: Command): void {
   const collect = (kind: string, before: string[]): string[] => [...before, kind];
   withJson(webhook.command('replay <ID>'))
-    .description('tell it the events of a period again, from the deliveries that are kept')
-    .requiredOption('--from <TIME>', 'the beginning; an event at that very moment is told')
-    .requiredOption('--to <TIME>', 'the end; an event at that very moment is not told')
-    .option('--event <EVENT>', `one of ${eventKinds.join(', ')}; without it all it is subscribed to`, collect, [])
+    .description('send the events of a period again, from the deliveries that are kept')
+    .requiredOption('--from <TIME>', 'the beginning; an event at exactly this time is sent')
+    .requiredOption('--to <TIME>', 'the end; an event at exactly this time is not sent')
+    .option('--event <EVENT>', `one of ${eventKinds.join(', ')}; without it all subscribed events`, collect, [])
     .action((id: string, options: AnswerOptions & ReplayOptions) => answer(options, () => replay(id, options)));
 }
 

@@ -18,7 +18,7 @@ interface RebuildOptions extends AnswerOptions {
 }
 
 export function addReportCommands(program: Command): void {
-  const reports = program.command('reports').description('what reports have stored');
+  const reports = program.command('reports').description('the stored sums of reports');
   withJson(reports.command('rebuild <APP>'))
     .description('compute sums and classes again, as far as events and deliveries are kept; the rest stays as it is')
     .option('--from <TIME>', 'the beginning; without it as far back as there are events')

@@ -23,7 +23,7 @@ const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import
 
 export function addSandboxCommand(program: Command): void {
   withJson(program.command('sandbox'))
-    .argument('[COMMAND...]', 'behind --: what to run beside it, in an environment that leads its pushes here')
+    .argument('[COMMAND...]', 'after --: a command to run beside it, with settings that send its pushes here')
     .description('run push services with simulated browsers, and their inbox')
     .option(
       '--port <PORT>',

@@ -2,8 +2,8 @@
 // of any app. Keys for phones come from a sandbox, because the sandbox also verifies them. Without
 // a sandbox only web push is set, because only Apple and Google give out keys for real phones.
 
+import type { CredentialRecord } from '../apps/credential-queries.ts';
 import { saveCredential } from '../apps/credentials.ts';
-import type { CredentialRecord } from '../apps/queries.ts';
 import { parseApnsCredential } from '../channels/apns/credential.ts';
 import { type ChannelId, environments } from '../channels/channel.ts';
 import { parseServiceAccount } from '../channels/fcm/credential.ts';

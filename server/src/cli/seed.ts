@@ -3,7 +3,8 @@
 // form and belong to nobody.
 import type { Command } from 'commander';
 import { createApp, type NewApp } from '../apps/create-app.ts';
-import { type App, findApp, listCredentials } from '../apps/queries.ts';
+import { listCredentials } from '../apps/credential-queries.ts';
+import { type App, findApp } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';

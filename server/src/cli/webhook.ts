@@ -31,7 +31,7 @@ import { readTime } from './read-time.ts';
 import { addReplayCommand } from './replay-webhook.ts';
 
 export function addWebhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('webhooks: your own server is told what happened');
+  const webhook = program.command('webhook').description('webhooks: requests that tell your server what happened');
   const collect = (kind: string, before: string[]): string[] => [...before, kind];
   withJson(webhook.command('create <APP> <URL>'))
     .description('make a webhook and print its secret, once')
@@ -43,19 +43,19 @@ export function addWebhookCommands(program: Command): void {
     .description('list the webhooks of an app')
     .action((app: string, options: AnswerOptions) => answer(options, () => list(app)));
   withJson(webhook.command('enable <ID>'))
-    .description('call it again: first one probe, then the held events')
+    .description('call a webhook again: first one probe, then the held events')
     .action((id: string, options: AnswerOptions) => answer(options, () => change(id, enableWebhook)));
   withJson(webhook.command('disable <ID>'))
-    .description('stop calling it; its events are held for 72 hours')
+    .description('stop calling a webhook; its events are held for 72 hours')
     .action((id: string, options: AnswerOptions) => answer(options, () => change(id, disableWebhook)));
   withJson(webhook.command('delete <ID>'))
-    .description('remove it with its events')
+    .description('delete a webhook with its events')
     .action((id: string, options: AnswerOptions) => answer(options, () => remove(id)));
   withJson(webhook.command('attempts <ID>'))
-    .description('show its last 50 requests')
+    .description('show the last 50 requests to a webhook')
     .action((id: string, options: AnswerOptions) => answer(options, () => attempts(id)));
   withJson(webhook.command('test <ID>'))
-    .description('send it one signed request, which counts neither as failure nor as success')
+    .description('send one signed request, which counts neither as failure nor as success')
     .action((id: string, options: AnswerOptions) => answer(options, () => test(id)));
   addReplayCommand(webhook);
   withJson(webhook.command('rotate <ID>'))
@@ -66,7 +66,7 @@ export function addWebhookCommands(program: Command): void {
       answer(options, () => rotate(id, options.finishAt, options.dual === true)),
     );
   withJson(webhook.command('finish <ID>'))
-    .description('let the new secret alone sign, and erase the old one')
+    .description('end the rotation: erase the old secret, so that only the new one signs')
     .action((id: string, options: AnswerOptions) => answer(options, () => finish(id)));
 }
 

@@ -1,8 +1,9 @@
 // The area Apps: the apps of the caller's organisation, as people list, make and edit them.
 import { z } from 'zod';
 import { createApp } from '../apps/create-app.ts';
+import { listTestApps } from '../apps/credential-queries.ts';
 import { editApp } from '../apps/manage-app.ts';
-import { type App, findApp, findClientEvents, listAppsOf, listTestApps } from '../apps/queries.ts';
+import { type App, findApp, findClientEvents, listAppsOf } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -35,7 +36,7 @@ const appFields = {
   default_url: z.string().nullable().describe('The url of a web push whose content has none.'),
   attribution_window_hours: z.int().min(1).max(720),
   suspended_at: instant.nullable(),
-  is_test: z.boolean().describe('A channel of it sends to a sandbox, which rings nobody.'),
+  is_test: z.boolean().describe('A channel of the app sends to a sandbox, which rings no device.'),
   created_at: instant,
   updated_at: instant,
 };
@@ -84,7 +85,7 @@ const listedExample = {
   created_at: '2026-11-21T10:15:30.123Z',
   updated_at: '2026-11-21T10:15:30.123Z',
 };
-const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
+export const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
 
 const route = routesWith<AppRouteDeps, ConsoleCaller>('Apps');
 const ofApp = routesWith<AppRouteDeps, AppCaller>('Apps');

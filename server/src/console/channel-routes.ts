@@ -1,8 +1,8 @@
 // The areas Web push, Apple push, Android push and Channels: the credentials with which an app
-// reaches devices, how they do, and a test of each. A private key is stored and never shown.
+// reaches devices, their health, and a test of each. A private key is stored and never shown.
 import { z } from 'zod';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { removeChannel, saveCredential } from '../apps/credentials.ts';
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { channelIds, channelOfPlatform } from '../channels/channel.ts';
 import { type Storable, storableApns, storableServiceAccount, storableVapid } from '../channels/store-credential.ts';
 import { generateVapidKeys, isVapidSubject } from '../channels/webpush/vapid.ts';
@@ -41,7 +41,7 @@ export const credential = component(
   'Credential',
   z.strictObject({
     channel: channelName,
-    current: z.boolean().describe('False: a former one, for devices that registered with it.'),
+    current: z.boolean().describe('False: a former credential, for devices that registered with it.'),
     credential_id: count,
     public: z
       .record(z.string(), z.string())
@@ -94,7 +94,7 @@ export const channelAreaRoutes = [
     path: '/console/api/apps/:app/channels',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'The credentials of an app, former ones too, and how they do',
+    summary: 'The credentials of an app and their health, former ones too',
     params: appParam,
     query: listQuery,
     answers: {
@@ -229,7 +229,7 @@ export const channelAreaRoutes = [
     least: 'member',
     summary: 'The devices that a suspect credential would have cost',
     description:
-      'Its refusals call them invalid, or devices of another key. None is retired until the credential succeeds or is replaced. Empty for a credential that is not suspect.',
+      'The refusals of the credential call these devices invalid, or devices of another key. None is retired until the credential succeeds or is replaced. Empty for a credential that is not suspect.',
     params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'apns' } },
     answers: {
       200: {
@@ -306,7 +306,7 @@ export const channelAreaRoutes = [
     },
     answers: {
       200: {
-        description: 'What came of it. `status` null: there is no outcome yet, and the message goes on.',
+        description: 'The outcome. `status` is null while there is none; the message then goes on.',
         schema: component(
           'ChannelTestResult',
           z.strictObject({

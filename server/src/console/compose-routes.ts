@@ -29,7 +29,7 @@ const renderRequest = component(
       channel: z.enum(channelIds),
       external_id: z.string().min(1).max(256).nullish(),
       device_id: z.string().nullish(),
-      language: languageField.nullish().describe("In place of the person's own."),
+      language: languageField.nullish().describe('Replaces the language of the person.'),
     })
     .superRefine((given, context) => {
       if (!given.external_id || !given.device_id) return;

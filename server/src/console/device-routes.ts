@@ -36,7 +36,7 @@ const history = z
 const credentialId = count
   .nullable()
   .describe(
-    "Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one.",
+    'For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel.',
   );
 const deviceWithHistory = component('DeviceWithHistory', device.extend({ credential_id: credentialId, history }));
 

@@ -40,7 +40,7 @@ const draftFields = {
   unanswered: draftMessage
     .optional()
     .describe(
-      'A message that this writer sent to be saved and got no answer for. As the present one it counts as seen.',
+      "The message of this writer's save that got no answer. If the draft has this message now, the writer has seen it.",
     ),
 };
 const newDraft = component(
@@ -147,7 +147,7 @@ export const draftAreaRoutes = [
     least: 'member',
     summary: 'Delete a draft',
     params,
-    answers: { 200: { description: 'It is gone.', schema: done, example: { done: true } } },
+    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
     const id = readId('draft', params.draft);

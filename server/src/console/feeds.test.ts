@@ -41,7 +41,7 @@ function createTested() {
 }
 
 describe('the feeds of a process', () => {
-  it('share one look a second, whose changes come to each after the state', async () => {
+  it('share one look a second: each gets the state first, and then the changes', async () => {
     const { follow, looks } = createTested();
     const first = follow('a', 'live');
     await vi.advanceTimersByTimeAsync(0);
@@ -53,7 +53,7 @@ describe('the feeds of a process', () => {
     expect(second.read).toEqual(first.read);
   });
 
-  it('are looked at by nobody once the last has ended', async () => {
+  it('cause no look after the last one has ended', async () => {
     const { follow, looks } = createTested();
     const leavers = [follow('a', 'live'), follow('a', 'live'), follow('a', 'other')];
     await vi.advanceTimersByTimeAsync(1000);
@@ -64,7 +64,7 @@ describe('the feeds of a process', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('of different apps have looks of their own', async () => {
+  it('of different apps have their own looks', async () => {
     const { follow, looks } = createTested();
     follow('a', 'live', 'app-1');
     follow('a', 'live', 'app-2');

@@ -185,7 +185,7 @@ export const historyAreaRoutes = [
     path: '/console/api/apps/:app/devices/:id/deliveries',
     access: 'session-or-token',
     least: 'member',
-    summary: 'The deliveries to a device, whosever it was',
+    summary: 'The deliveries to a device, under all of its users',
     params: deviceParams,
     query: z.strictObject(pageQuery(200)),
     answers: answersOfDeliveries,

@@ -20,10 +20,10 @@ export interface IdentifyAreaDeps {
 }
 
 const fields = {
-  enabled: z.boolean().describe('False: anybody may say whose a device is. Show a warning.'),
+  enabled: z.boolean().describe('False: anybody may link a device to any user. Show a warning.'),
   require_bound: z.boolean(),
   secrets: z.int().min(0).max(2).describe('Two while a rotation is not finished.'),
-  updated_at: instant.describe('The last edit of the app, of which these settings are a part.'),
+  updated_at: instant.describe('The last edit of the app, which contains these settings.'),
 };
 const identify = component('Identify', z.strictObject(fields));
 const made = component(
@@ -41,7 +41,7 @@ export const identifyRoutes = [
     path: '/console/api/apps/:app/identify',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'What the app demands for an identify',
+    summary: 'Read the proof that the app demands from an identify',
     params: appParam,
     answers: { 200: { description: 'The settings, without a secret.', schema: identify, example } },
     refusals: ['not_found'],

@@ -2,6 +2,7 @@
 // person's own browser receives a test push.
 import { z } from 'zod';
 import { sessionDaysMax } from '../accounts/session.ts';
+import { findKey, type KeyRecord, listKeys } from '../apps/key-queries.ts';
 import {
   createKey,
   createSessionKey,
@@ -11,7 +12,6 @@ import {
   rotateKey,
 } from '../apps/manage-keys.ts';
 import { presentKey } from '../apps/present-key.ts';
-import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';

@@ -47,7 +47,7 @@ const day = component(
 
 const names = {
   name: z.string().nullable(),
-  title: z.string().nullable().describe('Not rendered. Null, as the name, for a message that is deleted.'),
+  title: z.string().nullable().describe('Not rendered. Null, like the name, for a message that is deleted.'),
 };
 const namedRevenue = component(
   'NamedRevenueReport',
@@ -106,7 +106,7 @@ export const lentReportRoutes = [
     path: '/console/api/apps/:app/reports/delivery',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'What became of the messages that began on each day, or in each week or month',
+    summary: 'The outcomes of messages by the day, week or month in which they began',
     params: appParam,
     ...reportQuery(rangeQuery),
     answers: {

@@ -48,7 +48,7 @@ const arrivedEvent = component(
     name: z.string(),
     occurred_at: instant,
     device_id: deviceId.nullable(),
-    external_id: z.string().nullable().describe('As the caller gave it.'),
+    external_id: z.string().nullable().describe('As the caller wrote it.'),
     properties: z.record(z.string(), z.unknown()),
   }),
 );
@@ -110,7 +110,7 @@ export const liveAreaRoutes = [
     access: 'session-or-token',
     least: 'member',
     summary: 'Follow the events of an app as they arrive',
-    description: `${manners} Of each name the 50 latest events by their own time are looked at once a second; without a name, of the 20 names with the latest events.`,
+    description: `${manners} Once a second the feed reads the 50 latest events of the name, by their own time; without a name, those of each of the 20 names with the latest events.`,
     params: appParam,
     query: z.strictObject({ name: z.string().min(1).max(nameLengthMax).optional() }),
     answers: {

@@ -1,6 +1,6 @@
 // The source of an app's live feed: the figures of its messages, the states of its channels and
 // webhooks, and whether sends wait. What an object looks like here is what its own page reads.
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { presentListed } from '../messages/present-message.ts';

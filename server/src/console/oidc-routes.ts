@@ -71,7 +71,7 @@ export const oidcRoutes = [
     method: 'POST',
     path: '/console/api/oidc/start',
     access: 'public',
-    summary: 'Begin a sign-in by which a set-up link or an invitation is accepted',
+    summary: 'Begin a sign-in that accepts a set-up link or an invitation',
     body: {
       schema: component('OidcLink', z.strictObject({ secret: z.string().min(1).max(64) })),
       example: { secret: 'Zp3…' },

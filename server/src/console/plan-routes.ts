@@ -12,7 +12,7 @@ import { cancelSuspended } from '../messages/cancel-message.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { readUsage } from '../quotas/read-usage.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
-import { type AppRouteDeps, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
+import { type AppRouteDeps, appExample, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
 import { appParam, checkSeen, seenAt } from './schemas.ts';
 
@@ -51,18 +51,6 @@ const planExample = {
   sk_per_second: 10,
   ck_per_second: 50,
   quota: { per_month: 10_000, unit: 'delivery' },
-};
-const appExample = {
-  id: 'app_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Shop',
-  plan: 'free',
-  default_url: null,
-  attribution_window_hours: 24,
-  suspended_at: null,
-  is_test: false,
-  created_at: '2026-11-21T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-  client_events: { new_names: true, purchases: true },
 };
 
 const own = routesWith<PlanRouteDeps, ConsoleCaller>('Plan');
@@ -169,12 +157,12 @@ export const deletionRoutes = [
     access: 'session-or-token',
     least: 'owner',
     summary: 'Delete an app, its name typed again',
-    description: 'At once nothing of it answers. Its rows are cleared in the background, tokens and profiles first.',
+    description: 'The app refuses all requests at once. Rows are cleared in the background, tokens and profiles first.',
     params: appParam,
     body: { schema: component('AppDeletion', z.strictObject({ name: z.string() })), example: { name: 'Shop' } },
     answers: {
       200: {
-        description: 'What is being cleared. The audit log keeps that the app was.',
+        description: 'The rows that are being cleared. The audit log keeps a record of the app.',
         schema: component(
           'DeletedApp',
           z.strictObject({ deleted: z.literal(true), devices: count, users: count, messages: count }),

@@ -84,7 +84,9 @@ const exampleEdited = {
 
 const route = routesWith<PropertyAreaDeps, AppCaller>('Properties');
 const params = { ...appParam, key: { description: 'A key of the catalog.', example: 'plan' } };
-const edited = { 200: { description: 'What it touched.', schema: editedProperty, example: exampleEdited } };
+const edited = {
+  200: { description: 'The values and segments that are affected.', schema: editedProperty, example: exampleEdited },
+};
 
 export const propertyAreaRoutes = [
   route({
@@ -163,7 +165,7 @@ export const propertyAreaRoutes = [
     path: '/console/api/apps/:app/properties/:key/consequences',
     access: 'session-or-token',
     least: 'admin',
-    summary: 'Say which values and segments a change of type or a deletion concerns',
+    summary: 'List the values and segments that a change of type or a deletion affects',
     params,
     answers: {
       200: {
@@ -206,7 +208,7 @@ export const propertyAreaRoutes = [
     access: 'session-or-token',
     least: 'admin',
     summary: 'Delete a key with its values',
-    description: 'At once no old value is seen; the next value registers the key again.',
+    description: 'Old values are hidden at once; the next value registers the key again.',
     params,
     answers: edited,
     refusals: ['not_found'],

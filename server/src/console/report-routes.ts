@@ -77,7 +77,7 @@ const overview = component(
     tz: z.string(),
     spans: z
       .array(z.strictObject({ name: z.enum(spanNames), now: figures, before: figures }))
-      .describe('Yesterday is a whole day. The last 7 and 30 days end now. `before` is as much time, just before.'),
+      .describe('Yesterday is a whole day. The last 7 and 30 days end now. `before` is the same span, just before.'),
     days: z.array(figures).describe('The last 30 days, oldest first; today is not over.'),
   }),
 );
@@ -86,7 +86,7 @@ const service = component(
   'ServiceFigures',
   z.strictObject({
     channel: z.enum(channelIds),
-    provider: z.enum(vendors).describe('Whose push service it was.'),
+    provider: z.enum(vendors).describe('The vendor of the push service.'),
     sent: count,
     failed: count,
     error_counts: z.partialRecord(z.enum(errorCodes), count),
@@ -195,7 +195,7 @@ export const reportAreaRoutes = [
     path: '/console/api/apps/:app/reports/deliverability',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'How push services took what was sent: outcomes and latency by channel and provider',
+    summary: 'The answers of push services: outcomes and latency by channel and provider',
     description: `Counts the deliveries that ended in the range, in whole quarters of an hour. ${asCsv}.`,
     params: appParam,
     ...reportQuery(rangeQuery),
@@ -278,7 +278,7 @@ export const reportAreaRoutes = [
     path: '/console/api/apps/:app/messages/:id/figures',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'What came of a message over time, by channel, and in purchases',
+    summary: 'The outcomes of a message over time and by channel, and its purchases',
     params: { ...appParam, id: { description: 'The id of a message.', example: 'msg_02y9GVDsTuJUi2BOoCH5G3' } },
     answers: {
       200: {

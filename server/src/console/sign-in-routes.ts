@@ -83,7 +83,7 @@ export const signInRoutes = [
     summary: 'What the sign-in page shows',
     answers: {
       200: {
-        description: 'How one gets in here.',
+        description: 'The ways to sign in.',
         schema: welcome,
         example: { can_sign_in: true, needs_setup: false, password: true, oidc: null, demo: true },
       },
@@ -100,11 +100,11 @@ export const signInRoutes = [
     method: 'POST',
     path: '/console/api/link',
     access: 'public',
-    summary: 'What a link is for',
+    summary: 'Read the purpose of a link',
     body: { schema: component('LinkSecret', z.strictObject({ secret })), example: { secret: 'Zp3…' } },
     answers: {
       200: {
-        description: 'A link that still works.',
+        description: 'The link is valid.',
         schema: linkSchema,
         example: { kind: 'invite', organisation: 'Shop', email: 'ben@shop.example', role: 'member', expires_at: null },
       },

@@ -33,7 +33,7 @@ const number = z.int().min(1);
 const listedFields = {
   id: component('TemplateId', idSchema('tpl')),
   name: z.string(),
-  version: number.describe('The newest.'),
+  version: number.describe('The newest version.'),
   title: z.string().nullable(),
   changed_by: z.string(),
   created_at: instant,
@@ -186,7 +186,7 @@ export const templateAreaRoutes = [
     least: 'member',
     summary: 'Delete a template with its versions; messages that started from it keep their content',
     params,
-    answers: { 200: { description: 'It is gone.', schema: done, example: { done: true } } },
+    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
     const id = readId('template', params.template);

@@ -164,7 +164,7 @@ export const userAreaRoutes = [
     access: 'session-or-token',
     least: 'admin',
     summary: 'All that is held of one person, as one JSON document',
-    description: 'Who exported what stands in the audit log, without a value of the person.',
+    description: 'The audit log records the export, without a value of the person.',
     params,
     answers: {
       200: {

@@ -297,7 +297,7 @@ export const webhookRoutes = [
     path: '/console/api/webhooks/:webhook/replay',
     access: 'session-or-token',
     least: 'admin',
-    summary: 'Tell the events of a period again, from the deliveries that are kept',
+    summary: 'Send the events of a period again, from the deliveries that are kept',
     params: param,
     body: {
       schema: component(

@@ -70,17 +70,16 @@ describe('rendering', () => {
     expect(contentOf(compiled, 'fcm', ada)).toEqual(common);
   });
 
-  test('one person leaves no trace in what the next one gets', () => {
+  test('one person leaves no trace in the content of the next', () => {
     const compiled = compile({ title: 'Hi {{first_name}}', body: 'B', data: { plan: '{{properties.plan}}' } });
     contentOf(compiled, 'fcm', ada);
     expect(contentOf(compiled, 'fcm', nobody)).toEqual({ ...defaults, title: 'Hi ', body: 'B', data: { plan: '' } });
   });
 
-  test('what is not personalized is one object for every device', () => {
+  test('content without personalization is one object for every device', () => {
     const compiled = compile({ title: 'T', locales: { de: { title: 'D' } } });
     expect(contentOf(compiled, 'fcm', ada)).toBe(contentOf(compiled, 'fcm', nobody, 'fr'));
     expect(contentOf(compiled, 'fcm', ada, 'de-AT')).toBe(contentOf(compiled, 'fcm', nobody, 'de'));
-    expect(compiled.isPersonalized).toBe(false);
   });
 
   test.each([
@@ -102,7 +101,6 @@ describe('rendering', () => {
     const compiled = compile({ title: 'T', locales: { de: { title: 'Hallo {{first_name}}' } } });
     expect(contentOf(compiled, 'fcm', ada, 'de')).toMatchObject({ title: 'Hallo Ada' });
     expect(contentOf(compiled, 'fcm', ada)).toMatchObject({ title: 'T' });
-    expect(compiled.isPersonalized).toBe(true);
   });
 });
 
@@ -167,7 +165,7 @@ describe('R-74 a template that throws for one person', () => {
     expect(compiled.render('fcm', ada, null).kind).toBe('content');
   });
 
-  test('none is known: every person, with whatever values, gets an answer', () => {
+  test('no such template is known: every person gets an answer, with any values', () => {
     const compiled = compile({
       title: "{{properties.a | append: properties.b | truncate: properties.b, properties.a | default: 'x'}}",
       body: '{% if properties.a < properties.b or properties.a contains properties.b %}{{properties.a | round: properties.b}}{% endif %}',
@@ -193,9 +191,9 @@ describe('R-74 a template that throws for one person', () => {
   });
 });
 
-describe('what a sender must know beforehand', () => {
-  test('which values the templates read, wherever they stand', () => {
-    const { attributes, propertyKeys, isPersonalized, hasLocales } = compile({
+describe('facts that a sender needs beforehand', () => {
+  test('the values that the templates read, in every field', () => {
+    const { attributes, propertyKeys } = compile({
       title: '{{first_name}}',
       url: 'https://shop.example/{{properties.a}}',
       data: { x: '{{properties.b}}' },
@@ -205,12 +203,11 @@ describe('what a sender must know beforehand', () => {
     });
     expect([...attributes].sort()).toEqual(['country', 'first_name', 'timezone']);
     expect([...propertyKeys].sort()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect([isPersonalized, hasLocales]).toEqual([true, true]);
   });
 
-  test('that nothing is read', () => {
-    const { attributes, propertyKeys, isPersonalized, hasLocales } = compile({ title: 'T' });
-    expect([attributes.size, propertyKeys.size, isPersonalized, hasLocales]).toEqual([0, 0, false, false]);
+  test('that the templates read no value', () => {
+    const { attributes, propertyKeys } = compile({ title: 'T' });
+    expect([attributes.size, propertyKeys.size]).toEqual([0, 0]);
   });
 
   test('the ttl of each channel, and the largest', () => {
@@ -231,13 +228,13 @@ describe('what a sender must know beforehand', () => {
   });
 });
 
-describe('where a tap leads', () => {
+describe('the url that a tap opens', () => {
   const actions = [
     { action: 'open', title: 'Open', url: 'https://a.example/open' },
     { action: 'later', title: 'Later' },
   ];
 
-  test('is known of the message where it is literal and the same in every language', () => {
+  test('is known for the whole message where it is literal and the same in every language', () => {
     const compiled = compile({
       title: '{{first_name}}',
       url: 'https://a.example/',
@@ -270,14 +267,14 @@ describe('where a tap leads', () => {
     expect(compile(content).literalUrls('webpush')).toBeNull();
   });
 
-  test('is a matter of the channel: an own url silences the languages', () => {
+  test('is that of the channel where it has one, and not that of a language', () => {
     const compiled = compile({ title: 'T', locales: { de: { url: 'shop://de' } }, apns: { url: 'shop://all' } });
     expect(compiled.literalUrls('apns')).toEqual({ url: 'shop://all', actions: [] });
     expect(compiled.literalUrls('webpush')).toEqual({ url: null, actions: [] });
     expect(compiled.literalUrls('fcm')).toBeNull();
   });
 
-  test('is read off a rendered delivery', () => {
+  test('is found in a rendered delivery', () => {
     const compiled = compile({ title: 'T', url: 'https://a.example/{{first_name}}', webpush: { actions } });
     const rendered = compiled.render('webpush', ada, null);
     if (rendered.kind !== 'content') throw new Error(rendered.kind);
@@ -290,7 +287,7 @@ describe('where a tap leads', () => {
     expect(JSON.parse(JSON.stringify(urls))).toEqual(urls);
   });
 
-  test('is nowhere without a url', () => {
+  test('is null without a url', () => {
     const urls = targetUrlsOf({ title: 'T', ttl: 0, priority: 'high', actions: [{ action: 'a', title: 'A' }] });
     expect([targetUrl(urls, null), targetUrl(urls, 'a')]).toEqual([null, null]);
   });

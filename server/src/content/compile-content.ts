@@ -38,12 +38,6 @@ export interface TargetUrls {
 }
 
 export interface CompiledContent extends UsedVariables {
-  /**
-   * Whether any text depends on a person's values. The person's language matters separately, when
-   * `hasLocales`.
-   */
-  readonly isPersonalized: boolean;
-  readonly hasLocales: boolean;
   readonly ttlSeconds: Readonly<Record<ContentChannel, number>>;
   /** The send window depends on this value (contract 7.5). */
   readonly largestTtlSeconds: number;
@@ -86,8 +80,6 @@ export function compileContent(content: Content): CompiledContent {
   return {
     attributes: templates.attributes,
     propertyKeys: templates.propertyKeys,
-    isPersonalized: templates.isUsed,
-    hasLocales: tags.size > 0,
     ttlSeconds,
     largestTtlSeconds: Math.max(...contentChannels.map((channel) => ttlSeconds[channel])),
     dropsUrl: locales.some((locale) => dropsUrl(content, locale)),
@@ -151,10 +143,6 @@ class Templates {
   readonly attributes = new Set<Attribute>();
   readonly propertyKeys = new Set<string>();
   readonly #parsed: Readonly<Record<TemplateUse, Map<string, Template>>> = { text: new Map(), url: new Map() };
-
-  get isUsed(): boolean {
-    return this.#parsed.text.size + this.#parsed.url.size > 0;
-  }
 
   /** The template, or the text itself when it has no tags. */
   part(source: string, use: TemplateUse): Part {

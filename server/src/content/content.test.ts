@@ -100,7 +100,7 @@ describe('content', () => {
     expect(parse(stored)).toEqual(stored);
   });
 
-  test('keeps nulls, since they say what is removed', () => {
+  test('keeps nulls, because they remove a value', () => {
     const content = {
       title: 'T',
       url: null,
@@ -323,7 +323,7 @@ describe('the limits of content', () => {
     ]);
   });
 
-  test('an unknown field of a channel is refused with those it has', () => {
+  test('an unknown field of a channel is refused with the list of its fields', () => {
     const [issue] = issuesOf({ ...ok, fcm: { subtitle: 'S' } });
     expect(issue).toMatchObject({ path: ['content', 'fcm', 'subtitle'], code: 'unrecognized_keys' });
     expect(new Set(issue?.allowed)).toEqual(new Set([...Object.keys(fields.common), ...Object.keys(fields.fcm)]));

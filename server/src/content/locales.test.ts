@@ -87,7 +87,7 @@ describe('the language a person gets', () => {
     ['deu', null],
     ['fr', null],
     [null, null],
-  ])('of %j is the entry %j: that very tag, else the bare language, else none', (language, entry) => {
+  ])('of %j is the entry %j: the exact tag, else the bare language, else none', (language, entry) => {
     expect(pickLocale(locales, language)).toBe(entry);
   });
 

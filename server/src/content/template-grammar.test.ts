@@ -268,7 +268,7 @@ describe('R-74 the grammar and liquidjs agree', () => {
     expect(accepted).toBeGreaterThan(1500);
   });
 
-  test('what it accepts of tags torn apart parses too', () => {
+  test('accepted fragments of tags also parse', () => {
     const piece = fc.constantFrom(
       ...[
         '{{',
@@ -305,7 +305,7 @@ describe('R-74 the grammar and liquidjs agree', () => {
     );
   });
 
-  test('no text whatever makes the reader throw anything but its own error', () => {
+  test('no text makes the reader throw any error but its own', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.constantFrom('', '{{', '{% if '), (text, start) => {
         problemOf(start + text);

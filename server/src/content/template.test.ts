@@ -163,7 +163,7 @@ describe('R-74 a value is plain text, inserted once', () => {
     expect(render('{{properties.x}}', person({ x: '{% if first_name %}' }))).toBe('{% if first_name %}');
   });
 
-  test('whatever the value is, it comes out as it is', () => {
+  test('every value comes out unchanged', () => {
     const pieces = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('{{', '}}', '{%', '%}', '|', "'")));
     fc.assert(
       fc.property(pieces, (parts) => {
@@ -175,7 +175,7 @@ describe('R-74 a value is plain text, inserted once', () => {
   });
 });
 
-test('text and values alone mean the same as where liquidjs renders them', () => {
+test('texts with plain values render as in liquidjs', () => {
   const name = fc.constantFrom('first_name', 'country', 'properties.a', 'properties.size', 'properties.__proto__');
   const blank = fc.constantFrom('', ' ', '\n', '\u00a0 ');
   const quoted = fc.constantFrom("''", '"a b"', "'it\"s'", "'|'", "'ü👍'", "'a/b'", "'a\\\\b'", "'}'", "'{{ x }}'");

@@ -56,13 +56,13 @@ describe('an address of a database', () => {
   it.each([
     ['PGSSLMODE', 'no-verify', 'sslmode=no-verify'],
     ['PGREPLICATION', 'database', 'replication'],
-  ])('is refused where the environment asks for what Carillon does not do: %s=%s', (variable, value, what) => {
+  ])('is refused where the environment asks for something that Carillon cannot do: %s=%s', (variable, value, what) => {
     vi.stubEnv(variable, value);
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(() => readAddress('postgres://u@a/d')).toThrow(`${variable}: Carillon cannot follow ${what}.`);
   });
 
-  it("keeps settings of the session, and none of libpq's words", () => {
+  it('keeps settings of the session, and no parameter of libpq', () => {
     const url =
       'postgres://u@a/d?search_path=bells&connect_timeout=3&target_session_attrs=read-write&application_name=x';
     expect(readAddress(url)).toMatchObject({ settings: { search_path: 'bells' }, connectMs: 3000 });
@@ -78,7 +78,7 @@ describe('an address of a database', () => {
     'channel_binding=require',
     'passfile=/pass',
     'service=carillon',
-  ])('is refused where it asks for what Carillon does not do, by name and without a password: %s', (parameter) => {
+  ])('is refused by name, without a password, where Carillon cannot do what it asks for: %s', (parameter) => {
     const read = () => readAddress(`postgres://u:pass-word@a/d?${parameter}`);
     expect(read).toThrow(new RegExp(`DATABASE_URL: .*${parameter.split('=')[0]}`));
     expect(read).not.toThrow(/pass-word/);

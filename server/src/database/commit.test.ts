@@ -39,8 +39,8 @@ async function setUp() {
   };
 }
 
-describe('what a transaction says at its end', () => {
-  it('is done in order, in the transaction, and its answers are there once that has resolved', async () => {
+describe('the last statements of a transaction', () => {
+  it('run in order, in the transaction, and their answers are there once that has resolved', async () => {
     const { sql, countUp, notes } = await setUp();
     const statements: Fragment[] = [];
     await transaction(sql, async (tx, _rollback, atEnd) => {
@@ -52,7 +52,7 @@ describe('what a transaction says at its end', () => {
     expect(await notes()).toEqual([7, 11]);
   });
 
-  it('is committed though the process never hears an answer to it', async () => {
+  it('are committed although the process never gets their answers', async () => {
     const { gate, count, counted, notes } = await setUp();
     // From here on the connection knows the statements.
     await count(1);
@@ -63,7 +63,7 @@ describe('what a transaction says at its end', () => {
     expect(await notes()).toEqual([1, 1, 10, 11]);
   });
 
-  it('undoes all of it where it is refused, and says why; the connection goes on', async () => {
+  it('undo the transaction where one is refused, with the reason, and the connection works on', async () => {
     const { count, counted, notes } = await setUp();
     await count(1);
     await expect(count(-5)).rejects.toMatchObject({ code: '23514' });
@@ -73,7 +73,7 @@ describe('what a transaction says at its end', () => {
     expect(await notes()).toEqual([1, 1, 2, 3]);
   });
 
-  it('is not asked where the work refuses', async () => {
+  it('are not sent where the work refuses', async () => {
     const { sql, countUp, counted } = await setUp();
     const refused = transaction<string>(sql, async (tx, rollback, atEnd) => {
       atEnd([countUp(tx, 1)]);
@@ -83,7 +83,7 @@ describe('what a transaction says at its end', () => {
     expect(await counted()).toBe(0);
   });
 
-  it('is not sent again behind the commit where the server has no plan for it any more', async () => {
+  it('are not sent again after the commit where the server has lost their plan', async () => {
     const { admin, count, counted, notes } = await setUp();
     await count(1);
     // The statement now returns another type: the server refuses its plan. Outside a
@@ -94,7 +94,7 @@ describe('what a transaction says at its end', () => {
     expect(await notes()).toEqual([1, 1]);
   });
 
-  it('R-07 is a commit of which nobody knows where the connection is lost with its answer', async () => {
+  it('R-07 leave the commit unknown where the connection is lost with its answer', async () => {
     const { gate, count, counted } = await setUp();
     await count(1);
     const counting = count(10, () => gate.freezeAnswers()).then(

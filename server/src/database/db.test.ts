@@ -157,7 +157,7 @@ describe('a connection that is lost inside a transaction', () => {
 });
 
 describe('a transaction', () => {
-  it('undoes everything for a refusal that is no error, and for an error', async () => {
+  it('undoes everything after a refusal that is no error, and after an error', async () => {
     const { admin, sql } = await setUp(2);
     await admin`CREATE TABLE probe (x int)`;
     const refused = await transaction<string>(sql, async (tx, rollback) => {
@@ -207,7 +207,7 @@ describe('a transaction', () => {
   });
 });
 
-describe('statements that are asked at once', () => {
+describe('statements that are sent at once', () => {
   it('each get their own rows, also when all are the same one and new to the connection', async () => {
     const { sql } = await setUp(1);
     const asked = await transaction(sql, (tx) =>
@@ -216,7 +216,7 @@ describe('statements that are asked at once', () => {
     expect(asked).toEqual([[{ asked: 1 }], [{ asked: 2 }], [{ asked: 3 }]]);
   });
 
-  it('fail each for itself, and a refused one is prepared again', async () => {
+  it('fail one by one, and a refused one is prepared again', async () => {
     const { sql } = await setUp(1);
     const divide = (by: number) => sql`SELECT 6 / ${by}::int AS part`;
     for (let round = 0; round < 2; round++) {
@@ -231,7 +231,7 @@ describe('statements that are asked at once', () => {
   });
 });
 
-describe('what a refusal of the database means', () => {
+describe('the meaning of an error of the database', () => {
   it.each([
     ['57P01', true, 'it was shut down'],
     ['53300', true, 'it has no connection left'],
@@ -255,7 +255,7 @@ describe('what a refusal of the database means', () => {
     expect(isStatementTimeout({ code })).toBe(code === '57014');
   });
 
-  it('of an error without a code is nothing about the database', () => {
+  it('an error without a code says nothing about the database', () => {
     expect(isDatabaseDown(new Error('CONNECTION_CLOSED'))).toBe(false);
     expect(isDatabaseDown(undefined)).toBe(false);
   });

@@ -196,7 +196,7 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
 interface Holder {
   readonly session: Session;
   isOver: boolean;
-  /** The first error of a statement, because of which the server undoes the transaction. */
+  /** The first error of a statement: the server undoes the transaction because of it. */
   failure: unknown;
   parts: number;
 }

@@ -50,13 +50,13 @@ async function setUp(heartbeatEveryMs = 60_000) {
   return { ...database, ear, gap, greet, kill };
 }
 
-it('hears what is notified', async () => {
+it('hears notifications', async () => {
   const { ear, greet } = await setUp();
   await greet('hello');
   await ear.until('hello');
 });
 
-it('hears what is notified after a notification that its listener could not handle', async () => {
+it('hears notifications after one that its listener could not handle', async () => {
   const { ear, greet } = await setUp();
   await greet('unreadable');
   await greet('hello');
@@ -73,7 +73,7 @@ it('R-06 hears again after its connection was killed, and says that something ma
   clearInterval(greeting);
 });
 
-it('R-06 hears again after it could not connect for a while: its own heartbeat tells it that it is deaf', async () => {
+it('R-06 hears again after a while without a connection, because its own heartbeat is missing', async () => {
   const { sql, ear, gap, greet, kill } = await setUp(20);
   const [row] = await sql<{ name: string }[]>`SELECT current_database() AS name`;
   const admin = openPool({ url: inject('serverUrl'), connectionsMax: 1, name: 'tests', statementTimeoutMs: 5000 });

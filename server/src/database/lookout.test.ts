@@ -36,7 +36,7 @@ async function setUp() {
 }
 
 describe('an outage of the database', () => {
-  it('is told to the log once, and so is its end', async () => {
+  it('is logged once, and so is its end', async () => {
     const { sql } = await createTestDatabase();
     const lines: string[] = [];
     const log = createLog('silent', 'test');
@@ -56,7 +56,7 @@ describe('an outage of the database', () => {
 });
 
 describe('R-99 of several processes', () => {
-  it('one looks at every turn and the others hear of it, without looking', async () => {
+  it('one looks at every turn, and the others hear its result without looking', async () => {
     const t = await setUp();
     const first = t.open();
     await until(() => first.lookout.isElected);
@@ -81,7 +81,7 @@ describe('R-99 of several processes', () => {
     await until(() => second.looked() > before + 5);
   });
 
-  it('another takes the place of one that renews it no more: it was killed, or stands still', async () => {
+  it('another takes the place of one that no longer renews it, because it was killed or stands still', async () => {
     const t = await setUp();
     await t.sql`INSERT INTO lookouts VALUES (1, gen_random_uuid(), now() + interval '200 milliseconds')`;
     const second = t.open();
@@ -100,7 +100,7 @@ describe('R-99 of several processes', () => {
     expect(deaf.dues).toEqual(deaf.dues.map((_due, index) => index + 1));
   });
 
-  it('one that works no batches is never the one that looks for all', async () => {
+  it('one that works no batches never looks for the others', async () => {
     const t = await setUp();
     const api = t.open({ stands: false });
     await until(() => api.looked() > 5);

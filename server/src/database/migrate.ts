@@ -24,11 +24,11 @@ interface Migration {
   readonly inTransaction: boolean;
 }
 
-export async function listMigrations(dir: string = migrationsDir): Promise<Migration[]> {
-  const names = (await readdir(dir)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort();
+export async function listMigrations(): Promise<Migration[]> {
+  const names = (await readdir(migrationsDir)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(`${dir}/${name}`, 'utf8');
+      const text = await readFile(`${migrationsDir}/${name}`, 'utf8');
       return {
         number: Number(name.slice(0, 4)),
         name,

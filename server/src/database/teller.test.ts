@@ -19,8 +19,8 @@ function setUp() {
   return { teller: createTeller({ sql, log: createLog('silent', 'test') }), said };
 }
 
-describe('R-99 what a process tells', () => {
-  it('goes at once, and from then on at most twenty times a second, however much there is', async () => {
+describe('R-99 the notifications of a process', () => {
+  it('leave at once, and then at most twenty times a second, however many there are', async () => {
     const { teller, said } = setUp();
     for (let ms = 0; ms < 2_000; ms++) {
       teller.tell('finished', `message ${ms}`);
@@ -33,7 +33,7 @@ describe('R-99 what a process tells', () => {
     expect(words).toEqual(Array.from({ length: 2_000 }, (_, ms) => `message ${ms}`));
   });
 
-  it('says the same word once, and of each topic all words together', async () => {
+  it('have the same word once, and all words of a topic together', async () => {
     const { teller, said } = setUp();
     for (let i = 0; i < 3; i++) {
       teller.tell('batches');
@@ -48,14 +48,14 @@ describe('R-99 what a process tells', () => {
     ]);
   });
 
-  it('tells everybody to look where the words are more than a NOTIFY holds', async () => {
+  it('tell everybody to look where the words do not fit into a NOTIFY', async () => {
     const { teller, said } = setUp();
     for (let i = 0; i < 500; i++) teller.tell('finished', `01a206ff-2f27-7004-be80-${i}`);
     await vi.advanceTimersByTimeAsync(100);
     expect(said).toEqual([[['finished', ['']]]]);
   });
 
-  it('is told before the process ends', async () => {
+  it('leave before the process ends', async () => {
     const { teller, said } = setUp();
     teller.tell('batches');
     await teller.close();
@@ -63,6 +63,6 @@ describe('R-99 what a process tells', () => {
   });
 });
 
-it('a payload of another version says nothing', () => {
+it('a payload of another version has no words', () => {
   expect(['', '{', '[]', '{"batches":1}', 'null'].map(readWords)).toEqual([[], [], [], [], []]);
 });

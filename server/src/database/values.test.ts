@@ -47,7 +47,7 @@ describe('a value', () => {
     });
   });
 
-  it('is declared with its type only where its form alone does not say it', () => {
+  it('is declared with its type only where its form does not show it', () => {
     expect([true, 1n, new Date(0), bytes, 1, 'a', null, [true]].map(typeOf)).toEqual([16, 20, 1184, 17, 0, 0, 0, 0]);
   });
 

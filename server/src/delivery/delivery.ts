@@ -80,7 +80,7 @@ const providerAnswer = component(
       z.enum(['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type']),
       z.string(),
     ),
-    body: z.string().nullable().describe('As it came, up to 4,096 bytes.'),
+    body: z.string().nullable().describe('As received, up to 4,096 bytes.'),
     truncated: z.boolean(),
     transport_error: z.enum(transportErrors).nullable().describe('Why there is no answer; then http_status is null.'),
   }),

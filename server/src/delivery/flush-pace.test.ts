@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { flushEveryMs } from './batch.ts';
 import { createFlushPace } from './flush-pace.ts';
 
-it('R-02 leaves a commit the time that the slowest of late took, within the 500 ms', () => {
+it('R-02 leaves a commit the time of the slowest recent one, within the 500 ms', () => {
   const pace = createFlushPace();
   expect(pace.waitMs).toBe(200);
   for (let flush = 0; flush < 20; flush++) pace.note(20);

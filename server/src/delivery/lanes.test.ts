@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect(lanes.pausedUntilMs(other)).toBeUndefined();
   });
 
-  it('still stands when so many others stand still that those open again are forgotten', () => {
+  it('stays paused while so many others are paused that reopened ones are forgotten', () => {
     let nowMs = 0;
     const lanes = createLanes(() => nowMs);
     lanes.pause(laneOf(app, 1, 'long.example'), 60_000);

@@ -28,7 +28,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'
 afterEach(() => void vi.useRealTimers());
 
 describe('the watch of a message', () => {
-  it('is one for all of its batches: twenty that start together make one look, and so does each second', async () => {
+  it('is shared by all of its batches: twenty that start together make one look, and each second makes one', async () => {
     const { watches, looks } = openWatches();
     const all = Array.from({ length: 20 }, () => watches.watch(batch));
     const started = Promise.all(all.map((watch) => watch.look()));
@@ -46,7 +46,7 @@ describe('the watch of a message', () => {
     expect(all.some((watch) => watch.isCanceled())).toBe(false);
   });
 
-  it('never has two unanswered looks, however long one takes and however often a cancel is heard of', async () => {
+  it('never has two unanswered looks, however long one takes and however often a cancel is heard', async () => {
     const { watches, looks } = openWatches();
     const watch = watches.watch(batch);
     void watch.look();
@@ -81,7 +81,7 @@ describe('the watch of a message', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('tells those that wait for a look when it fails, and looks again a second later', async () => {
+  it('rejects the batches that wait for a failed look, and looks again a second later', async () => {
     const { watches, looks, warn } = openWatches();
     const watch = watches.watch(batch);
     const failed = watch.look().catch((error: unknown) => error);

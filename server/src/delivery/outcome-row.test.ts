@@ -95,7 +95,7 @@ describe('a success', () => {
     });
   });
 
-  it('whose answer cannot be given a form is stored whole', async () => {
+  it('with an answer that has no form is stored whole', async () => {
     const forms = formsThat(() => Promise.reject(Object.assign(new Error('blip'), { code: 'CONNECTION_CLOSED' })));
     const { row, final } = await itemOf(forms, [], sent);
     expect(final).toBe('sent');

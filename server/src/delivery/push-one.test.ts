@@ -69,11 +69,11 @@ test('a push that has waited for a connection goes out within its window', async
   expect(await pushAfter(windowEndsAtMs - 1, true)).toEqual({ kind: 'attempted', requests: 1 });
 });
 
-test('R-91 after its window it does not: it is looked at anew, and is no attempt', async () => {
+test('R-91 a push whose window has ended is deferred and is no attempt', async () => {
   expect(await pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
 });
 
-test('nor does it once its message was ended', async () => {
+test('a push whose message has ended is deferred and is no attempt', async () => {
   expect(await pushAfter(0, false)).toEqual({ kind: 'deferred', requests: 0 });
 });
 

@@ -14,7 +14,7 @@ describe('R-48 a receipt token', () => {
     expect(openReceiptToken([key], token)).toEqual({ batchId, place: 500 });
   });
 
-  it('of version 1 opens as the vector of the contract says', () => {
+  it('of version 1 opens to the values of the vector of the contract', () => {
     expect(openReceiptToken([key], former)).toEqual({ batchId, deviceId: '9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0' });
   });
 

@@ -9,7 +9,7 @@ import {
   markCredentialOk,
   markCredentialSuspect,
   updateCredentialError,
-} from '../apps/queries.ts';
+} from '../apps/credential-queries.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';

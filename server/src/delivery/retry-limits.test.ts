@@ -50,7 +50,7 @@ describe('R-02 the last retry', () => {
     expect(ask({ windowEndsAtMs: firstMs + 90_000 })).toBeUndefined();
   });
 
-  it('is the fifth push, those included whose outcome nobody knows', () => {
+  it('is the fifth push, counting those with an unknown outcome', () => {
     const before = { errorCode: 'provider_unavailable', httpStatus: 503 } as const;
     for (let known = 0; known < pushesMax; known++) {
       for (let unknownPushes = 0; unknownPushes < pushesMax; unknownPushes++) {

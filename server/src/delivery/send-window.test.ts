@@ -57,7 +57,7 @@ describe('the least rate', () => {
     expect(leastPerSecond(groups.toReversed(), windowMs)).toBe(expected);
   });
 
-  it('is enough, and one less is not: those due first are asked first', () => {
+  it('is enough, and one less is not, when pushes leave in the order of their due time', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const random = createRandom(seed);
       const windowSeconds = 5 + random.below(20);

@@ -28,7 +28,7 @@ describe('R-96 whose fault a setback is', () => {
     expect(setbackOf(undefined).kind).toBe('fault');
   });
 
-  it('R-18 the same place that fails for another device is the same fault, and another place is another', () => {
+  it('R-18 one place that fails for two devices is one fault, and two places are two', () => {
     const here = (device: string): Error => new Error(`device ${device} cannot be read`);
     const there = (device: string): Error => new Error(`device ${device} cannot be read`);
     expect(setbackOf(here('a'))).toEqual(setbackOf(here('b')));

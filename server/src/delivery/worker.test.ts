@@ -19,7 +19,7 @@ function fill(apps: number): { held: number[]; free: number } {
   return { held, free };
 }
 
-test('R-62 apps whose batches do not end leave a turn for another app, until each turn is an app of its own', () => {
+test('R-62 apps whose batches do not end leave a turn for another app, until each app has one turn', () => {
   for (let apps = 1; apps < batchesMax; apps++) {
     const { held, free } = fill(apps);
     expect(Math.min(...held)).toBeGreaterThan(0);
@@ -28,6 +28,6 @@ test('R-62 apps whose batches do not end leave a turn for another app, until eac
   }
 });
 
-test('an app that is alone has as many turns as it takes to fill its slots', () => {
+test('a single app has as many turns as it needs to fill its slots', () => {
   expect(fill(1).held).toEqual([6]);
 });

@@ -97,7 +97,7 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
       platform === 'web' || platform === 'android'
         ? environment.refine((value) => value === null || value === undefined, 'environment is for ios only.')
         : environment,
-    device_id: z.string().nullish().describe('A refresh: puts this token in place of that device’s own.'),
+    device_id: z.string().nullish().describe('A refresh: this token replaces the one of that device.'),
     previous_token: previousTokenField(platform),
   });
   return fields.superRefine((given, context) => {

@@ -1,7 +1,7 @@
 // Registers a device: the same token is the same device, and a refreshed token keeps its device.
 // Works in one transaction: of 50 requests that race for one token, one creates the device and the
 // others find it. Takes locks in the order that the migration of these tables names.
-import { findCurrentCredentialId } from '../apps/queries.ts';
+import { findCurrentCredentialId } from '../apps/credential-queries.ts';
 import { type FactsGiven, mergeFacts } from '../audience/device-facts.ts';
 import {
   type AudienceRow,

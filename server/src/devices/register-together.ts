@@ -2,7 +2,7 @@
 // transaction: one commit and a few round trips for all. Only plain registrations, as apps send at
 // each start, are joined; a refresh, or one with properties, has its own transaction. A refused
 // registration never affects another. Locks are taken in the order of `register-device`.
-import { findCurrentCredentialId } from '../apps/queries.ts';
+import { findCurrentCredentialId } from '../apps/credential-queries.ts';
 import { type AudienceRow, getAudienceRow, listAudienceRows } from '../audience/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import {

@@ -67,7 +67,7 @@ const registeredDevice = component(
     ...commonFields,
     status: z.literal('active'),
     external_id: text.describe('Null to a client key.'),
-    properties: propertyValues.nullable().describe("The device's own. Null to a client key."),
+    properties: propertyValues.nullable().describe('The properties of the device itself. Null to a client key.'),
     property_conflicts: z.array(propertyConflict),
     created: z.boolean(),
   }),
@@ -80,7 +80,7 @@ export const device = component(
     status: z.enum(deviceStatuses),
     status_reason: invalidReason.nullable(),
     external_id: text,
-    properties: propertyValues.describe("The device's own."),
+    properties: propertyValues.describe('The properties of the device itself.'),
   }),
 );
 export const devicePage = component('DevicePage', z.strictObject(pageFields(device)));
@@ -114,7 +114,8 @@ export const optOutRoutes = [
     path: '/v1/devices/:id',
     access: 'client-or-server',
     summary: 'Opt a device out',
-    description: 'Nothing is sent to it, it belongs to nobody, its token is erased. Repeating it changes nothing.',
+    description:
+      'The device gets no more pushes, belongs to nobody and loses its token. Repeating the request changes nothing.',
     params: { id: { description: 'The id of a device.', example: id } },
     answers: {
       200: { description: 'Opted out.', schema: optedOut, example: { id, status: 'unsubscribed' } },
@@ -137,7 +138,7 @@ export const deviceRoutes = [
     summary: 'Register a device, or find it again',
     description:
       'The same token is the same device. A field that is absent is kept, null clears it. `environment` is for iOS only. ' +
-      '`device_id` puts this token in place of the one that device has. A client key may use only properties that the catalog has.',
+      '`device_id` replaces the token of that device with this one. A client key may use only properties that the catalog has.',
     body: {
       schema: deviceRequest,
       example: {

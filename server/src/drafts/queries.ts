@@ -1,7 +1,7 @@
 // SQL: drafts.
 import { advisoryLocksOfApp } from '../database/advisory-locks.ts';
 import { type Clock, nowOf } from '../database/clock.ts';
-import { asJson, type Sql, type Tx } from '../database/db.ts';
+import { asJson, type Fragment, type Sql, type Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 
 export interface DraftFields {
@@ -20,6 +20,9 @@ export interface ListedDraft {
 
 export type StoredDraft = ListedDraft & DraftFields;
 
+const listedColumns = (tx: Tx): Fragment => tx`
+  id, name, left(message #>> '{content,title}', 200) AS title, changed_by, created_at, updated_at`;
+
 /**
  * Locks an app's drafts and templates until the transaction ends, so that their number does not
  * change after it is counted.
@@ -36,8 +39,7 @@ export async function countDrafts(tx: Tx, appId: Uuid): Promise<number> {
 /** Lists an app's drafts without their messages. */
 export async function listDrafts(sql: Sql, appId: Uuid): Promise<ListedDraft[]> {
   return sql<ListedDraft[]>`
-    SELECT id, name, left(message #>> '{content,title}', 200) AS title, changed_by, created_at, updated_at
-    FROM drafts WHERE app_id = ${appId}`;
+    SELECT ${listedColumns(sql)} FROM drafts WHERE app_id = ${appId}`;
 }
 
 /** Lists the drafts that name a segment as their audience or as their exclusion, by name. */
@@ -56,16 +58,14 @@ export async function listDraftsNaming(
 
 export async function findDraft(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredDraft | undefined> {
   const [row] = await tx<StoredDraft[]>`
-    SELECT id, name, message, left(message #>> '{content,title}', 200) AS title, changed_by, created_at, updated_at
-    FROM drafts WHERE app_id = ${appId} AND id = ${id}`;
+    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id}`;
   return row;
 }
 
 /** Finds a draft and locks it until the transaction ends. */
 export async function lockDraft(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredDraft | undefined> {
   const [row] = await tx<StoredDraft[]>`
-    SELECT id, name, message, left(message #>> '{content,title}', 200) AS title, changed_by, created_at, updated_at
-    FROM drafts WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
+    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
   return row;
 }
 

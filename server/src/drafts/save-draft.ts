@@ -50,7 +50,7 @@ export async function createDraft(
   deps: DraftDeps,
   appId: Uuid,
   fields: DraftFields,
-  chosen?: ChosenId,
+  chosen: ChosenId | undefined,
 ): Promise<StoredDraft> {
   const { sql, clock, by } = deps;
   return transaction(sql, async (tx) => {

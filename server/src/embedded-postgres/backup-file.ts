@@ -27,7 +27,7 @@ export interface BackupFile {
  * Opens a new backup file. Throws `BackupError` when it cannot be written or when `file` exists.
  */
 export async function openBackupFile(file: string): Promise<BackupFile> {
-  if (await stat(file).catch(() => undefined)) throw new BackupError(`${file} is there already`);
+  if (await stat(file).catch(() => undefined)) throw new BackupError(`${file} exists already`);
   const unfinished = `${file}.unfinished-${process.pid}`;
   const handle = await open(unfinished, 'wx', 0o600).catch(asBackupError(file));
   return {
@@ -64,7 +64,7 @@ function reasonOf(file: string, { code, message }: NodeJS.ErrnoException): strin
     case 'EDQUOT':
       return 'the disk is full';
     case 'EEXIST':
-      return 'it is there already';
+      return 'it exists already';
     default:
       return message;
   }

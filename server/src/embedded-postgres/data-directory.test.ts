@@ -39,7 +39,7 @@ describe('a data directory', () => {
     ['EPERM', 'cannot be used by this user'],
     ['EROFS', 'is on a file system that cannot be written'],
     ['ENOSPC', 'is on a full disk'],
-  ])('is refused in words at %s, with what to do', (code, words) => {
+  ])('is refused at %s, with the reason and what to do', (code, words) => {
     const error = Object.assign(new Error('mkdir'), { code });
     expect(describeDataDirectoryError(error, '/data')).toMatchObject({
       message: `DATA_DIR /data ${words} (${code}): ${advice}`,

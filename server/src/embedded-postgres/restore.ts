@@ -23,7 +23,7 @@ export class RestoreError extends Error {
 }
 
 export interface RestoreOptions {
-  /** The keys, one of which made the signature. May be empty. */
+  /** One of these keys made the signature. May be empty. */
   readonly masterKeys: readonly Buffer[];
   /** Opens an encrypted file. */
   readonly identityFile: string | undefined;

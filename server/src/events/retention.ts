@@ -59,8 +59,8 @@ async function deleteOld(sql: Sql, table: (typeof partitionedTables)[number], ol
   }
 }
 
-// First ids from before the kept spans, of which there are few; then an hour at a time, or a day at
-// a time for a year.
+// First the few ids from before the kept spans; then an hour at a time, or a day at a time for a
+// year.
 async function forgetIds(sql: Sql, spans: readonly Times[], until: Date): Promise<void> {
   const first = spans[0]?.from ?? until;
   await deleteEventKeys(sql, null, first < until ? first : until);

@@ -47,13 +47,13 @@ const trackedEvent = component(
       .min(1)
       .max(externalIdLengthMax)
       .nullish()
-      .describe('Server keys only. A user that does not exist yet will have done it.'),
+      .describe('Server keys only. The user need not exist yet.'),
     id: z
       .string()
       .max(idLengthMax)
       .regex(/^[\x21-\x7e]+$/)
       .nullish()
-      .describe('Counted once: in the app for a server key, on its device for a client key.'),
+      .describe('An id counts once: per app by server key, per device by client key.'),
     occurred_at: z
       .string()
       .nullish()
@@ -81,11 +81,11 @@ export const eventRoutes = [
     bodyBytesMax: 1024 * 1024,
     summary: 'Track what people did: one event, or up to 50',
     description:
-      'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +
-      'logged in on it counts for that user from then on. ' +
-      `A name that is new to the app is \`too_big\` where the app has ${namesMax} already. Client keys bring at most ${namesByClientsMax} ` +
-      `names, none to an app that has ${namesWithClientsMax}, and at most ${propertiesByClientsMax} keys of \`properties\` to a name; the ` +
-      'rest is `too_big` with `limit`. An app may refuse new names or purchases from client keys: the answer is 403 with the `path` of the event.',
+      'All events are stored, or none. An event belongs to its `external_id`, else to the user of its device. What a device did before ' +
+      'a log-in counts from then on for the user who logged in. ' +
+      `A new name is \`too_big\` where the app has ${namesMax} already. Client keys add at most ${namesByClientsMax} names, none where ` +
+      `the app has ${namesWithClientsMax}, and at most ${propertiesByClientsMax} keys of \`properties\` to a name; more is \`too_big\` ` +
+      'with `limit`. An app may refuse new names or purchases from client keys: the answer is 403 with the `path` of the event.',
     body: {
       schema: trackRequest,
       example: {

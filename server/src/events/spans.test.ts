@@ -20,7 +20,7 @@ describe('the partition that an event needs', () => {
     expect(missingSpan(at(instant), now, existing)?.name).toBe(name);
   });
 
-  it('holds the event, meets no other, and there are few of them whatever comes in whatever order and year', () => {
+  it('holds the event and overlaps no other, and few are made for events of any order and year', () => {
     const instants = fc.array(fc.integer({ min: at('1999-12-31'), max: at('2040-01-01') }), { maxLength: 200 });
     fc.assert(
       fc.property(instants, (given) => {

@@ -1,6 +1,6 @@
 // Explains why a person or a device got messages or not (contract 5.22). A few statements, each of
 // which starts at the person, so their cost does not grow with the audience.
-import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { listDeviceIdsOfUser } from '../audience/queries.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';

@@ -48,7 +48,7 @@ export const explanation = component(
     message_id: messageId.nullable(),
     external_id: z.string().nullable(),
     device_id: deviceId.nullable(),
-    verdict: verdict.describe('For a person the first, in the order of this list, that one of their devices has.'),
+    verdict: verdict.describe('For a person: the first verdict, in the order of this list, of one of their devices.'),
     summary,
     steps: z.array(step).optional().describe('In order, up to the first that is not ok. With `message_id`.'),
     messages: z
@@ -140,7 +140,7 @@ export const explainRoutes = [
     access: 'server',
     summary: 'Why did this person, or this device, get a message or not?',
     description:
-      'Name exactly one of `external_id` and `device_id`. A stored delivery decides. Where there is none, audience and exclusion are asked again of the present data, and `as_of` says so. In a filter the leaf that decides is named: of an AND the first false one, of an OR the last. An unknown user is an answer; an unknown message or device is 404.',
+      'Name exactly one of `external_id` and `device_id`. A stored delivery decides. Without one, audience and exclusion are checked against the present data, and `as_of` says so. The answer names the leaf of the filter that decides: the first false one of an AND, the last one of an OR. An unknown user is an answer; an unknown message or device is 404.',
     query: explainQuery,
     readQuery: (given) => validate(checkedQuery, given),
     answers: {

@@ -28,10 +28,10 @@ const selection = {
   value: z.unknown().optional(),
   actual: z.unknown().optional().describe('The value now; null: none. For events their count.'),
   last_at: z.string().optional().describe('The latest of the counted events.'),
-  under_not: z.literal(true).optional().describe('The leaf stands under a NOT, which turns it round.'),
+  under_not: z.literal(true).optional().describe('The leaf is under a NOT, which reverses it.'),
   reason: z.enum(selectionReasons).optional(),
-  queued_at: instant.optional().describe('The delivery was made then: it decides.'),
-  as_of: z.literal('now').optional().describe('Asked of the present data, which may have changed since.'),
+  queued_at: instant.optional().describe('When the delivery was made. The delivery decides.'),
+  as_of: z.literal('now').optional().describe('Checked against the present data, which may have changed since.'),
 };
 
 const ok = z.boolean();
@@ -53,7 +53,7 @@ export const step = component(
       step: z.literal('user'),
       ok,
       detail: z.strictObject({
-        external_id: z.string().nullable().optional().describe('Whose the device is now.'),
+        external_id: z.string().nullable().optional().describe('The user of the device now.'),
         created_at: instant.nullable(),
       }),
     }),

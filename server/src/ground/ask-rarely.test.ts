@@ -21,7 +21,7 @@ function setup() {
   };
 }
 
-it('a hundred who raise it at once share one asking and its answer', async () => {
+it('a hundred callers at once share one question and its answer', async () => {
   const t = setup();
   const raised = Array.from({ length: 100 }, () => t.raise());
   t.answer(0, 'yes');
@@ -29,7 +29,7 @@ it('a hundred who raise it at once share one asking and its answer', async () =>
   expect(t.asked).toBe(1);
 });
 
-it('it is asked again a second after the last time, and not before', async () => {
+it('the question is asked again a second after the last time, and not before', async () => {
   const t = setup();
   void t.raise();
   t.answer(0, 'yes');
@@ -43,7 +43,7 @@ it('it is asked again a second after the last time, and not before', async () =>
   expect(t.asked).toBe(2);
 });
 
-it('while it waits for an answer it is not asked a second time, however long that takes', async () => {
+it('the question is not asked a second time before its answer, however long that takes', async () => {
   const t = setup();
   const first = t.raise();
   t.pass(60_000);
@@ -53,7 +53,7 @@ it('while it waits for an answer it is not asked a second time, however long tha
   expect(t.asked).toBe(1);
 });
 
-it('a refusal is an answer: all who raised it get it, and a second later it is asked again', async () => {
+it('a refusal is an answer: all callers get it, and a second later the question is asked again', async () => {
   const t = setup();
   const raised = [t.raise(), t.raise()];
   t.answer(0, new Error('gone'));

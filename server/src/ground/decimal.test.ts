@@ -42,7 +42,7 @@ describe('decimals', () => {
     ]);
   });
 
-  it('refuse what neither writes', () => {
+  it('refuse text that neither JavaScript nor PostgreSQL writes', () => {
     for (const text of ['', '1e5', '.5', '5.', 'NaN', '+1', ' 1']) expect(() => parseDecimal(text)).toThrow();
   });
 });

@@ -20,7 +20,7 @@ describe('a failpoint', () => {
     expect(passed).toEqual([]);
   });
 
-  it('holds, and fails, who passes it', async () => {
+  it('holds its caller, and can make it fail', async () => {
     disarm = armFailpoints(async (name) => {
       await Promise.resolve();
       throw new Error(`failed at ${name}`);
@@ -30,7 +30,7 @@ describe('a failpoint', () => {
     expect(failpoint('outcomes.before_commit')).toBeUndefined();
   });
 
-  it('is armed by nothing in the service, whatever its surroundings say', () => {
+  it('is armed by nothing in the service, whatever the environment says', () => {
     const arming = sources.filter(({ text }) => /armFailpoints/.test(text));
     expect(arming.map(({ path }) => path)).toEqual(['ground/failpoint.ts']);
     const itself = arming[0]?.text ?? '';

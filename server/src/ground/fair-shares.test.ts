@@ -34,7 +34,7 @@ describe('a share follows what is free', () => {
     },
   );
 
-  it('a smaller bound is reached first: what is left up to the larger one stays free', () => {
+  it('the smaller bound is reached first, and the rest up to the larger one stays free', () => {
     const shares = createFairShares({ perFree: 2 });
     expect(fill(shares, 'app', 300)).toBe(200);
     expect(fill(shares, 'app', 600)).toBe(200);
@@ -42,7 +42,7 @@ describe('a share follows what is free', () => {
   });
 });
 
-it('an amount that does not fit takes nothing, and what is given back can be taken again', () => {
+it('an amount that does not fit takes nothing, and a returned amount can be taken again', () => {
   const shares = createFairShares({ perFree: 1 });
   expect(shares.take('app', 51, 100)).toBe(false);
   expect(shares.take('app', 50, 100)).toBe(true);

@@ -12,20 +12,20 @@ function takeAll(slots: ReturnType<typeof createFairSlots>, holder: string): num
 }
 
 describe('fair slots', () => {
-  it('leave some free for whoever comes, when one holder takes all it can', () => {
+  it('leave some free for a newcomer when one holder takes all it can', () => {
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
     expect(takeAll(slots, 'a')).toBe(200);
     expect(slots.take('b')).toBeUndefined();
   });
 
-  it('R-62 a newcomer waits for nothing, while seven others hold on to all they could get', () => {
+  it('R-62 serve a newcomer at once while seven others hold all that they could get', () => {
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
     const held = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((greedy) => takeAll(slots, greedy));
     expect(held[0]).toBe(200);
     expect(slots.take('newcomer')).toBeUndefined();
   });
 
-  it('R-62 one that holds more than its share gets nothing back until the others have theirs', async () => {
+  it('R-62 give a holder above its share nothing more until the others have theirs', async () => {
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
     takeAll(slots, 'a');
     takeAll(slots, 'b');
@@ -39,7 +39,7 @@ describe('fair slots', () => {
     expect(slots.take('c')).toBeUndefined();
   });
 
-  it('share what comes free in a circle, holder after holder', async () => {
+  it('go to the waiting holders in turn as they come free', async () => {
     const slots = createFairSlots({ slotsMax: 3, perFree: 2 });
     expect([slots.take('a'), slots.take('a'), slots.take('b')]).toEqual([undefined, undefined, undefined]);
     const order: string[] = [];
@@ -67,7 +67,7 @@ describe('fair slots', () => {
     }
   });
 
-  it('begin small where a start is given, grow by what went well, and begin anew when something went badly', () => {
+  it('begin small where a start is given, grow with each success, and begin again after a failure', () => {
     const slots = createFairSlots({ slotsMax: 400, perFree: 1, start: 3 });
     expect([slots.take('a'), slots.take('a'), slots.take('a')]).toEqual([undefined, undefined, undefined]);
     expect(slots.take('a')).toBeInstanceOf(Promise);
@@ -82,7 +82,7 @@ describe('fair slots', () => {
     expect(slots.take('a')).toBeInstanceOf(Promise);
   });
 
-  it('forget nobody of a holder that has nothing yet, however long the others hold on to all', async () => {
+  it('serve every wait of a holder without slots, however long the others hold all', async () => {
     const slots = createFairSlots({ slotsMax: 1, perFree: 1 });
     expect(slots.take('a')).toBeUndefined();
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_600_000);
@@ -95,7 +95,7 @@ describe('fair slots', () => {
     await second;
   });
 
-  it('are earned anew after ten seconds with nothing', () => {
+  it('are earned again after ten seconds without any', () => {
     const slots = createFairSlots({ slotsMax: 10, perFree: 1, start: 1 });
     for (let earned = 0; earned < 3; earned++) {
       expect(slots.take('a')).toBeUndefined();
@@ -107,7 +107,7 @@ describe('fair slots', () => {
     expect(takeAll(slots, 'a')).toBe(1);
   });
 
-  it('R-62 leave some free for whoever comes, however much a holder has earned', () => {
+  it('R-62 leave some free for a newcomer, however much a holder has earned', () => {
     const slots = createFairSlots({ slotsMax: 400, perFree: 1, start: 1 });
     for (let earned = 0; earned < 1000; earned++) {
       expect(slots.take('a')).toBeUndefined();
@@ -117,7 +117,7 @@ describe('fair slots', () => {
     expect(slots.take('b')).toBeUndefined();
   });
 
-  it('refuse to take back what nobody has', () => {
+  it('refuse a return by a holder without slots', () => {
     const slots = createFairSlots({ slotsMax: 1, perFree: 4 });
     expect(() => slots.give('a')).toThrow('holds no slot');
   });

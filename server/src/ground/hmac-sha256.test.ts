@@ -37,7 +37,7 @@ describe('HMAC-SHA256', () => {
     expect(first).toEqual(copy);
   });
 
-  it('refuses what it has no room for', () => {
+  it('refuses keys, messages and counts beyond its buffers', () => {
     expect(() => hmacSha256(Buffer.alloc(65), Buffer.alloc(1))).toThrow(RangeError);
     expect(() => hmacSha256(Buffer.alloc(32), Buffer.alloc(257))).toThrow(RangeError);
     expect(() => hmacsSha256(Buffer.alloc(65), 1)).toThrow(RangeError);

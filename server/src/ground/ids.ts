@@ -80,7 +80,7 @@ const setBackMs = 1000;
  * millisecond (RFC 9562 section 6.2, method 1), and 62 bits are random. Only for ids that nobody
  * may act by, such as those of a log.
  */
-export function mintOrderedUuid(nowMs: number = Date.now()): Uuid {
+export function mintOrderedUuid(nowMs: number): Uuid {
   if (nowMs > lastOrderedMs || nowMs < lastOrderedMs - setBackMs) {
     lastOrderedMs = nowMs;
     orderInMs = 0;

@@ -19,7 +19,7 @@ test('a text is written as JSON.stringify writes it, whatever is in it', () => {
   fc.assert(fc.property(texts, (text) => quoted(text) === JSON.stringify(text)));
 });
 
-test('so is an object of members, those that are undefined left out', () => {
+test('an object is written without its undefined members', () => {
   fc.assert(
     fc.property(values, values, fc.dictionary(texts, values), (one, two, others) => {
       const members = member('one', one) + nested('two', member('inner', two)) + nested('others', membersOf(others));

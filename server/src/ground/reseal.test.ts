@@ -22,8 +22,8 @@ function tableOf(rows: string[], atOnce = 2) {
   };
 }
 
-describe('R-45 secrets that are sealed anew', () => {
-  it('are all of them, in however many lots', async () => {
+describe('R-45 secrets that are sealed again', () => {
+  it('are all secrets, in any number of lots', async () => {
     const table = tableOf(Array(7).fill('former'));
     expect(await resealRows(table)).toEqual({ count: 7, unreadable: [] });
     expect(new Set(table.rows)).toEqual(new Set(['current']));
@@ -42,7 +42,7 @@ describe('R-45 secrets that are sealed anew', () => {
     expect(table.rows).toEqual(['current', 'broken', 'broken', 'current', 'broken', 'current']);
   });
 
-  it('are none when anything else goes wrong: that ends it', async () => {
+  it('are none when anything else goes wrong, which ends the run', async () => {
     await expect(resealRows(tableOf(['away']))).rejects.toThrow('the database is away');
   });
 });

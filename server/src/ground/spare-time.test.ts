@@ -8,7 +8,7 @@ function work(ms: number): void {
 }
 
 describe('spare time', () => {
-  it('is there until something is known, gone after nothing but work, and there again after waiting', async () => {
+  it('exists at first, is gone after nothing but work, and exists again after waiting', async () => {
     const hasSpareTime = createSpareTime();
     expect(hasSpareTime()).toBe(true);
     await sleep(1);

@@ -34,8 +34,8 @@ function stage(options: Partial<TogetherOptions> = {}) {
   return { run, turn, begun };
 }
 
-describe('what is done together', () => {
-  it('begins at once for who comes alone', async () => {
+describe('work that is done together', () => {
+  it('begins at once for a single caller', async () => {
     const { run, turn } = stage();
     const result = run('a', 'one');
     const { key, items, end } = await turn();
@@ -44,7 +44,7 @@ describe('what is done together', () => {
     expect(await result).toBe('one done');
   });
 
-  it('is shared by those who come at the same time, and by those who come while others are served', async () => {
+  it('is shared by callers that come at the same time, or while others are served', async () => {
     const { run, turn, begun } = stage();
     const first = [run('a', '1'), run('a', '2')];
     const one = await turn();
@@ -74,7 +74,7 @@ describe('what is done together', () => {
     expect(await Promise.all(results)).toEqual(['1 done', '2 done', '3 done', '4 done']);
   });
 
-  it('rejects for whom it came to nothing, and for all where the turn itself fails; then goes on', async () => {
+  it('rejects the callers whose part failed, or all where the turn itself fails, and goes on', async () => {
     const { run, turn } = stage();
     const some = [run('a', '1'), run('a', '2')];
     (await turn()).end([
@@ -96,7 +96,7 @@ describe('what is done together', () => {
     expect(await next).toBe('5 done');
   });
 
-  it('refuses who waits too long for a turn, and serves those who come later', async () => {
+  it('refuses a caller that waits too long for a turn, and serves later ones', async () => {
     const { run, turn } = stage({ waitMs: 5 });
     const served = run('a', '1');
     const one = await turn();

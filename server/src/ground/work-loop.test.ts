@@ -49,7 +49,7 @@ describe('stop', () => {
     await stopped;
   });
 
-  it('claims nothing more, though there is more', async () => {
+  it('claims nothing more, although more is waiting', async () => {
     const work = createSignal();
     let claims = 0;
     const loop = start(async () => {
@@ -82,7 +82,7 @@ it('is seen to look for work for as long as each claim finds some', async () => 
 });
 
 describe('idle', () => {
-  it('resolves when what was claimed has ended and no more is found, and not before', async () => {
+  it('resolves only when all claimed work has ended and no more is found', async () => {
     const first = createSignal();
     const second = createSignal();
     const found: Work[] = [() => first.happened, () => second.happened];
@@ -110,7 +110,7 @@ describe('idle', () => {
 });
 
 describe('while paused', () => {
-  it('R-92 claims nothing, and when it is woken after the pause what waited', async () => {
+  it('R-92 claims nothing, and claims the waiting work when it is woken after the pause', async () => {
     let isPaused = true;
     let claims = 0;
     const waiting: Work[] = [async () => undefined];
@@ -150,7 +150,7 @@ describe('while paused', () => {
     expect(claims).toBe(1);
   });
 
-  it('looks on, so that nobody takes it for stuck', async () => {
+  it('keeps looking, so that it does not seem stuck', async () => {
     const loop = start(
       () => Promise.reject(new Error('claimed')),
       1,
@@ -178,7 +178,7 @@ describe('the loop', () => {
     expect(done).toEqual(['third']);
   });
 
-  it('works no more than so many at once', async () => {
+  it('works no more than its maximum at once', async () => {
     const work = createSignal();
     let atOnce = 0;
     let most = 0;

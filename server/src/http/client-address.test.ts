@@ -51,7 +51,7 @@ describe('R-66 the client of a request', () => {
   );
 });
 
-describe('whom an address is counted as', () => {
+describe('the key under which an address is counted', () => {
   it.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

@@ -59,7 +59,7 @@ describe('readQuery', () => {
     expect(entriesOf(url)).toEqual(issues);
   });
 
-  it('where anything may stand, leaves out what is unreadable and takes the last of what is repeated', () => {
+  it('where any parameter may stand, leaves out unreadable ones and takes the last of repeated ones', () => {
     expect(entriesOf('/?a=1&a=2&b=%ff&%ff=3&c=%00', true)).toEqual([['a', '2']]);
   });
 });

@@ -10,7 +10,7 @@ import { isStorable } from './json.ts';
  * With `ignoresUnknown` nothing is refused: the last of repeated parameters counts, and an
  * unreadable one is dropped.
  */
-export function readQuery(url: string, ignoresUnknown = false): Record<string, string> {
+export function readQuery(url: string, ignoresUnknown: boolean): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   const start = url.indexOf('?');
   if (start < 0) return query;

@@ -68,7 +68,7 @@ describe('a bound route', () => {
     expect(await issuesOf(bound?.handle(request({ ...given, body: {} })) as never)).toEqual(['sign required']);
   });
 
-  it('reads by its own readers where it has some: the schemas only describe', async () => {
+  it('uses its own readers where it has some, and its schemas then only describe', async () => {
     const greet = route({
       ...fields,
       path: '/hello',
@@ -82,7 +82,7 @@ describe('a bound route', () => {
     expect(answer).toEqual({ text: 'Hi b 5 Ada', kind: 'long' });
   });
 
-  it('does its work around a request before the request is judged', async () => {
+  it('does its work around a request before it checks the request', async () => {
     const greet = route({
       ...fields,
       path: '/hello',

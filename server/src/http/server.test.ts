@@ -96,7 +96,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
     return { ...t, hold };
   }
 
-  it('turns away what devices send first, then what servers ask, and health never', async () => {
+  it('turns away requests of devices first, then those of servers, and never those for health', async () => {
     const t = await serveHeld();
     const under = [t.get('/v1/device', key('a')), t.get('/v1/device', key('a'))];
     await t.hold.has(2);
@@ -122,7 +122,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
     ]);
   });
 
-  it('one app that asks for everything is refused, and finds another app its room', async () => {
+  it('refuses an app that asks for everything, and keeps room for another app', async () => {
     const t = await serveHeld();
     const flood = Array.from({ length: 30 }, () => t.get('/v1/device', key('flood')));
     await t.hold.has(2);
@@ -134,7 +134,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
     expect(statuses.filter((status) => status === 503)).toHaveLength(28);
   });
 
-  it('what comes without a key shares the room of one app', async () => {
+  it('lets all requests without a key share the room of one app', async () => {
     const t = await serveHeld();
     const flood = Array.from({ length: 30 }, () => t.get('/v1/receipt'));
     await t.hold.has(2);
@@ -145,7 +145,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
     expect((await Promise.all(flood)).filter(({ status }) => status === 503)).toHaveLength(28);
   });
 
-  it('is found out before the rate limit counts and before a byte of the body is read', async () => {
+  it('is noticed before the rate limit counts and before a byte of the body is read', async () => {
     const hold = createHold();
     let admitted = 0;
     const t = await serve(
@@ -216,7 +216,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
     expect(t.logged()).toEqual([]);
   });
 
-  it('a request that fails gives its place back', async () => {
+  it('gives back the place of a request that fails', async () => {
     const t = await serve(
       [
         route('/v1/fails', 'server', async () => Promise.reject(new Error('broken'))),
@@ -233,7 +233,7 @@ describe.each<[string, Pick<Options, 'recognize'>]>([
   });
 });
 
-describe('R-85 what is bounded', () => {
+describe('R-85 the bounds of a server', () => {
   it('bodies: an app that sends more than its half of them at once is refused, and no other', async () => {
     const t = await serve([route('/v1/device', 'client-or-server', async () => ({}), 'POST')], {
       connectionLimits: { bodyBytesMax: 100 },
@@ -264,7 +264,7 @@ describe('R-85 what is bounded', () => {
     expect(await (await post(1025)).json()).toMatchObject({ error: 'body_too_large' });
   });
 
-  it('connections: those beyond are closed, and idle ones with them, so that a newcomer is served', async () => {
+  it('connections: those above the bound are closed, and idle ones with them, so that a newcomer is served', async () => {
     const t = await serve([route('/healthz', 'public', async () => ({ status: 'ok' }))], {
       connectionLimits: { connectionsMax: 3 },
     });
@@ -279,7 +279,7 @@ describe('R-85 what is bounded', () => {
     expect(t.logged()).toMatchObject([{ level: 40, connections: 3 }]);
   });
 
-  it('answers that nobody reads: their connection ends when nothing moves on it', async () => {
+  it('unread answers: their connection ends when nothing moves on it', async () => {
     const large = 'x'.repeat(32 * 1024 * 1024);
     const t = await serve([route('/v1/large', 'public', async () => ({ large }))], {
       connectionLimits: { silenceMs: 200 },
@@ -384,7 +384,7 @@ describe('R-87 closing', () => {
   });
 });
 
-describe('R-81 whatever a handler throws', () => {
+describe('R-81 any error of a handler', () => {
   class Odd extends Error {
     readonly code = 'SELECT secret';
   }
@@ -434,7 +434,7 @@ describe("the client's address", () => {
   const forwarded = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' };
   const routes = [route('/v1/who', 'public', async ({ address }) => ({ address }))];
 
-  it('is the peer: what a stranger forwards is not believed', async () => {
+  it('is the peer, because the header of a stranger is not believed', async () => {
     const t = await serve(routes);
     for (let i = 0; i < 3; i++) {
       expect((await t.get('/v1/who', forwarded)).body).toEqual({ address: '127.0.0.1' });
@@ -443,7 +443,7 @@ describe("the client's address", () => {
     expect(t.logged()).toEqual([expect.objectContaining({ level: 40, peer: '127.0.0.1' })]);
   });
 
-  it('is what a trusted proxy saw, and not what was put in front of it', async () => {
+  it('is the address that a trusted proxy saw, and not one that the client wrote before it', async () => {
     const t = await serve(routes, { trustedProxies: ['127.0.0.1'] });
     expect((await t.get('/v1/who', forwarded)).body).toEqual({ address: '198.51.100.7' });
     expect(t.logged()).toEqual([]);
@@ -451,7 +451,7 @@ describe("the client's address", () => {
 });
 
 describe('a server that closes', () => {
-  it('does not wait for connections over which nothing was asked', async () => {
+  it('does not wait for connections without a request', async () => {
     const { url, server } = await serve([route('/healthz', 'public', async () => ({ ok: true }))]);
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     const isClosed = new Promise<void>((resolve) => socket.once('close', () => resolve()));

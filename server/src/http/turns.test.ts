@@ -17,7 +17,7 @@ function longWork() {
 }
 
 describe('a turn', () => {
-  it('is waited for only so long, and then refused; when work ends its turn goes to the next', async () => {
+  it('is refused after a bounded wait, and goes to the next caller when work ends', async () => {
     const turns = createTurns({ turnsMax: 3, ...rules });
     const works = [longWork(), longWork()];
     const running = works.map(({ work }) => turns.run(one, work));

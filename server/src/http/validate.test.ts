@@ -26,7 +26,7 @@ const schema = z.strictObject({
 });
 
 describe('validate', () => {
-  it('returns what the schema makes of the value', () => {
+  it('returns the value as the schema reads it', () => {
     expect(validate(schema, { name: 'Ada', age: 36 })).toEqual({ name: 'Ada', age: 36 });
     expect(validate(z.string().transform(Number), '5')).toBe(5);
   });
@@ -98,7 +98,7 @@ describe('validate', () => {
     ]);
   });
 
-  it('all that is wrong is said at once', () => {
+  it('all faults are reported at once', () => {
     expect(issuesOf(schema, { name: 7, age: 'x', plan: null }).map(({ path }) => path)).toEqual([
       ['name'],
       ['age'],
@@ -122,7 +122,7 @@ describe('validate', () => {
     expect(issuesOf(plain, 'y')).toEqual([{ path: [], code: 'invalid_value', message: 'It is x.' }]);
   });
 
-  it('says one thing in its own words and several by their number', () => {
+  it('names a single issue in its own words, and several by their number', () => {
     const messageOf = (value: unknown): string => {
       try {
         validate(schema, value);

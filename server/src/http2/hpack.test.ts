@@ -163,7 +163,7 @@ const block = fc.record({
   fields: fc.array(fc.tuple(field, indexing), { maxLength: 12 }),
 });
 
-test('what is encoded is decoded to the same, whatever the table went through', () => {
+test('encoded fields decode to themselves, whatever the table went through', () => {
   fc.assert(
     fc.property(fc.array(block, { maxLength: 20 }), (blocks) => {
       const encoder = new HpackEncoder();

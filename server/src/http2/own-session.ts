@@ -34,7 +34,7 @@ class OwnSession implements Http2Session {
   readonly #streams: StreamTable;
   readonly #pings: Pings;
   readonly #inbox: Inbox;
-  /** The first stream of which nothing was sent yet. */
+  /** The first stream without a sent byte. */
   #unsentFrom = 1;
   #isReady = false;
   #hasNewCapacity = false;
@@ -214,8 +214,7 @@ class OwnSession implements Http2Session {
   }
 
   /**
-   * Ends all requests. A request of which nothing was sent counts as refused and may be sent
-   * elsewhere.
+   * Ends all requests. A request without a sent byte counts as refused and may be sent elsewhere.
    */
   #failAll(): void {
     for (const exchange of this.#streams.list()) {

@@ -174,7 +174,7 @@ describe('sessions', () => {
     expect(t.sessions.map(({ inFlight }) => inFlight)).toEqual([2, 2]);
   });
 
-  test('who waits is served in order as streams end, and when the peer allows more', async () => {
+  test('waiting requests are served in order, as streams end and when the peer allows more', async () => {
     const t = setup({ sessionsMax: 1 });
     t.ask(5);
     t.connect();
@@ -202,7 +202,7 @@ describe('sessions', () => {
     expect(t.get(0).inFlight).toBe(1);
   });
 
-  test('a peer that allows none for as long as a connection may take is out of reach: who waits is told', async () => {
+  test('a peer that allows no stream within the time of a connection is out of reach, and waiting requests fail', async () => {
     const t = setup({ sessionsMax: 1, streams: 0 });
     t.ask(3);
     t.connect();
@@ -215,7 +215,7 @@ describe('sessions', () => {
     expect(t.results).toHaveLength(4);
   });
 
-  test('and one that allows some before serves all who waited', async () => {
+  test('a peer that allows streams within that time serves all waiting requests', async () => {
     const t = setup({ sessionsMax: 1, streams: 0 });
     t.ask(2);
     t.connect();
@@ -239,7 +239,7 @@ describe('sessions', () => {
 });
 
 describe('when no connection can be made', () => {
-  test('all who wait are told, and that nothing was sent', async () => {
+  test('all waiting requests fail, as requests that were not sent', async () => {
     const t = setup();
     t.ask(3);
     t.sockets[0]?.emit('error', refusedConnection);
@@ -288,7 +288,7 @@ describe('when no connection can be made', () => {
       'says goodbye to every connection for a cause',
       (session?: ScriptedSession) => session?.drain(new Error('GOAWAY')),
     ],
-  ])('and so they are to a peer that %s', async (_what, end) => {
+  ])('attempts are also a second apart to a peer that %s', async (_what, end) => {
     const t = setup({ sessionsMax: 1 });
     for (let i = 0; i < 200; i += 1) {
       // More than one session accepts, so that some requests always wait.
@@ -303,7 +303,7 @@ describe('when no connection can be made', () => {
     farApart(t.gaps());
   });
 
-  test('and so they are of all pools to one host together, however many want to go there', async () => {
+  test('attempts of all pools to one host are a second apart together, however many ask', async () => {
     const gate = new ConnectGate();
     const attemptsAtMs: number[] = [];
     const open = () => {
@@ -326,7 +326,7 @@ describe('when no connection can be made', () => {
     for (const { results } of pools) expect(results).toHaveLength(201);
   });
 
-  test('and when one of them gets through, the others may at once', async () => {
+  test('when one pool gets through, the others may connect at once', async () => {
     const gate = new ConnectGate();
     const [a, b] = [setup({ gate }), setup({ gate })];
     a.ask();
@@ -343,7 +343,7 @@ describe('when no connection can be made', () => {
     expect([a.get(0).inFlight, b.get(0).inFlight]).toEqual([1, 1]);
   });
 
-  test('sessions that live go on serving while a further one fails', async () => {
+  test('open sessions go on serving while another one fails', async () => {
     const t = setup();
     t.ask(5);
     t.connect();
@@ -373,7 +373,7 @@ describe('when no connection can be made', () => {
 });
 
 describe('requests that were not acted upon', () => {
-  test('go to another session at once, and are one request to who asked', async () => {
+  test('go to another session at once, and are one request for the caller', async () => {
     const t = setup();
     t.ask(2);
     t.connect();
@@ -389,7 +389,7 @@ describe('requests that were not acted upon', () => {
     expect(t.results).toEqual([answered]);
   });
 
-  test('even where one session is all that is allowed', async () => {
+  test('go to a new session even where only one is allowed', async () => {
     const t = setup({ sessionsMax: 1 });
     t.ask(2);
     t.connect();
@@ -456,7 +456,7 @@ describe('at rest', () => {
     expect([t.get(0).isDraining, t.pool.isEmpty]).toEqual([true, true]);
   });
 
-  test('a request in between begins the time anew', async () => {
+  test('a request in between starts the time again', async () => {
     const t = setup();
     t.ask();
     t.connect();
@@ -470,7 +470,7 @@ describe('at rest', () => {
     expect(t.get(0).isDraining).toBe(false);
   });
 
-  test('where asked for, it is pinged while it rests, and given up when it does not answer', async () => {
+  test('a session at rest is pinged where configured, and given up when it does not answer', async () => {
     const t = setup({ ping: { afterMs: 30_000, timeoutMs: 5_000 }, idleMs: 3_600_000 });
     t.ask();
     t.connect();
@@ -484,7 +484,7 @@ describe('at rest', () => {
   });
 });
 
-test('closing waits for what was asked for, and ends every session', async () => {
+test('closing waits for open requests and ends every session', async () => {
   const t = setup();
   t.ask(5);
   t.connect();
@@ -503,7 +503,7 @@ test('closing waits for what was asked for, and ends every session', async () =>
   expect([isClosed, t.results.length, t.pool.isEmpty]).toEqual([true, 5, true]);
 });
 
-test('closing while a connection is being made waits for that, too', async () => {
+test('closing also waits for a connection that is being made', async () => {
   const t = setup();
   t.ask();
   const closed = t.pool.close();

@@ -102,7 +102,7 @@ function detectCsv(head: Buffer, from: Position): Detected {
   const sniffing = splitCsv(delimiter.charCodeAt(0), from);
   const [first] = [...sniffing.push(head.subarray(from.offset)), ...sniffing.end()];
   if (!first || first.fault !== null || !isUtf8(first.bytes)) {
-    throw new ImportError('The first line is to name the columns, in UTF-8');
+    throw new ImportError('The first line must name the columns, in UTF-8');
   }
   // The format of very old programs. Otherwise the whole file would be one line and nothing would
   // be imported.

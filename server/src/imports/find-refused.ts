@@ -31,7 +31,7 @@ export function sentenceOf(error: unknown): string {
 }
 
 /**
- * Returns the rows because of which a transaction failed, with the reasons. Throws the error when
+ * Returns the rows that made a transaction fail, with the reasons. Throws the error when
  * none of the rows caused it.
  */
 export async function findRefused(

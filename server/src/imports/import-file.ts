@@ -163,8 +163,8 @@ function refuse(sentence: string): never {
 }
 
 /**
- * A record is rejected once, with all of its reasons. It may contain several rows, of which some
- * may be imported.
+ * A record is rejected once, with all of its reasons. It may contain several rows, and some of
+ * them may be imported.
  */
 type Rejects = Map<FileRecord, Set<string>>;
 

@@ -6,7 +6,7 @@ export interface ImportProgress {
   readonly position: Position;
   readonly records: number;
   readonly counts: ImportCounts;
-  /** Records of which at least a part was refused. */
+  /** Records that were refused at least in part. */
   readonly rejected: number;
   /** For each reason, the number of records that it applies to. */
   readonly reasons: Readonly<Record<string, number>>;

@@ -44,7 +44,7 @@ describe('the records of a file', () => {
     ]);
   });
 
-  it('can be gone on with from where any of them ended', () => {
+  it('can be continued from the end of any of them', () => {
     const text = 'a\n"b\nb"\n\nc,"d"\ne';
     const all = read(splitCsv(comma), text);
     for (const [i, { after }] of all.entries()) {
@@ -53,7 +53,7 @@ describe('the records of a file', () => {
     }
   });
 
-  it('of JSON, too, can be gone on with', () => {
+  it('of JSON can be continued, too', () => {
     const text = '{"ok":true,"users":[{"a":1},\n{"b":{}}]}\n{"users":[{"c":"]"}]}';
     const all = read(splitObjects(2), text);
     expect(all).toHaveLength(3);

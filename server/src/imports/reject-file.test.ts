@@ -25,7 +25,7 @@ describe('the list of rejected lines', () => {
     expect(JSON.parse(await readFile(list.path, 'utf8'))).toEqual({ line: 1, reason: 'One. Two.', row: {} });
   });
 
-  it('goes on behind what an earlier run wrote and recorded', async () => {
+  it('goes on after the lines that an earlier run wrote and recorded', async () => {
     const first = new RejectFile(await newPath(), format);
     const end = await first.write(0, [rejectOf(1)]);
     await first.write(end, [rejectOf(2)]);
@@ -40,7 +40,7 @@ describe('the list of rejected lines', () => {
   it.each([
     ['shorter than recorded', (path: string) => truncate(path, 10)],
     ['gone', (path: string) => rm(path)],
-  ])('is not begun anew where it is %s: the import stops, and what is left stays', async (_what, spoil) => {
+  ])('is not started again where it is %s: the import stops, and the rest of the list stays', async (_what, spoil) => {
     const first = new RejectFile(await newPath(), format);
     const end = await first.write(0, [rejectOf(1)]);
     await first.close();
@@ -53,7 +53,7 @@ describe('the list of rejected lines', () => {
   });
 });
 
-describe('a disk that takes a part of what it is given', () => {
+describe('a disk that takes a part of a write', () => {
   const diskOf = (...takes: number[]) => {
     const taken = Buffer.alloc(8);
     const file = {
@@ -72,7 +72,7 @@ describe('a disk that takes a part of what it is given', () => {
     expect(taken.toString()).toBe('\0\0abcdef');
   });
 
-  it('that takes no more fails, so that nothing is recorded as written', async () => {
+  it('that takes nothing more fails the write, so that nothing is recorded as written', async () => {
     await expect(writeAll(diskOf(3).file, Buffer.from('abcdef'), 0)).rejects.toMatchObject({ code: 'ENOSPC' });
   });
 });

@@ -28,7 +28,7 @@ export const delivery = component(
   'Delivery',
   z.strictObject({
     device_id: deviceId,
-    external_id: z.string().nullable().describe('Whose the device was when it was sent.'),
+    external_id: z.string().nullable().describe('The user of the device at the time of the push.'),
     platform: z.enum(platforms),
     channel: z.enum(channelIds),
     status: z.enum(deliveryStatuses),
@@ -131,7 +131,7 @@ export const deliveryRoutes = [
     }),
     answers: {
       200: {
-        description: 'The numbers of the moment and a page of deliveries.',
+        description: 'The present numbers and a page of deliveries.',
         schema: deliveryPage,
         example: {
           message_id: exampleId,

@@ -1,7 +1,7 @@
 // Checks and counts everything that a send would, and neither sends nor stores anything (contract
 // 5.1).
 import { z } from 'zod';
-import { findConfiguredChannels } from '../apps/queries.ts';
+import { findConfiguredChannels } from '../apps/credential-queries.ts';
 import { countAudience } from '../audience/queries.ts';
 import { channelIds } from '../channels/channel.ts';
 import { compileContent } from '../content/compile-content.ts';

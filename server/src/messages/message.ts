@@ -96,7 +96,7 @@ const requestFields = z.strictObject({
     .enum(localTimePasts)
     .nullish()
     .describe(
-      'Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told.',
+      'Only with `local_time`: what to do about zones in which that time is past already; `refuse` by default.',
     ),
 });
 
@@ -143,9 +143,9 @@ export const report = component(
   'Report',
   z.strictObject({
     accepted: count.describe('Deliveries made.'),
-    sent: count.describe('A push service took the push.'),
-    failed: count.describe('Ended without.'),
-    skipped: count.describe('Deliberately not tried.'),
+    sent: count.describe('Deliveries that a push service took.'),
+    failed: count.describe('Deliveries that no push service took.'),
+    skipped: count.describe('Deliveries that were deliberately not tried.'),
     pending: z.int().min(1).optional().describe('Only while some delivery is not final.'),
   }),
 );

@@ -1,6 +1,5 @@
 // Deletes messages without deliveries, with their batches and idempotency keys, row by row. A
-// message that has not ended is never deleted, nor is any before the days for which its key is
-// promised (contract 16).
+// message is kept until it has ended, and for the days that its key is promised for (contract 16).
 import { listPartitions } from '../delivery/partitions.ts';
 import { dayMs, type RetentionDeps, removeBatches } from '../delivery/retention.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';

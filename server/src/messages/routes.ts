@@ -62,7 +62,7 @@ export const readRoutes = [
     method: 'GET',
     path: '/v1/messages/:id',
     access: 'server',
-    summary: 'Read a message with its numbers of the moment',
+    summary: 'Read a message with its present numbers',
     params,
     answers: { 200: { description: 'The message.', schema: message, example: exampleMessage } },
     refusals: ['not_found'],
@@ -76,7 +76,7 @@ export const readRoutes = [
     access: 'server',
     summary: 'Cancel a message that is scheduled or being sent',
     description:
-      'Takes no body. A scheduled message will not run. Of one that is being sent, what is not begun or waits for a retry is skipped as `canceled` and refunded; what is on the wire ends and is recorded. Canceling again changes nothing. A message that was sent or has failed is 400 `not_cancelable`.',
+      'Takes no body. A scheduled message will not run. Of a message that is being sent, deliveries that have not begun or wait for a retry are skipped as `canceled` and refunded; pushes on the wire end and are recorded. Canceling again changes nothing. A message that was sent or has failed is 400 `not_cancelable`.',
     params,
     answers: {
       200: {

@@ -33,7 +33,7 @@ const acceptedMessage = component(
   'AcceptedMessage',
   z.strictObject({
     id: messageId,
-    status: z.literal('sent').describe('How the message was accepted; its status of the moment is on the message.'),
+    status: z.literal('sent').describe('How the message was accepted. The message itself has its present status.'),
     replayed: z.boolean().describe('True for a repeated Idempotency-Key: nothing was sent again.'),
     report,
     warnings: z
@@ -46,7 +46,7 @@ const acceptedMessage = component(
       )
       .min(1)
       .optional()
-      .describe('Why fewer devices were reached than it may seem; only when there is something to say.'),
+      .describe('Why the message reached fewer devices than it may seem; absent without a reason.'),
     audience_unmatched: count
       .min(1)
       .optional()

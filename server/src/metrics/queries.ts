@@ -1,4 +1,4 @@
-// SQL for metrics: counts over the tables of several rooms, none of which is written here. Each
+// SQL for metrics: counts over the tables of several rooms. No table is written here. Each
 // statement costs little, however much there is to count.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';

@@ -3,7 +3,7 @@ import { hasBearer } from '../http/bearer.ts';
 import { countersOf, createMetrics, mergeSnapshots, renderMetrics } from './registry.ts';
 
 describe('the text of metrics', () => {
-  it('is the exposition format, with what it names escaped', () => {
+  it('is the exposition format, with escaped names', () => {
     const metrics = createMetrics();
     const asked = metrics.counter({ name: 'asked_total', help: 'Said\\ so\nfar.', labels: ['route', 'status'] });
     asked(['/a "b"\\\n', '200']);
@@ -23,7 +23,7 @@ describe('the text of metrics', () => {
     );
   });
 
-  it('counts a histogram up from bucket to bucket, with what lies beyond the last bound', () => {
+  it('adds up a histogram from bucket to bucket, with the values above the last bound', () => {
     const metrics = createMetrics();
     const took = metrics.histogram({ name: 'took_seconds', help: 'Time.', labels: ['to'], bounds: [0.1, 1] });
     for (const seconds of [0.05, 0.1, 0.5, 7]) took(['a'], seconds);
@@ -37,7 +37,7 @@ describe('the text of metrics', () => {
     ]);
   });
 
-  it('adds up what several processes say, and keeps of one that is gone what it had counted', () => {
+  it('adds up the values of several processes, and keeps the counts of one that has ended', () => {
     const processOf = (asked: number, memory: number) => {
       const metrics = createMetrics();
       metrics.counter({ name: 'asked_total', help: 'x', labels: ['route'] })(['/a'], asked);

@@ -129,7 +129,7 @@ describe('R-31 the lookup answers with public addresses or with an error', () =>
     expect(await ask(createAddressGuard({ resolver: answering(...addresses) }))).toBe('BLOCKED_ADDRESS');
   });
 
-  test('public only: handed on, and no more than can sensibly be tried', async () => {
+  test('public addresses alone are handed on, and no more than can sensibly be tried', async () => {
     const guard = createAddressGuard({ resolver: answering('1.1.1.1', '2606:4700::1') });
     expect(await ask(guard)).toEqual([
       { address: '1.1.1.1', family: 4 },
@@ -148,7 +148,7 @@ describe('R-31 the lookup answers with public addresses or with an error', () =>
     expect(await ask(failing)).toBe('EAI_AGAIN');
   });
 
-  test('each answer is judged anew: what was public a moment ago may be private now', async () => {
+  test('each answer is checked again, because a name that was public may be private now', async () => {
     const answers = ['1.1.1.1', '127.0.0.1', '1.1.1.1', '10.0.0.1'];
     const guard = createAddressGuard({ resolver: async () => [{ address: answers.shift() ?? '', family: 4 }] });
     const told = [await ask(guard), await ask(guard), await ask(guard), await ask(guard)];

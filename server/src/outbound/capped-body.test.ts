@@ -19,7 +19,7 @@ describe('the beginning of a body', () => {
     expect(read('ab', 'cd')).toEqual({ goesOn: [true, true], text: 'abcd', isCut: false });
   });
 
-  test('beyond what is kept it is cut, and beyond what is read it ends', () => {
+  test('above the bound of keeping it is cut, and above the bound of reading it ends', () => {
     expect(read('abc', 'def', 'ghi')).toEqual({ goesOn: [true, true, false], text: 'abcd', isCut: true });
     expect(read('a'.repeat(1_000_000))).toEqual({ goesOn: [false], text: 'aaaa', isCut: true });
   });
@@ -29,7 +29,7 @@ describe('the beginning of a body', () => {
     expect(read('ab😀').text).toBe('ab');
   });
 
-  test('whatever the bytes are, the text can be stored', () => {
+  test('any bytes give a text that can be stored', () => {
     expect(read([0x61, 0, 0x62]).text).toBe('a\uFFFDb');
     expect(read([0xff, 0xfe]).text).toBe('\uFFFD\uFFFD');
     expect(read([0xed, 0xa0, 0x80]).text?.isWellFormed()).toBe(true);

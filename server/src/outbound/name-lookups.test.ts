@@ -47,7 +47,7 @@ function rig(places: Partial<NameLookupsOptions> = {}) {
     begun: () => asked.map(({ host }) => host),
     async ask(host: string) {
       const answer = lookup(host).then(
-        ([found]) => (found?.address === newAddress ? 'found anew' : 'found'),
+        ([found]) => (found?.address === newAddress ? 'found new' : 'found'),
         (error: { name: string }) => error.name,
       );
       await turn();
@@ -77,7 +77,7 @@ function rig(places: Partial<NameLookupsOptions> = {}) {
 }
 
 describe('R-27 names that are never resolved', () => {
-  it('do not keep one that is known to be quick from being asked for, however many they are', async () => {
+  it('do not keep a quick name from being asked for, however many they are', async () => {
     const t = rig({ freshMax: 2 });
     await t.makeKnown('known.example');
     for (let i = 0; i < 10; i++) await t.ask(`never-${i}.example`);
@@ -86,7 +86,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toContain('known.example');
   });
 
-  it('do not keep a provider from being asked for, nor one that is new, when they were quick once', async () => {
+  it('keep neither a provider nor a new name from being asked for when they were quick once', async () => {
     const t = rig({ knownMax: 2 });
     for (let i = 0; i < 5; i++) await t.makeKnown(`was-quick-${i}.example`);
     for (let i = 0; i < 5; i++) await t.ask(`was-quick-${i}.example`);
@@ -96,7 +96,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun().slice(2)).toEqual(['push.provider.example', 'new.example']);
   });
 
-  it('have places of their own from the second time on: one that was never asked for does not wait for them', async () => {
+  it('have their own places from the second time on, so that a new name does not wait for them', async () => {
     const t = rig();
     for (const host of ['a.example', 'b.example', 'c.example']) await t.makeSlow(host, 10_000);
     for (const host of ['a.example', 'b.example', 'c.example']) await t.ask(host);
@@ -105,7 +105,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toEqual(['a.example', 'new.example']);
   });
 
-  it('come after one that was slow, but not as slow', async () => {
+  it('come after a name that was less slow', async () => {
     const t = rig();
     for (const host of ['a.example', 'b.example']) await t.makeSlow(host, 10_000);
     await t.makeSlow('slowish.example', 1_500);
@@ -114,7 +114,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toEqual(['slowish.example']);
   });
 
-  it('do not let others wait as long as a request has: what was not begun by then says so', async () => {
+  it('make no other name wait for the whole time of a request: a look-up that was not begun says so', async () => {
     const t = rig();
     const hanging = await t.ask('never.example');
     const waiting = await t.ask('waiting.example');
@@ -130,7 +130,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toEqual(['next.example']);
   });
 
-  it('are known again once they were quick; those that failed, however quickly, do not stand before new ones', async () => {
+  it('count as quick again once they were, and names that fail, however quickly, do not come before new ones', async () => {
     const t = rig();
     await t.makeSlow('was-slow.example', 2_000);
     await t.makeKnown('was-slow.example');
@@ -142,7 +142,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toEqual(['failing.example', 'new.example', 'was-slow.example']);
   });
 
-  it("under a provider's own domain keep neither the provider nor anybody else from being asked for", async () => {
+  it('under the domain of a provider keep neither the provider nor a new name from being asked for', async () => {
     const t = rig({ ofProvidersMax: 2 });
     for (let i = 0; i < 1_000; i++) await t.ask(`invented-${i}.provider.example`);
     expect(t.begun()).toEqual(['invented-0.provider.example', 'invented-1.provider.example']);
@@ -150,7 +150,7 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun().slice(2)).toEqual(['push.provider.example', 'new.example']);
   });
 
-  it("leave a host in a provider's domain that was answered once among the known ones", async () => {
+  it("leave a host of a provider's domain among the known ones when it was answered once", async () => {
     const t = rig();
     await t.makeKnown('region.provider.example');
     for (let i = 0; i < 10; i++) await t.ask(`invented-${i}.provider.example`);
@@ -160,7 +160,7 @@ describe('R-27 names that are never resolved', () => {
 });
 
 describe('the last good answer of a name', () => {
-  it('serves where the system fails or does not come to it, for ten minutes', async () => {
+  it('serves for ten minutes where the system fails or is too busy to ask', async () => {
     const t = rig();
     await t.makeKnown('known.example');
     const failed = await t.ask('known.example');
@@ -195,7 +195,7 @@ describe('the last good answer of a name', () => {
     },
   );
 
-  it('is overtaken by a new one, however late that comes', async () => {
+  it('is replaced by a new one, however late that comes', async () => {
     const t = rig();
     await t.makeKnown('moving.example');
     t.move();
@@ -207,7 +207,7 @@ describe('the last good answer of a name', () => {
     await t.end('moving.example');
     const next = await t.ask('moving.example');
     await t.end('moving.example', 'fail');
-    expect(await next.answer).toBe('found anew');
+    expect(await next.answer).toBe('found new');
   });
 
   it('is kept however many other names fail meanwhile', async () => {
@@ -226,7 +226,7 @@ describe('the last good answer of a name', () => {
 });
 
 describe('a name that many ask for at once', () => {
-  it('is asked for once, and anew by whoever comes after the answer', async () => {
+  it('is asked for once, and again by the first caller after the answer', async () => {
     const t = rig();
     const all = [await t.ask('a.example'), await t.ask('a.example'), await t.ask('a.example')];
     expect(t.begun()).toEqual(['a.example']);

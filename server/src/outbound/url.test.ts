@@ -27,7 +27,7 @@ test.each([
   expect(judgeUrl(text, { ...rules, ports: [443, 8443] })).toMatchObject({ message: expect.stringMatching(words) });
 });
 
-describe('what is accepted', () => {
+describe('an accepted URL', () => {
   test.each([
     'https://example.com/hook',
     'HTTPS://EXAMPLE.COM/hook?a=1',
@@ -68,7 +68,7 @@ describe('what is accepted', () => {
   });
 });
 
-describe('which word names the fault', () => {
+describe('the word that names the fault', () => {
   test.each([
     [`https://example.com/${'a'.repeat(2_048)}`, 'too_big'],
     ['http://example.com/', 'invalid_format'],
@@ -84,7 +84,7 @@ describe('which word names the fault', () => {
   });
 });
 
-describe('what the operator exempts', () => {
+describe('a URL that the operator exempts', () => {
   const exceptions = parseOutboundExceptions({
     allowCidrs: ['127.0.0.0/8'],
     allowPorts: '9443',

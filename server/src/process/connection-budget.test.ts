@@ -36,7 +36,7 @@ describe('R-98 a start on a given server', () => {
     ],
     ['a limit of its role', plan(1, 2), { ...limits, roleMax: 40 }, /allows 40 connections \(.* the role's limit 40\)/],
     ['a limit of its database', plan(0, 3), { ...limits, databaseMax: 47 }, /allows 47 .*, the database's limit 47\)/],
-  ])('says so with the numbers where there are too few: %s', (_why, processes, given, words) => {
+  ])('warns with the numbers where there are too few: %s', (_why, processes, given, words) => {
     const said = judgeConnections(processes, given);
     if (typeof words === 'string') expect(said).toBe(words);
     else expect(said).toMatch(words);

@@ -1,5 +1,5 @@
-// Everything that one process sends with: the configured rules of which addresses it may reach, and
-// the channels that reach them.
+// Everything that one process sends with: the configured rules for the addresses that it may reach,
+// and the channels that reach them.
 import { readFileSync } from 'node:fs';
 import { transportSettings as apnsSettings, createApns } from '../channels/apns/send.ts';
 import { googlePace } from '../channels/fcm/pace.ts';
@@ -22,7 +22,7 @@ import { createOutboundSockets } from '../outbound/socket.ts';
 import { originOfUrl } from '../outbound/url.ts';
 
 export interface Outbound {
-  /** The rules of which addresses of browsers and webhooks may be called. */
+  /** The rules for the addresses of browsers and webhooks that may be called. */
   readonly endpointRules: EndpointRules;
   readonly http1: OutboundHttp;
   readonly senders: Senders;

@@ -24,7 +24,7 @@ export interface Sending {
   readonly run: RunDeps;
   /** The parts with which webhooks are called. */
   readonly webhooks: WebhookDeps;
-  /** The rules of which addresses of browsers and webhooks may be called. */
+  /** The rules for the addresses of browsers and webhooks that may be called. */
   readonly endpointRules: EndpointRules;
   /** Writes the last verdicts and gives up the leases. */
   stop(): Promise<void>;
@@ -101,7 +101,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
   };
 }
 
-/** The pace of flushes, each of which is also counted. */
+/** The pace of flushes. Each flush is also counted. */
 function countedPace(metrics: Pick<ServiceMetrics, 'noteFlush'>): FlushPace {
   const pace = createFlushPace();
   return {

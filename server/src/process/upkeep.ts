@@ -1,7 +1,8 @@
 // The hourly upkeep of a service, in one process at a time: makes partitions ahead, corrects sums
 // and deletes old rows. A step that fails is logged and stops no other step.
 import { deleteOldSteps } from '../accounts/auth-queries.ts';
-import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from '../apps/queries.ts';
+import { deleteOldCredentialMinutes } from '../apps/credential-queries.ts';
+import { findLargestAttributionWindowHours } from '../apps/queries.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { forgetOldOutcomes } from '../delivery/fold-totals.ts';
 import { deletePastPaces } from '../delivery/pace-queries.ts';

@@ -48,7 +48,7 @@ export interface ConsoleParts {
   /** The look-ups of credentials that anybody can invent: API keys, operator tokens and cookies. */
   readonly lookups: KeyLookups;
   readonly masterKeys: MasterKeys;
-  /** The parts of the routes of /v1, of which the console uses many. */
+  /** The parts of the routes of /v1. The console uses many of them. */
   readonly parts: HttpDeps;
 }
 

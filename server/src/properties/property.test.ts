@@ -48,7 +48,7 @@ describe('stored values in an answer', () => {
 describe('a conflict in an answer', () => {
   const conflict = { property: property(1, 'plan'), value: 7 };
 
-  it('says what was kept', () => {
+  it('names the value that was kept', () => {
     expect(presentConflict(conflict, { 1: 'pro' })).toEqual({
       key: 'plan',
       expected: 'string',
@@ -58,7 +58,7 @@ describe('a conflict in an answer', () => {
     });
   });
 
-  it('hides what was kept from a client key, and has null where nothing was', () => {
+  it('hides the kept value from a client key, and has null where none was kept', () => {
     expect(presentConflict(conflict, null)).toMatchObject({ kept: null });
     expect(presentConflict(conflict, {})).toMatchObject({ kept: null });
   });
@@ -83,7 +83,7 @@ describe('a sample', () => {
   });
 });
 
-describe('the texts that an owner has no more', () => {
+describe('the texts that an owner no longer has', () => {
   it.each([
     ['replaced', { 1: 'old' }, { 1: 'new' }, [{ id: 1, sample: 'old' }]],
     ['cleared', { 1: 'old', 2: 'kept' }, { 2: 'kept' }, [{ id: 1, sample: 'old' }]],

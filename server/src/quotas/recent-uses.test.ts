@@ -8,7 +8,7 @@ function counter(options: { usesMax: number; withinMs: number; subjectsMax?: num
 }
 
 describe('recent uses', () => {
-  it('fit as often as they may within the time, and again when the oldest is past it', () => {
+  it('fit up to their maximum within the time, and again when the oldest has left it', () => {
     const { time, uses } = counter({ usesMax: 3, withinMs: 1000 });
     const answers = [0, 100, 200, 300, 999, 1000, 1001, 1100].map((ms) => {
       time.ms = ms;
@@ -22,7 +22,7 @@ describe('recent uses', () => {
     expect([uses.tryCount('a'), uses.tryCount('b'), uses.tryCount('a')]).toEqual([0, 0, 1000]);
   });
 
-  it('that were taken back leave room', () => {
+  it('that are taken back leave room', () => {
     const { uses } = counter({ usesMax: 1, withinMs: 1000 });
     uses.tryCount('a');
     uses.uncount('a');
@@ -31,7 +31,7 @@ describe('recent uses', () => {
     expect([uses.tryCount('a'), uses.tryCount('a')]).toEqual([0, 1000]);
   });
 
-  it('counted whatever came before stay too many until it has been quiet', () => {
+  it('stay too many until it has been quiet, where refused ones count as well', () => {
     const { time, uses } = counter({ usesMax: 2, withinMs: 1000 });
     const answers = [0, 400, 800, 1200, 1600, 2700].map((ms) => {
       time.ms = ms;
@@ -40,7 +40,7 @@ describe('recent uses', () => {
     expect(answers).toEqual([false, false, true, true, true, false]);
   });
 
-  it('are full when one more would be too many, and whoever looks counts nothing', () => {
+  it('are full when one more would be too many, and a look is no use', () => {
     const { time, uses } = counter({ usesMax: 2, withinMs: 1000 });
     const seen = [0, 400, 800, 1399, 1400].map((ms) => {
       time.ms = ms;

@@ -63,7 +63,7 @@ export const receiptRoutes = [
     summary: 'Say that a notification was displayed, clicked or dismissed',
     description: 'Each mark is set once. `action` goes with `clicked` only.',
     body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' } },
-    answers: { 200: { description: 'Known now.', schema: recordedReceipt, example: { recorded: true } } },
+    answers: { 200: { description: 'Recorded.', schema: recordedReceipt, example: { recorded: true } } },
     refusals: ['not_found', 'rate_limited', 'unavailable'],
   }).handle(async (deps, { body, address }) => {
     const subject = readToken(deps, body.token, address);
@@ -76,7 +76,7 @@ export const receiptRoutes = [
     path: '/v1/r/:token',
     access: 'public',
     ignoresUnknownQuery: true,
-    summary: 'Count a click and go where it leads',
+    summary: 'Count a click and redirect to its target',
     description: 'The target was stored with the delivery. Other query parameters are ignored. HEAD counts nothing.',
     params: { token: { description: 'The token of a delivery.', example: token } },
     query: z.object({ a: actionField.optional().describe('The button clicked.') }),
@@ -84,7 +84,7 @@ export const receiptRoutes = [
     readQuery: ({ a: action = null }) => ({ action }),
     answers: {
       302: {
-        description: 'Where the notification, or its button, leads.',
+        description: 'The target of the notification or of its button.',
         headers: { location: 'The address.', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
       },
     },

@@ -50,7 +50,7 @@ export const engagementReport = component(
     ...range,
     ...grouped,
     groups: z.array(z.strictObject({ ...range, ...funnel })).optional(),
-    messages: z.array(messageEngagement).describe('Those that began in the range, newest first.'),
+    messages: z.array(messageEngagement).describe('Messages that began in the range, newest first.'),
     ...pageEnd,
   }),
 );
@@ -63,7 +63,7 @@ export const engagementRoutes = [
     method: 'GET',
     path: '/v1/reports/engagement',
     access: 'server',
-    summary: 'What became of the messages that began in a range',
+    summary: 'The outcomes of the messages that began in a range',
     description: `Purchases are those credited to a message, whenever they were made. ${asCsv}; a further page's cursor is in \`x-next-cursor\`.`,
     ...reportQuery(engagementQuery),
     answers: {

@@ -46,7 +46,7 @@ export function readerOf(
 export const range = { from: instant, to: instant };
 export const grouped = {
   tz: z.string().optional(),
-  group: z.enum(groups).optional().describe('With `group`, as is `groups`.'),
+  group: z.enum(groups).optional().describe('Only with `group`, like `groups`.'),
 };
 
 export const amount = component(

@@ -86,7 +86,7 @@ export const revenueRoutes = [
     method: 'GET',
     path: '/v1/reports/revenue',
     access: 'server',
-    summary: 'What purchases came to, and which messages they are credited to',
+    summary: 'The revenue of purchases, and the messages that it is credited to',
     description:
       'Direct: a push was clicked within the window before it. Influenced: a push was sent within the window and not clicked. ' +
       `Sums are exact and never converted. ${asCsv}, without \`events\`; a further page's cursor is in \`x-next-cursor\`.`,

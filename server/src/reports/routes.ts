@@ -17,10 +17,10 @@ import { revenueRoutes } from './revenue-routes.ts';
 const channelDevices = component(
   'ChannelDevices',
   z.strictObject({
-    registered: count.describe('For the first time.'),
+    registered: count.describe('Devices that registered for the first time.'),
     active: count.describe('At the end.'),
     invalid: count.describe('How often a token was found dead.'),
-    unsubscribed: count.describe('How often one opted out.'),
+    unsubscribed: count.describe('How often a device opted out.'),
   }),
 );
 const devices = z.strictObject({ webpush: channelDevices, apns: channelDevices, fcm: channelDevices });

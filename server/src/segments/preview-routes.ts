@@ -60,8 +60,8 @@ export const previewRoutes = [
     path: '/v1/segments/preview',
     access: 'server',
     bodyBytesMax: 1024 * 1024,
-    summary: 'Count exactly whom a filter, a segment or any audience reaches now',
-    description: 'A count that takes more than two seconds is 503; `path` says where its slowest leaf stands.',
+    summary: 'Count exactly the devices that a filter, a segment or any audience reaches now',
+    description: 'A count that takes more than two seconds is 503; `path` leads to its slowest leaf.',
     body: { schema: previewRequest, example: { filter: { field: 'country', op: 'eq', value: 'DE' } } },
     answers: {
       200: {

@@ -108,7 +108,7 @@ export const segmentRoutes = [
     access: 'server',
     bodyBytesMax,
     summary: 'Give a filter a name',
-    description: 'The filter is kept and evaluated anew at each use.',
+    description: 'The filter is stored, and evaluated again at each use.',
     body,
     answers,
   }).handle(async ({ sql, txSql, clock }, { caller, address, body }) => {
@@ -176,10 +176,10 @@ export const segmentRoutes = [
     path: '/v1/segments/:id',
     access: 'server',
     summary: 'Delete a segment',
-    description: 'One that a scheduled message uses is kept: 400 `in_use` names the messages.',
+    description: 'A segment that a scheduled message uses is kept: 400 `in_use` names the messages.',
     params,
     answers: {
-      200: { description: 'It is gone.', schema: deletedSegment, example: { id: exampleSegment.id, deleted: true } },
+      200: { description: 'Deleted.', schema: deletedSegment, example: { id: exampleSegment.id, deleted: true } },
     },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller, address, params }) => {

@@ -19,7 +19,7 @@ import {
   takeErasures,
 } from './erasure-queries.ts';
 
-/** A turn: erasures of one app of which no two name the same device. */
+/** A turn: erasures of one app, each for devices of its own. */
 export interface ErasureTurn {
   readonly appId: Uuid;
   readonly erasures: readonly Erasure[];

@@ -93,7 +93,7 @@ describe('R-46 a proof', () => {
     for (const at of [0, nowMs * 2]) expect(isProven(claim(), rules, at)).toBe(true);
   });
 
-  it('is good by either secret of a rotation, and by none where there is none', () => {
+  it('is good by either secret of a rotation, and never without a secret', () => {
     const other = 'idsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8';
     const byOther = claim({ userHash: createHmac('sha256', other).update('u-42').digest('hex') });
     for (const secrets of [

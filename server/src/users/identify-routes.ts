@@ -33,7 +33,7 @@ const identifiedDevice = component(
     previous_external_id: z
       .string()
       .nullable()
-      .describe('Whose it was until now, where that is another. A client key always reads null.'),
+      .describe('The former user of the device, if it was another one. A client key always reads null.'),
     identified_at: instant.nullable(),
   }),
 );
@@ -48,9 +48,9 @@ export const identifyRoutes = [
     method: 'POST',
     path: '/v1/identify',
     access: 'client-or-server',
-    summary: "Say whose a device is, or that it is nobody's any more",
+    summary: 'Link a device to a user, or to nobody',
     description:
-      'The last to say so wins. An `external_id` that is not known yet gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove it, for a server key too, unless `external_id` is null.',
+      'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove the `external_id`, also by server key, unless it is null.',
     body: {
       schema: identifyRequestSchema,
       example: {
@@ -61,7 +61,7 @@ export const identifyRoutes = [
     },
     answers: {
       200: {
-        description: 'Whose it is now.',
+        description: 'The user of the device now.',
         schema: identifiedDevice,
         example: {
           device_id: exampleDevice,

@@ -87,7 +87,7 @@ export async function countHeldEvents(sql: Sql, appId: Uuid, id: Uuid): Promise<
   return row?.count ?? 0;
 }
 
-/** Changes where a webhook is called, and of which kinds of events. */
+/** Changes the endpoint of a webhook and its kinds of events. */
 export async function updateWebhook(
   tx: Tx,
   clock: Clock,

@@ -124,8 +124,8 @@ async function writeInTime(
 
 /**
  * Writes the completed attempts and returns those that it recorded. `before` holds the transactions
- * of earlier tries, one of which may have been committed although its answer was lost. This try
- * adds its own.
+ * of earlier tries, because one of them may have been committed although its answer was lost. This
+ * try adds its own.
  */
 async function write(
   deps: RecordDeps,

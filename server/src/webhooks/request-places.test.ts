@@ -10,7 +10,7 @@ function taking(places: RequestPlaces, id: Uuid, count: number, nowMs = 0): void
 }
 
 describe('requests of a process', () => {
-  it('are all for one webhook where it is alone, and as many for each where there are more', () => {
+  it('are all for a single webhook, and shared equally by several', () => {
     const places = new RequestPlaces();
     const [one = '', ...others] = many(50);
     expect(places.free([one], alone)).toEqual([768]);
@@ -35,7 +35,7 @@ describe('requests of a process', () => {
     expect(places.free([one], alone)).toEqual([8]);
   });
 
-  it('are no more for those whose turn it is than beside all that were told just now, if more are waiting', () => {
+  it('are shared with the webhooks that were called just now, while more are waiting', () => {
     const places = new RequestPlaces();
     const ids = many(64);
     const turn = ids.slice(0, 16);

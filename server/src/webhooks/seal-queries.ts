@@ -28,10 +28,10 @@ export async function listSealedWebhooks(
 export async function replaceWebhookSecrets(
   sql: Sql,
   former: SealedWebhook,
-  anew: Pick<SealedWebhook, 'secret' | 'pendingSecret'>,
+  next: Pick<SealedWebhook, 'secret' | 'pendingSecret'>,
 ): Promise<boolean> {
   const result = await sql`
-    UPDATE webhooks SET secret = ${anew.secret}, pending_secret = ${anew.pendingSecret}
+    UPDATE webhooks SET secret = ${next.secret}, pending_secret = ${next.pendingSecret}
     WHERE app_id = ${former.appId} AND id = ${former.id} AND secret = ${former.secret}
       AND pending_secret IS NOT DISTINCT FROM ${former.pendingSecret}`;
   return result.count === 1;

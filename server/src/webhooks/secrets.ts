@@ -45,9 +45,9 @@ export async function resealWebhookSecrets({ sql, seal }: { sql: Sql; seal: Seal
   return resealRows<SealedWebhook>({
     list: (after) => listSealedWebhooks(sql, seal.prefix, after ?? { appId: nilUuid, id: nilUuid }, resealedAtOnce),
     async replace(row) {
-      const anew = (record: string): string => resealed(seal, record, placeOf(row));
-      const pendingSecret = row.pendingSecret === null ? null : anew(row.pendingSecret);
-      return replaceWebhookSecrets(sql, row, { secret: anew(row.secret), pendingSecret });
+      const renew = (record: string): string => resealed(seal, record, placeOf(row));
+      const pendingSecret = row.pendingSecret === null ? null : renew(row.pendingSecret);
+      return replaceWebhookSecrets(sql, row, { secret: renew(row.secret), pendingSecret });
     },
     nameOf: ({ id }) => `the secret of ${encodeId('whk', id)}`,
   });

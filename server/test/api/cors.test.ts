@@ -107,7 +107,7 @@ describe('server-only endpoints and pages send no CORS headers', () => {
     }
   });
 
-  it('nor does an unknown route', async () => {
+  it('an unknown route, on no method', async () => {
     for (const [method, path] of [
       ['GET', '/v1/nothing'],
       ['PUT', '/v1/devices'],

@@ -463,7 +463,7 @@ describe('200: where nothing is stored, the present data is asked', () => {
     expect(lastDetail(out)).toEqual({ path: ['audience', selector], reason: 'not_listed', as_of: 'now' });
   });
 
-  it('who matches now and did not when the message ran is told apart: a later device, a changed profile', async () => {
+  it('a person who matches only now gets the reason: a later device, or a changed profile', async () => {
     const { user } = await newUser({ country: 'FR' });
     const message_id = await send({ filter: german });
     await t.server.post('/v1/users', { external_id: user, country: 'DE' });
@@ -518,7 +518,7 @@ describe('200 without message_id', () => {
   });
 });
 
-describe('what it reads', () => {
+describe('an explanation', () => {
   it('reads few rows of a message to many, finished or under way, and of events of many', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);

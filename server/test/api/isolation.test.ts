@@ -219,7 +219,7 @@ describe('R-61 apps are separate in the database', () => {
     'explain/queries.ts: SELECT batch_id, device_id, channel, status, error_code, att':
       'an id of a person is nobody else’s; whose it is was asked before',
     'requests/queries.ts: DELETE FROM request_chunks WHERE id < ${uuidFloorOf(before)}': 'forgets what is old',
-    'apps/queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
+    'apps/key-queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
       'the command line names a key alone',
     'messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
       'says when the next message of any app is due',
@@ -253,7 +253,7 @@ describe('R-61 apps are separate in the database', () => {
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
     'events/retention-queries.ts: SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND':
-      'finds what retention is to take',
+      'finds the oldest event for retention',
     'events/retention-queries.ts: DELETE FROM events WHERE at >= ${from} AND at < ${to}':
       'takes what is old, of all apps',
     'events/retention-queries.ts: DELETE FROM subject_events WHERE day >= (${from}::timestampt':
@@ -262,9 +262,9 @@ describe('R-61 apps are separate in the database', () => {
       'a person belongs to one app, and so does what was sent to them',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
-      'finds what is to be cleared, app by app',
-    'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
-      'removes what is old, whoever it is of',
+      'finds the values to clear, app by app',
+    'apps/credential-queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
+      'removes old rows, of all apps',
     'webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
       'finds when the next webhook has work, of all apps',
     'delivery/totals-queries.ts: DELETE FROM delivery_totals WHERE bucket < ${clock.now} - ${': 'forgets what is old',

@@ -175,7 +175,7 @@ describe('POST /v1/events', () => {
     ['a currency as a number', purchase({ amount: 1, currency: 978 }), ['invalid_type', 'properties', 'currency']],
     ['a list', [], ['invalid_type']],
     ['text', 'session_start', ['invalid_type']],
-  ])('400 for %s, alone and in a batch, of which nothing is stored', async (_what, event, [code, ...path]) => {
+  ])('400 for %s, alone and in a batch, and nothing of the batch is stored', async (_what, event, [code, ...path]) => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const alone = await server.post('/v1/events', event);

@@ -301,7 +301,7 @@ describe('200, a device', () => {
     t.clock.advance(10_000);
     await t.server.post('/v1/users', { external_id: 'linked', device_id });
     expect(await identifiedAt()).toBe(first);
-    await t.server.post('/v1/users', { external_id: 'linked-anew', device_id });
+    await t.server.post('/v1/users', { external_id: 'linked-again', device_id });
     expect(await identifiedAt()).toBeGreaterThan(first);
   });
 

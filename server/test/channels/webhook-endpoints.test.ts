@@ -295,7 +295,7 @@ describe('R-31 the address of a name is checked at every connection', () => {
     }
   });
 
-  test('500 addresses of which the last is private are refused as a whole', async () => {
+  test('500 addresses are refused as a whole when the last one is private', async () => {
     const resolver = answering(...Array<string>(499).fill('1.1.1.1'), '10.0.0.1');
     expect(await client({ resolver, allowCidrs: [] })(endpoint)).toMatchObject({ error: 'blocked_address' });
   });

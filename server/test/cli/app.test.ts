@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findKeyByHash } from '../../src/apps/queries.ts';
+import { findKeyByHash } from '../../src/apps/key-queries.ts';
 import { hashToken } from '../../src/ground/checked-token.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 

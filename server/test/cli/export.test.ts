@@ -118,7 +118,7 @@ describe('export user', () => {
     );
   });
 
-  it('of a person whom only events named has no profile', async () => {
+  it('of a person that only events name has no profile', async () => {
     const app = await t.newApp();
     await t.clientOf(app.serverKey).post('/v1/events', { name: 'told', external_id: '../etc "x"\u0007' });
     expect(await exportOf(app, '../etc "x"\u0007')).toMatchObject({
@@ -230,7 +230,7 @@ describe('export of rows', () => {
         const resumed = join(directory, `${format}-${name}-resumed`);
         const rows = name === 'deliveries' ? 4 : 2;
         expect(await write(app, name, whole, format)).toEqual({ file: whole, rows, resumed: false });
-        await expect(write(app, name, whole, format)).rejects.toThrow(/is there already/);
+        await expect(write(app, name, whole, format)).rejects.toThrow(/exists already/);
         expect(statSync(whole).mode & 0o777).toBe(0o600);
         const bytes = readFileSync(whole);
         const step = Math.max(1, Math.floor(bytes.length / 60));

@@ -76,7 +76,7 @@ describe('a first start', () => {
     expect(isHere(dataDir)).toBe(false);
   });
 
-  it('whose data directory cannot be one says so, and what to do', async () => {
+  it('with an unusable data directory names it, and what to do', async () => {
     const file = join(cli.directory, 'taken');
     writeFileSync(file, '');
     const environment = { DATABASE_URL: '', MASTER_KEY: '', PORT: '0', DATA_DIR: join(file, 'data') };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { findKeyByHash, listKeys } from '../../src/apps/key-queries.ts';
 import { createKey } from '../../src/apps/manage-keys.ts';
-import { findKeyByHash, listKeys } from '../../src/apps/queries.ts';
 import { hashToken } from '../../src/ground/checked-token.ts';
 import { encodeId } from '../../src/ground/ids.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';

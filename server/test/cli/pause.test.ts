@@ -51,8 +51,8 @@ describe('START_PAUSED=1', () => {
     expect(before).toHaveLength(2);
     for (const pid of service.children()) process.kill(pid, 'SIGKILL');
     // A process listens last; by then it has read whether it may send.
-    for (let anew: number[] = []; anew.length < 2; ) {
-      anew = (await listenersOf()).filter((pid) => !before.includes(pid));
+    for (let renewed: number[] = []; renewed.length < 2; ) {
+      renewed = (await listenersOf()).filter((pid) => !before.includes(pid));
     }
     expect(await findPause(cli.sql)).toBeNull();
     service.signal('SIGINT');

@@ -83,7 +83,7 @@ describe('plan, usage and suspension', () => {
 });
 
 describe('channels', () => {
-  it('take keys that work, refuse others in words, and answer no private key', async () => {
+  it('accept keys that work, refuse others with a reason, and answer no private key', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const p8 = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     const apple = { p8, key_id: 'ABC123DEFG', team_id: 'DEF123GHIJ', bundle_id: 'com.example.shop' };
@@ -208,7 +208,7 @@ describe('team', () => {
     secrets.push(invited.body.link.split('#')[1] ?? '');
   });
 
-  it('R-53 an admin gives and takes no role above the own, and the last owner stays, also in a race', async () => {
+  it('R-53 an admin gives and takes no role above their own, and the last owner stays, also in a race', async () => {
     const admin = await signIn(t, 'admin');
     expect((await admin.send('POST', '/team/invites', { role: 'owner' })).status).toBe(400);
     expect((await admin.send('DELETE', `/team/${encodeId('acc', owner.accountId)}`)).status).toBe(400);

@@ -57,7 +57,7 @@ describe('properties', () => {
     expect([...first.data, ...rest.data]).toEqual(body.data);
   });
 
-  it('are declared, changed and deleted by an admin, and each answer says what it touches', async () => {
+  it('are declared, changed and deleted by an admin, and each answer lists the affected values and segments', async () => {
     const key = { key: 'size', type: 'number' };
     expect((await member.send('POST', at('/properties'), key)).status).toBe(403);
     expect((await admin.send('POST', at('/properties'), key)).body).toEqual({
@@ -169,7 +169,7 @@ describe('events', () => {
   });
 });
 
-it('ids of nobody are 404 in every place of these areas', async () => {
+it('unknown ids are 404 in every place of these areas', async () => {
   for (const path of [`/segments/${unknownId('seg')}`, '/properties/nothing', '/events/nothing']) {
     expect((await viewer.send('GET', at(path))).status).toBe(404);
   }

@@ -213,31 +213,6 @@ describe('a message by a person', () => {
     expect(sends.map(({ target }) => target)).toEqual([made.body.id]);
   });
 
-  it('tells whom it leaves out, its pace and its local time, so that a duplicate repeats them', async () => {
-    const filter = { field: 'device.locale', op: 'starts_with', value: 'fr' };
-    const { body: segment } = await member.send('POST', at('/segments'), { name: 'French', filter });
-    const send_at = `${new Date(t.clock.nowMs() + 48 * 3_600_000).toISOString().slice(0, 19)}+02:00`;
-    const terms = { exclude_segment_id: segment.id, per_second: 50, local_time: true, local_time_past: 'skip' };
-    const body = { audience: { all: true }, content: { title: 'Not in French' }, send_at, ...terms };
-    const made = await member.send('POST', at('/messages'), body);
-    const told = {
-      exclude_segment_id: segment.id,
-      per_second: 50,
-      local_send_at: send_at.replace('+', '.000+'),
-      local_time_past: 'skip',
-    };
-    expect((await member.send('GET', at(`/messages/${made.body.id}`))).body).toMatchObject(told);
-    expect((await member.send('POST', at(`/messages/${made.body.id}/cancel`), {})).body).toMatchObject(told);
-    expect((await t.server.get(`/v1/messages/${made.body.id}`)).body).not.toHaveProperty('exclude_segment_id');
-    const plain = await member.send('POST', at('/messages'), { audience: { all: true }, content: { title: 'To all' } });
-    expect((await member.send('GET', at(`/messages/${plain.body.id}`))).body).toMatchObject({
-      exclude_segment_id: null,
-      per_second: null,
-      local_send_at: null,
-      local_time_past: null,
-    });
-  });
-
   it('a message by a key has no entry in the audit log', async () => {
     const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [browser] }, content });
     expect(await t.sql`SELECT 1 FROM audit_entries WHERE target = ${body.id}`).toHaveLength(0);
@@ -289,7 +264,7 @@ describe('test users', () => {
     expect(JSON.stringify(left)).not.toContain('u-gone');
   });
 
-  it('are looked up at once: a device that is not there is named, and one named twice counts once', async () => {
+  it('are looked up at once: an unknown device is named, and one that is listed twice counts once', async () => {
     const { updated_at } = (await member.send('GET', at('/test-users'))).body;
     const { body: device } = await t.server.post('/v1/devices', { platform: 'android', token: 'a-test-device' });
     const twice = [{ device_id: device.id }, { device_id: device.id }];

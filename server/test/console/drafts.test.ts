@@ -46,7 +46,7 @@ describe('drafts', () => {
     expect((await anna.send('GET', path)).body).toEqual(won?.body);
   });
 
-  it('name an erased person no more, and keep the rest as it was', async () => {
+  it('no longer name an erased person, and keep the rest as it was', async () => {
     await t.server.post('/v1/users', { external_id: 'u-gone' });
     const content = { title: 'Hi {{ first' };
     const message = { audience: { external_ids: ['u-here', 'u-gone'] }, content };
@@ -111,7 +111,7 @@ describe('drafts', () => {
       expect(await titlesOf(id)).toEqual(['of Ben']);
     });
 
-    it('stands in the list by when it was made, and an id of another form is refused', async () => {
+    it('is listed by the time of its creation, and an id of another form is refused', async () => {
       await make('drf_7n42DGM5Tflk9n8mt7Fhc7', 'The greatest id');
       const { body: later } = await anna.send('POST', at('/drafts'), { message: {} });
       expect((await anna.send('GET', at('/drafts?limit=1'))).body.data).toMatchObject([{ id: later.id }]);

@@ -53,7 +53,7 @@ async function withSecondFactor(send: Send): Promise<{ readonly uri: string; rea
 }
 
 describe('R-52 guesses', () => {
-  it('of a code count to the account of the step, and the caller names no other', async () => {
+  it('of a code count for the account of the first step, and the caller cannot name another', async () => {
     const email = 'guessed-code@shop.example';
     await withSecondFactor(await join(email));
     const signInAgain = (): Promise<Response> => visitor('POST', '/login', { email, password });
@@ -81,7 +81,7 @@ describe('R-52 guesses', () => {
     expect((await guess()).status).toBe(429);
   });
 
-  it('side by side are ten at most', async () => {
+  it('at the same time are ten at most', async () => {
     const guess = (): Promise<Response> =>
       visitor('POST', '/login', { email: 'parallel@shop.example', password: 'wrong' });
     const statuses = statusesOf(await Promise.all(Array.from({ length: 16 }, guess)));
@@ -99,7 +99,7 @@ describe('R-52 guesses', () => {
     }
   });
 
-  it('of strangers keep nobody who is signed in from changing the own password', async () => {
+  it('of strangers keep no signed-in person from changing their password', async () => {
     const email = 'besieged@shop.example';
     const person = await join(email);
     const guess = (): Promise<Response> => visitor('POST', '/login', { email, password: 'wrong' });
@@ -154,7 +154,7 @@ describe('a code of an authenticator', () => {
     expect({ status: again.status, code: again.body.issues?.[0].code }).toEqual({ status: 400, code: 'in_use' });
   });
 
-  it('is no wrong code when the database fails, and what the call wrote is undone', async () => {
+  it('is no wrong code when the database fails, and the call is undone', async () => {
     const email = 'failing@shop.example';
     const { uri } = await withSecondFactor(await join(email));
     const step = stepOf(await visitor('POST', '/login', { email, password }));
@@ -204,7 +204,7 @@ describe('R-53 a member who is removed or demoted', () => {
 });
 
 describe('an address of e-mail', () => {
-  it('that could not sign in gets no account', async () => {
+  it('that cannot sign in gets no account', async () => {
     expect((await owner.send('POST', '/team/invites', { email: 'admin@localhost', role: 'viewer' })).status).toBe(400);
     const { body } = await owner.send('POST', '/team/invites', { role: 'viewer' });
     const secret = body.link.split('#')[1];
@@ -240,7 +240,7 @@ describe('the audit log of the organisation', () => {
 });
 
 describe('one person', () => {
-  it('has one key of an app for the own browser in each session', async () => {
+  it('has one key of an app for their own browser in each session', async () => {
     const member = await signIn(t, 'member');
     const make = (): Promise<Response> => member.send('POST', `/apps/${app}/session-key`);
     expect(statusesOf(await Promise.all([make(), make(), make()]))).toEqual([200, 200, 200]);
@@ -254,7 +254,7 @@ describe('one person', () => {
     expect(statuses).toContain(200);
   });
 
-  it('who is not signed in sends no large body', async () => {
+  it('without a session sends no large body', async () => {
     const headers = { origin, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
     const raw = JSON.stringify({ email: 'a@b.de', password }) + ' '.repeat(5000);
     const answer = await t.request('POST', '/console/api/login', { headers, raw });

@@ -109,7 +109,7 @@ describe('R-60 one user', () => {
 });
 
 describe('one device', () => {
-  it('has its deliveries, whosever it was', async () => {
+  it('has its deliveries, under all of its users', async () => {
     const other = await t.registerDevice();
     await t.server.post('/v1/users', { external_id: 'ada', device_id: other, properties: {} });
     await message('to the other', { device_ids: [other] });
@@ -205,7 +205,7 @@ describe('R-92 the pause', () => {
 });
 
 describe('a channel', () => {
-  it('that somebody else has set since is not set again', async () => {
+  it('is not set again when somebody else has set it since', async () => {
     const admin = await signIn(t, 'admin');
     const path = at('/channels/webpush');
     const { body: seen } = await admin.send('GET', path);

@@ -236,7 +236,7 @@ describe('the way in by OpenID Connect', () => {
   });
 });
 
-describe('people whom the provider does not let in', () => {
+describe('people that the provider does not admit', () => {
   const cases: readonly (readonly [name: string, fields: Partial<Person>, word: string])[] = [
     ['an address that is not verified', { email_verified: false }, 'unverified'],
     ['an address that is verified as a text', { email_verified: 'true' }, 'unverified'],
@@ -383,7 +383,7 @@ describe('an account that has the address already', () => {
 });
 
 describe('a second factor', () => {
-  it("is the provider's matter: its people need none of ours", async () => {
+  it('is left to the provider: its people need none of ours', async () => {
     const person = someone();
     await t.sql`UPDATE organisations SET require_two_factor = true`;
     const cookie = cookiesOf(await comeIn(person));
@@ -430,7 +430,7 @@ describe('OIDC_ONLY', () => {
 });
 
 describe('a service without a provider', () => {
-  it('has neither the way there nor the way back', async () => {
+  it('has no route to a provider and none back', async () => {
     const none = await setup({ workers: false });
     for (const path of ['start', 'callback', 'callback?code=a&state=b']) {
       expect((await visit(`/console/api/oidc/${path}`, '', none)).status).toBe(404);

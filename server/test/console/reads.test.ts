@@ -54,7 +54,7 @@ describe('messages', () => {
     expect((await member.send('GET', at(`/messages?limit=1&q=a&cursor=${first.next_cursor}`))).status).toBe(400);
   });
 
-  it('read as in /v1: one message, its deliveries, and why somebody got it', async () => {
+  it('read as in /v1: one message, its deliveries, and the explanation of a delivery', async () => {
     for (const path of [`/messages/${autumn}`, `/messages/${autumn}/deliveries`]) {
       // The console tells more, such as the meaning of codes.
       expect((await member.send('GET', at(path))).body).toMatchObject((await server.get(`/v1${path}`)).body);
@@ -65,24 +65,26 @@ describe('messages', () => {
     );
   });
 
-  it('tell their exclusion, pace and local time, also when they are canceled', async () => {
+  it('have exclusion, pace and local time for a duplicate, also when canceled; /v1 has no exclusion', async () => {
     const filter = { field: 'country', op: 'eq', value: 'FR' };
     const { body: segment } = await server.post('/v1/segments', { name: 'France', filter });
     const rules = { exclude_segment_id: segment.id, per_second: 50 };
     const local = { local_time: true, local_time_past: 'now' };
     const sendAt = new Date(t.clock.nowMs() + 86_400_000).toISOString().replace('Z', '+01:00');
     const scheduled = await send({ ...rules, ...local, send_at: sendAt });
-    const told = { ...rules, local_send_at: sendAt };
+    const told = { ...rules, local_send_at: sendAt, local_time_past: 'now' };
     expect((await member.send('GET', at(`/messages/${scheduled}`))).body).toMatchObject(told);
     expect((await member.send('POST', at(`/messages/${scheduled}/cancel`))).body).toMatchObject(told);
+    expect((await server.get(`/v1/messages/${scheduled}`)).body).not.toHaveProperty('exclude_segment_id');
     expect((await member.send('GET', at(`/messages/${autumn}`))).body).toMatchObject({
       exclude_segment_id: null,
       per_second: null,
       local_send_at: null,
+      local_time_past: null,
     });
   });
 
-  it('are canceled by a member, whom the audit log names', async () => {
+  it('are canceled by a member, and the audit log names the member', async () => {
     const scheduled = await send({ send_at: later() });
     const answer = await member.send('POST', at(`/messages/${scheduled}/cancel`));
     expect(answer).toMatchObject({ status: 200, body: { id: scheduled, status: 'canceled' } });
@@ -103,7 +105,7 @@ describe('devices', () => {
     expect((await member.send('GET', at('/devices?q=bob'))).body.data).toEqual([]);
   });
 
-  it('show the history of their states, and an admin opts one out, whom the audit log names', async () => {
+  it('show the history of their states, and an admin opts one out with an entry in the audit log', async () => {
     const other = (await server.post('/v1/devices', { platform: 'web', token: t.pushSubscription() })).body.id;
     expect((await member.send('DELETE', at(`/devices/${other}`))).status).toBe(403);
     expect(await admin.send('DELETE', at(`/devices/${other}`))).toMatchObject({
@@ -118,7 +120,7 @@ describe('devices', () => {
   });
 });
 
-it('a browser tells the key that it subscribed with', async () => {
+it('a browser has the credential that it subscribed with', async () => {
   const path = `/apps/${encodeId('app', t.app.id)}`;
   const browser = await t.registerDevice();
   const [vapid] = (await admin.send('GET', `${path}/channels`)).body.data;

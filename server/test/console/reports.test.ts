@@ -164,7 +164,7 @@ describe('the overview', () => {
     expect((await viewer.send('GET', at('/overview?tz=Nowhere'))).body.issues).toMatchObject([{ path: ['tz'] }]);
   });
 
-  it('of an app without anything is zeros, and reads no other app', async () => {
+  it('of an empty app is zeros, and reads no other app', async () => {
     const { t, viewer } = await setUp();
     await playMarch(stage(t));
     const other = await t.newApp();
@@ -357,7 +357,7 @@ describe('rebuilding reports', () => {
     ]);
   });
 
-  it('that fails says so and may be asked for again', async () => {
+  it('that fails has the reason, and may be asked for again', async () => {
     const { t, at, viewer } = await setUp();
     const admin = await scriptOf(t, 'admin');
     await admin.send('POST', at('/reports/rebuild'), {});
@@ -385,7 +385,7 @@ describe('rebuilding reports', () => {
     expect(body.revenue).toMatchObject(ledger.revenue);
   });
 
-  it('whose process died three times is given up, so that others get their turn', async () => {
+  it('is given up after its process died three times, so that others get their turn', async () => {
     const { t, at, viewer } = await setUp();
     const admin = await scriptOf(t, 'admin');
     await admin.send('POST', at('/reports/rebuild'), {});

@@ -85,7 +85,7 @@ describe('a segment', () => {
     expect(renamed.body).toMatchObject({ name: 'Former pros', valid: false, invalid_reason: 'unknown_property' });
   });
 
-  it('keeps its name to itself, and an unknown one is 404', async () => {
+  it('has a name that no other segment may have, and an unknown segment is 404', async () => {
     await make('Taken');
     const other = await make('Other');
     const path = at(`/segments/${other.id}`);
@@ -226,7 +226,7 @@ describe('values for a condition', () => {
     }
   });
 
-  it('are none of an erased person', async () => {
+  it('contain none of an erased person', async () => {
     await server.post('/v1/users', {
       external_id: 'gone-1',
       first_name: 'Zacharias',

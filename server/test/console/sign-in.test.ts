@@ -238,7 +238,7 @@ describe('plain http', () => {
     expect(answer.headers.getSetCookie()).toEqual([]);
   });
 
-  it('gives a strict cookie on this very machine', async () => {
+  it('gives a strict cookie on this machine', async () => {
     const near = await setup({ workers: false, environment: { PUBLIC_URL: 'http://127.0.0.1:8080' } });
     const { secret } = await createSetupLink(near, firstOrganisationId);
     const body = { secret, organisation: 'Bells', name: 'Anna', ...owner };

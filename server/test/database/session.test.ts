@@ -71,7 +71,7 @@ function asStandby(raw: Socket, reach: () => Socket): void {
 }
 
 describe('an address with several hosts', () => {
-  it('leads to the first one, however many connections are opened', async () => {
+  it('leads to the first host, however many connections are opened', async () => {
     const { url } = await setUp();
     const taken: string[] = [];
     const front = (name: string) =>

@@ -97,7 +97,7 @@ async function rewrite(
 }
 
 describe('R-73 while slots follow use', () => {
-  it(`a filter selects exactly the same devices as before, whoever writes and wherever a move is interrupted (seed ${seed})`, async () => {
+  it(`a filter selects exactly the same devices as before, during writes and after any interruption of a move (seed ${seed})`, async () => {
     const app = await t.newApp();
     const random = randomOf(seed);
     const place = { sql: t.sql, appId: app.id, now: new Date('2026-06-15T13:37:00.123Z') };

@@ -19,7 +19,7 @@ const minutesAgo = (minutes: number): string => new Date(t.clock.nowMs() - minut
 const day = 1440;
 
 describe('filters find events that were tracked', () => {
-  it("at once, by device, by the device's user and by a user whom the event names", async () => {
+  it("at once, by device, by the device's user and by the user that the event names", async () => {
     const { register, track, count, logIn } = await newShop();
     const [anonymous, owned, other] = [await register(), await register(), await register()];
     await logIn('u-1', owned);

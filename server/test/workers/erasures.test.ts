@@ -57,7 +57,7 @@ const daysOf = (app: TestApp) => t.sql<{ name: string; subjectId: Uuid; count: n
 const uuidOf = (id: string): Uuid => decodeId('dev', id) ?? '';
 
 describe('an erased user', () => {
-  it('is named by no event any more, nor are their devices; amounts and counts stay', async () => {
+  it('is named by no event any more, like their devices; amounts and counts stay', async () => {
     const { app, server, register, track } = await newWorld();
     const [phone, tablet, others] = [await register(), await register(), await register()];
     await track({ device_id: phone }, 'anonymous', 'anonymous');

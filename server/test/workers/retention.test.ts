@@ -92,9 +92,9 @@ describe('retention', () => {
     }
     expect(await partitionsOf(t)).not.toContain(week);
     expect((await t.server.get(`/v1/messages/${id}`)).status).toBe(404);
-    const anew = (await again()).body;
-    expect(anew).toMatchObject({ replayed: false, report: { sent: 2 } });
-    expect(anew.id).not.toBe(id);
+    const second = (await again()).body;
+    expect(second).toMatchObject({ replayed: false, report: { sent: 2 } });
+    expect(second.id).not.toBe(id);
   });
 
   it('creates partitions ahead of time', async () => {

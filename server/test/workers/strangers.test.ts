@@ -76,7 +76,7 @@ describe('a made-up device on a host without an address', () => {
     expect((await send(t, { all: true })).report).toEqual({ accepted: 1, sent: 1, failed: 0, skipped: 0 });
   });
 
-  it('is retired whoever registered it, but retried normally if a server key did', async () => {
+  it('is retired whichever key registered it, but retried normally after a server key', async () => {
     const t = await setup({ environment: { ...environment, SEND_WAIT_MS: '0' } });
     const fake = await register(t, invented(t), t.server);
     await send(t, { device_ids: [fake] });

@@ -63,7 +63,7 @@ describe('R-30 an endpoint at an address that is not public', () => {
     expect((await newWebhook('https://hooks.shop.example:8443/push')).id).toEqual(expect.any(String));
   });
 
-  it('is not connected to, nor even tried, when it was written directly into the table', async () => {
+  it('gets no connection and no attempt when it was written directly into the table', async () => {
     const { hosts } = watchConnects();
     const hooks: { id: Uuid; appId: Uuid; endpoint: string }[] = [];
     for (const endpoint of [...refusedUrls, own]) {

@@ -44,7 +44,7 @@ describe('a webhook that is deleted', () => {
     expect([await shop.waiting(), await other.waiting()]).toEqual([0, 10]);
   });
 
-  it('of which a crash left events is cleaned up by any process, even by two at once', async () => {
+  it('with events left by a crash is cleaned up by any process, even by two at once', async () => {
     const shop = await openShop(t);
     await fill(shop, 6_000, 0);
     await t.sql`DELETE FROM webhooks WHERE id = ${shop.id}`;

@@ -36,7 +36,7 @@ describe('content by place', () => {
     expect(withoutPlace(content, 'language-de')).not.toHaveProperty('locales');
   });
 
-  test('a language without a text is sent, because its readers read what stands for all, and says nothing alone', () => {
+  test('a language without a text is sent because its readers get the texts for all, but alone it is no content', () => {
     const form = { ...emptyForm, content: withLanguage({ title: 'Sale' }, 'pt-BR') };
     expect(contentOf(form)).toEqual({ title: 'Sale', locales: { 'pt-BR': {} } });
     expect([isEmptyContent(form.content), isEmptyContent(withLanguage({}, 'pt-BR')), isEmptyContent({})]).toEqual([
@@ -97,7 +97,7 @@ describe('the request', () => {
     vi.unstubAllEnvs();
   });
 
-  test('an instant that a colleague wrote elsewhere is told on this clock, and a local time as it was written', () => {
+  test('an instant that a colleague wrote elsewhere is shown on this clock, and a local time as it was written', () => {
     const shown = toWallClock('2026-12-01T09:00:00+13:00', false);
     expect(Date.parse(fromWallClock(shown, false) ?? '')).toBe(Date.parse('2026-12-01T09:00:00+13:00'));
     expect(toWallClock('2026-12-01T09:00:00+13:00', true)).toBe('2026-12-01T09:00');

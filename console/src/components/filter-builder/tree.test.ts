@@ -65,7 +65,7 @@ describe('a filter', () => {
     );
   });
 
-  it('that is none is kept as it was typed', () => {
+  it('that is not valid is kept as it was typed', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const json = JSON.parse(text);
@@ -77,7 +77,7 @@ describe('a filter', () => {
   });
 });
 
-describe('what people do', () => {
+describe('an edit in the builder', () => {
   it('moves, groups and turns around every node without a loss, and undoes itself', () => {
     fc.assert(
       fc.property(filters, (filter) => {
@@ -110,7 +110,7 @@ describe('what people do', () => {
     );
   });
 
-  it('removes exactly what stands below a node', () => {
+  it('removes exactly the nodes below a node', () => {
     fc.assert(
       fc.property(filters, (filter) => {
         const tree = toTree(filter);

@@ -68,11 +68,11 @@ test.each<[number, string | null, ErrorCode, boolean]>([
   [402, '{"reason":{}}', 'unknown_error', false],
   [301, null, 'unknown_error', true],
   [400, said('__proto__'), 'invalid_payload', false],
-])('what has no known reason is read by its status: %i %j is %s', (status, body, errorCode, retryable) => {
+])('an answer without a known reason is read by its status: %i %j is %s', (status, body, errorCode, retryable) => {
   expect(read(status, body)).toMatchObject({ errorCode, retryable });
 });
 
-test('TooManyRequests is about one token, and no other refusal of the rate is', () => {
+test('TooManyRequests is about one token, and no other refusal for the rate is', () => {
   expect(read(429, said('TooManyRequests'))).toMatchObject({ isOfToken: true });
   expect(read(429, said('TooManyProviderTokenUpdates'))).not.toHaveProperty('isOfToken');
   expect(read(429, '')).not.toHaveProperty('isOfToken');

@@ -28,7 +28,7 @@ function problemsOf(changed: Partial<GivenApnsCredential>): string[] {
   return 'issues' in parsed ? parsed.issues.map(({ path, message }) => `${path[0]}: ${message}`) : [];
 }
 
-test('what Apple gives out is taken, with line breaks of any kind', () => {
+test('a key file from Apple is accepted, with line breaks of any kind', () => {
   for (const p8 of [given.p8, given.p8.trim(), given.p8.replaceAll('\n', '\r\n')]) {
     const parsed = parseApnsCredential({ ...given, p8 });
     expect(parsed).toMatchObject({ credential: { keyId: 'ABC123DEFG', environment: 'sandbox' } });
@@ -41,7 +41,7 @@ const encrypted = good.key.privateKey
   .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })
   .toString();
 
-describe('a key file that cannot work is refused in words', () => {
+describe('a key file that cannot work is refused with the reason', () => {
   test.each([
     ['an empty one', '', /no PEM file/],
     ['bytes', '\u0000\u0001', /no PEM file/],
@@ -70,7 +70,7 @@ test.each([
   expect(problemsOf(changed)).toEqual(problems);
 });
 
-test('R-44 nothing of a key stands in what is said of it', () => {
+test('R-44 no text about a key contains a part of the key', () => {
   const said = JSON.stringify(problemsOf({ p8: good.pem.replace('MIG', 'XXX'), keyId: 'x' }));
   expect(said).not.toContain(good.pem.split('\n')[1]?.slice(10, 30));
 });

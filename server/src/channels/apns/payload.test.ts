@@ -65,7 +65,7 @@ describe('the payload', () => {
     });
   });
 
-  test('what was not given is not there', () => {
+  test('a field that was not given is absent', () => {
     expect(payloadOf({ title: 'Sale' })).toEqual({ aps: { alert: { title: 'Sale' } }, ...ours });
   });
 
@@ -101,7 +101,7 @@ describe('the payload', () => {
 });
 
 describe('the headers', () => {
-  test('name who sends, topic, identity, type, life, urgency and what is replaced', () => {
+  test('name the sender, topic, identity, type, life, urgency and the push that is replaced', () => {
     expect(headersOf({ title: 'Sale' })).toEqual({
       authorization: 'bearer a.b.c',
       'apns-topic': 'com.example.shop',
@@ -138,7 +138,7 @@ describe('the headers', () => {
     expect(payloadOf(content).aps).toEqual({ 'content-available': 1, ...given });
   });
 
-  test('a collapse key replaces what bears it', () => {
+  test('a collapse key is the id under which one push replaces another', () => {
     expect(headersOf({ title: 'Sale', collapse_key: 'order-17' })['apns-collapse-id']).toBe('order-17');
   });
 });

@@ -30,7 +30,7 @@ test('jose verifies the token: the header and the claims are those that Apple do
 });
 
 describe('one token serves', () => {
-  test('for 50 minutes, and a day sees 29 of them', () => {
+  test('for 50 minutes, so that a day needs 29 of them', () => {
     const { tokens, clock } = setup();
     const sender = credential();
     const minted = new Map<string, number>();

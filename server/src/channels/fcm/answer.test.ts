@@ -81,7 +81,7 @@ test.each<[number, string | null, ErrorCode, boolean]>([
   [504, '{"error":"x"}', 'provider_unavailable', true],
   [418, '{"error":{"details":[null,"x",{}],"status":7}}', 'unknown_error', false],
   [302, null, 'unknown_error', true],
-])('what says nothing of itself is read by its status: %i %j is %s', (status, body, errorCode, retryable) => {
+])('an answer without an error code is read by its status: %i %j is %s', (status, body, errorCode, retryable) => {
   expect(read(status, body)).toMatchObject({ errorCode, retryable });
 });
 

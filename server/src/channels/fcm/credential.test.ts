@@ -34,13 +34,13 @@ function problemsOf(file: unknown, tokenUrl = google): string[] {
   return 'issues' in parsed ? parsed.issues.map(({ path, message }) => [...path, message].join(': ')) : [];
 }
 
-test('what Google gives out is taken', () => {
+test('a file from Google is accepted', () => {
   expect(parseServiceAccount(JSON.stringify(account, null, 2), google)).toMatchObject({
     credential: { projectId: 'shop-4711', clientEmail: account.client_email, privateKeyId: '0a1b2c', tokenUri: google },
   });
 });
 
-describe('a file that cannot work is refused in words', () => {
+describe('a file that cannot work is refused with the reason', () => {
   test.each([
     ['text', 'hello', ['It is not JSON: a service account is a JSON file.']],
     ['a list', [], ['It is not a JSON object.']],
@@ -72,7 +72,7 @@ describe('a file that cannot work is refused in words', () => {
   });
 });
 
-describe('R-39 where access tokens are had is not for the file to say', () => {
+describe('R-39 the file cannot choose the address that issues access tokens', () => {
   test.each(['https://evil.example/token', 'http://oauth2.googleapis.com/token', `${google}/`, ''])(
     'token_uri %j is refused',
     (token_uri) => expect(problemsOf({ ...account, token_uri })).toEqual([`token_uri: It must be ${google}.`]),
@@ -86,12 +86,12 @@ describe('R-39 where access tokens are had is not for the file to say', () => {
   });
 });
 
-test('R-44 nothing of the key stands in what is said of it', () => {
+test('R-44 no text about the key contains a part of the key', () => {
   const said = JSON.stringify(problemsOf({ ...account, private_key: pem.replaceAll('\n', '') }));
   expect(said).not.toContain(pem.split('\n')[3]?.slice(10, 40));
 });
 
-test('R-62 keys that come under the same names are told apart, and one key is the same however it is written', () => {
+test('R-62 two keys under the same names differ, and one key is the same in every spelling', () => {
   const fingerprintOf = (private_key: string): string => {
     const parsed = parseServiceAccount(JSON.stringify({ ...account, private_key }), google);
     return 'credential' in parsed ? parsed.credential.fingerprint : expect.unreachable();

@@ -14,7 +14,7 @@ function sendSteadily(waitMs: (nowMs: number) => number, seconds: number, startM
 }
 
 describe('a process that is alone', () => {
-  test('waits for nothing with a small send', () => {
+  test('delays no small send', () => {
     const waitMs = createBucket(googlePace);
     const waits = Array.from({ length: googlePace.perSecondLeast }, () => waitMs(1_000));
     expect(waits.every((wait) => wait === 0)).toBe(true);
@@ -37,7 +37,7 @@ describe('a process that is alone', () => {
     expect(again[1]).toBeLessThan(800);
   });
 
-  test('sends many who come at once one after the other', () => {
+  test('sends pushes that come at once one after another', () => {
     const waitMs = createBucket({ perSecondMax: 10, perSecondLeast: 10, rampMs: 60_000 });
     const waits = Array.from({ length: 30 }, () => waitMs(0));
     expect(waits.slice(0, 11)).toEqual([...new Array(10).fill(0), 100]);
@@ -84,7 +84,7 @@ describe('a pace by slices', () => {
     expect([pace.waitMs(), pace.waitMs()]).toEqual([1, 2]);
   });
 
-  test('lets places go that nobody used in time: after a rest they would be too many at once', async () => {
+  test('gives up places that were not used in time, because after a rest they would be too many at once', async () => {
     const { time, pace, askedTimes } = bySlices();
     await pace.waitMs();
     time.ms = 60_000;
@@ -93,7 +93,7 @@ describe('a pace by slices', () => {
     expect(askedTimes()).toBe(2);
   });
 
-  test('is kept as if nobody else were sending while nobody can be asked', async () => {
+  test('is that of a single process while the database does not answer', async () => {
     const pace = createPace(
       () => Promise.reject(new Error('the database is away')),
       () => aloneMs,

@@ -66,7 +66,7 @@ describe('the message', () => {
     });
   });
 
-  test('what was not given is not there, and the message replaces itself', () => {
+  test('a field that was not given is absent, and the message replaces itself', () => {
     expect(messageOf({ title: 'Sale' })).toEqual({
       token: 'fGx0kKd3Q8u:APA91bHkR',
       notification: { title: 'Sale' },
@@ -101,12 +101,12 @@ describe('the message', () => {
     [1, '1s'],
     [2_419_200, '2419200s'],
     [9_999_999, '2419200s'],
-  ])('what is left of a ttl of %i s is written %s', (ttlSeconds, expected) => {
+  ])('a remaining ttl of %i s is written %s', (ttlSeconds, expected) => {
     expect(messageOf({ title: 'Sale' }, ttlSeconds).android.ttl).toBe(expected);
   });
 });
 
-test('its size is that of keys and values, in bytes: neither the token nor the way it is written counts', () => {
+test('its size counts keys and values in bytes, and neither the token nor the JSON around them', () => {
   const bytes = (content: Partial<ChannelContent>) => payloadBytesOf(buildMessage(push(content)));
   const least = bytes({ title: 'x' });
   expect(bytes({ title: '🔔' })).toBe(least + 3);

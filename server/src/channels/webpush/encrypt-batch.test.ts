@@ -6,7 +6,7 @@ const bytes = (minLength: number, maxLength: number) =>
   fc.uint8Array({ minLength, maxLength }).map((array) => Buffer.from(array));
 
 describe('a batch of encryption jobs', () => {
-  it('is the same after the way to the thread', () => {
+  it('arrives in the thread unchanged', () => {
     const job = fc.record({ plaintext: bytes(0, 200), p256dh: bytes(65, 65), auth: bytes(16, 16) });
     fc.assert(
       fc.property(fc.array(job), (jobs) => {

@@ -37,7 +37,7 @@ describe('the threaded encryptor', () => {
     await encryptor.close();
   });
 
-  it('encrypts what a single push asks for at once, and what is asked for after it was closed', async () => {
+  it('encrypts a single push at once, also after it was closed', async () => {
     const encryptor = built.createThreadedEncryptor();
     const { p256dh, auth, read } = createReader();
     expect(read(await encryptor.encrypt(Buffer.from('alone'), p256dh, auth))).toBe('alone');

@@ -44,7 +44,7 @@ describe('a subscription as a browser gives it', () => {
     expect(issuesOf(value)).toBe('accepted');
   });
 
-  test('spellings of one endpoint are one endpoint', () => {
+  test('several spellings of one endpoint are one endpoint', () => {
     const checked = checkSubscription({ ...token, endpoint: 'HTTPS://FCM.GoogleAPIs.com:443/wp/a?b=C' }, rules);
     expect('subscription' in checked && checked.subscription.endpoint).toBe('https://fcm.googleapis.com/wp/a?b=C');
   });
@@ -54,7 +54,7 @@ const offCurve = Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 1)]).toString
 const compressed = browser.getPublicKey('base64url', 'compressed');
 const hybrid = Buffer.concat([Buffer.from([6]), browser.getPublicKey().subarray(1)]).toString('base64url');
 
-describe('R-36 whatever else is refused, and says where', () => {
+describe('R-36 anything else is refused, and the refusal names the place', () => {
   test.each([
     ['no JSON', '{', [['', 'invalid_format']]],
     ['text that is no subscription', 'abc', [['', 'invalid_format']]],
@@ -134,7 +134,7 @@ describe('R-36 whatever else is refused, and says where', () => {
     expect(issuesOf(value)).toEqual(issues);
   });
 
-  test('an unknown key is told with those that are allowed', () => {
+  test('an unknown key is refused with the list of allowed keys', () => {
     const checked = checkSubscription({ ...token, x: 1 }, rules);
     expect('issues' in checked && checked.issues[0]).toEqual({
       path: [],
@@ -144,7 +144,7 @@ describe('R-36 whatever else is refused, and says where', () => {
     });
   });
 
-  test('what is accepted is accepted again as it is stored, however it was spelled', () => {
+  test('an accepted subscription is accepted again as it was stored, in every spelling', () => {
     const longest = `${endpoint}${'é'.repeat(333)}`;
     const checked = checkSubscription({ ...token, endpoint: longest }, rules);
     const stored = 'subscription' in checked ? checked.subscription.endpoint : '';
@@ -193,7 +193,7 @@ describe('R-36 the endpoints of the browsers, in the exact form of each vendor, 
     ['wns2-a-b.notify.windows.com/w/?token=x', 'wns2-'],
     ['a.wns2-b.notify.windows.com/w/?token=x', 'wns2-'],
     ['a.b.notify.windows.com/w/?token=x', 'wns2-'],
-  ])("%s is a vendor's and not in its form, and the message tells the form", (address, form) => {
+  ])('%s belongs to a vendor but lacks its form, and the message names the form', (address, form) => {
     expect(issuesOf(to(address))).toEqual([['', 'host_not_allowed']]);
     expect(messageOf(to(address))).toContain(form);
   });
@@ -237,7 +237,7 @@ describe('R-36 the endpoints of the browsers, in the exact form of each vendor, 
   });
 });
 
-describe('R-30, R-36 with every public host allowed, what is not public is still refused', () => {
+describe('R-30, R-36 with every public host allowed, a host that is not public is still refused', () => {
   test.each(refusedUrls)('%j', (url) => {
     expect(issuesOf({ ...token, endpoint: url }, anyHost)).not.toBe('accepted');
   });

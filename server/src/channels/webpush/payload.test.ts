@@ -71,7 +71,7 @@ test('every field of the contract lands where the service worker looks for it', 
   });
 });
 
-test('what was not given is not sent', () => {
+test('a field that was not given is not sent', () => {
   expect(read({ title: 'Hi' })).toEqual({
     web_push: 8030,
     notification: {
@@ -121,7 +121,7 @@ describe('on Apple the links count the click', () => {
     ]);
   });
 
-  test('a notification that opens nothing has no link, for there is nothing to count', () => {
+  test('a notification that opens nothing has no link, because there is nothing to count', () => {
     expect(read({ title: 'x' }, true).notification).not.toHaveProperty('navigate');
   });
 });

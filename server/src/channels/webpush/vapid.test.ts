@@ -36,7 +36,7 @@ describe('RFC 8292, section 2.4', () => {
     'eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA';
   const publicKey = 'BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs';
 
-  test('what we sign is what the vector signs, byte for byte', () => {
+  test('our signed text equals that of the vector, byte for byte', () => {
     const input = vapidSigningInput('https://push.example.net', 1_453_523_768, 'mailto:push@example.com');
     expect(input).toBe(token.slice(0, token.lastIndexOf('.')));
   });
@@ -55,7 +55,7 @@ describe('RFC 8292, section 2.4', () => {
 });
 
 describe('the Authorization header', () => {
-  test('jose verifies the token with the key that stands beside it', async () => {
+  test('jose verifies the token with the key beside it', async () => {
     const sender = credential();
     const header = createVapidHeaders({ nowMs: () => startMs }).headerFor('https://fcm.googleapis.com', sender);
     const [, token = '', key] = /^vapid t=([^,]+), k=([A-Za-z0-9_-]{87})$/.exec(header) ?? [];
@@ -92,7 +92,7 @@ describe('the Authorization header', () => {
     expect([...minted.values()]).toEqual([0, 660, 1_320, 1_980, 2_640, 3_300, 3_960]);
   });
 
-  test('after a clock went back by a day it is made anew: services refuse a token of more than 24 h', () => {
+  test('after a clock went back by a day it is made again, because services refuse a token of more than 24 h', () => {
     const clock = settableClock();
     const vapid = createVapidHeaders(clock);
     const sender = credential();
@@ -112,7 +112,7 @@ describe('the Authorization header', () => {
 });
 
 describe('keys', () => {
-  test('ours are the same kind that web-push makes and takes', () => {
+  test('ours have the form that web-push makes and accepts', () => {
     const ours = generateVapidKeys();
     expect(() => webPush.setVapidDetails('mailto:ops@example.com', ours.publicKey, ours.privateKey)).not.toThrow();
     const theirs = webPush.generateVAPIDKeys();
