@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import type { Usage } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useApp, useAppId, useMay } from '../api/session.ts';
+import { HowToSend } from '../components/compose-link.tsx';
 import { FirstSend } from '../components/first-code.tsx';
 import { newestShown } from '../components/first-questions.ts';
 import { type Concern, useConcerns } from '../components/health.tsx';
@@ -93,7 +94,7 @@ function LastMessages({ app }: { app: string }) {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="Nothing sent yet" action={<FirstSend />}>
-              This command sends to every device of the app.
+              <HowToSend app={app} />
             </Empty>
           ) : (
             <ul style={{ listStyle: 'none', margin: 0, padding: 0, display: 'grid', gap: 12 }}>
