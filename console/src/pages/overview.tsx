@@ -47,7 +47,7 @@ export function Overview() {
 function tellState(concerns: number, isNew: boolean): string {
   if (concerns > 0) return `${count(concerns, 'thing')} to look at.`;
   if (isNew) return 'Nothing was sent yet. The steps below lead to the first push.';
-  return 'Nothing needs you: channels and webhooks are healthy.';
+  return 'Nothing needs attention: channels and webhooks are healthy.';
 }
 
 function concernsOfQuota(app: string, usage: Usage | undefined): Concern[] {
