@@ -44,7 +44,7 @@ function Whole({ app, event }: { app: string; event: CataloguedEvent }) {
         actions={
           canBuild.may && (
             <Button component={Link} to={paths.newSegment(app, event.name)} variant="default">
-              New segment of who did it
+              New segment of these users
             </Button>
           )
         }
