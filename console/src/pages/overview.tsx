@@ -1,5 +1,4 @@
 // The first page of an app: what needs somebody, how it goes, and what was sent last.
-import { Anchor } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
@@ -22,6 +21,7 @@ import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
+import { SkeletonRows } from '../ui/virtual-rows.tsx';
 
 export function Overview() {
   const app = useAppId();
@@ -82,15 +82,8 @@ function LastMessages({ app }: { app: string }) {
   const isLive = useIsLive();
   const newest = useQuery({ ...queries.newestMessages(app, newestShown), refetchInterval: isLive ? false : 5000 });
   return (
-    <Card
-      title="Last messages"
-      actions={
-        <Anchor component={Link} to={paths.messages(app)}>
-          All messages
-        </Anchor>
-      }
-    >
-      <Loaded query={newest}>
+    <Card title="Last messages" actions={<Link to={paths.messages(app)}>All messages</Link>}>
+      <Loaded query={newest} skeleton={<SkeletonRows rows={3} />}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="Nothing sent yet" action={<FirstSend />}>
