@@ -21,6 +21,20 @@ const bronze: MantineColorsTuple = [
   '#6f4412',
 ];
 
+/** The greys of the light scheme, warm as its grounds and lines. */
+const gray: MantineColorsTuple = [
+  '#f9f8f6',
+  '#f0eeea',
+  '#e9e6e0',
+  '#dedad3',
+  '#cbc6bd',
+  '#a39c92',
+  '#7d766c',
+  '#635d55',
+  '#45403a',
+  '#1f1d1a',
+];
+
 /** The greys of the dark scheme, warm as the light ones. */
 const dark10: MantineColorsTuple = [
   '#ece9e4',
@@ -58,7 +72,8 @@ export const theme = createTheme({
   primaryColor: 'bronze',
   primaryShade: { light: 8, dark: 4 },
   variantColorResolver,
-  colors: { bronze, dark: dark10 },
+  black: '#1f1d1a',
+  colors: { bronze, gray, dark: dark10 },
   fontFamily,
   fontFamilyMonospace,
   fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '20px' },
@@ -125,10 +140,12 @@ function tokens(colors: Record<string, string>, text: Tones, ground: Tones): Rec
     '--mantine-color-dimmed': colors['--muted'] ?? '',
     '--mantine-color-placeholder': colors['--muted'] ?? '',
     '--mantine-color-default': colors['--surface'] ?? '',
+    '--mantine-color-default-color': colors['--text'] ?? '',
     '--mantine-color-default-hover': colors['--sunken'] ?? '',
     '--mantine-color-default-border': colors['--line-strong'] ?? '',
     '--mantine-color-anchor': colors['--accent'] ?? '',
     '--mantine-color-error': text.bad,
+    '--mantine-color-disabled-color': colors['--faint'] ?? '',
   };
 }
 
@@ -141,6 +158,7 @@ const light = tokens(
     '--line-strong': '#cbc6bd',
     '--text': '#1f1d1a',
     '--muted': '#635d55',
+    '--faint': '#7d766c',
     '--accent': '#8a571a',
     '--accent-ground': '#f8efe2',
     '--on-accent': '#ffffff',
@@ -160,6 +178,7 @@ const dark = tokens(
     '--line-strong': '#57524b',
     '--text': '#ece9e4',
     '--muted': '#a8a198',
+    '--faint': '#8f887e',
     '--accent': '#dca764',
     '--accent-ground': '#33271a',
     '--on-accent': '#231805',

@@ -10,7 +10,7 @@ import type { Test } from './runner.ts';
 const image = `https://harbour-books.example/${'autumn-'.repeat(12)}sale.png`;
 const content = {
   title: 'Autumn sale',
-  body: 'Everything 20 % off.',
+  body: 'Everything 20% off.',
   image,
   locales: { de: { title: 'Der lange Herbst-Ausverkauf' } },
   webpush: {

@@ -250,7 +250,7 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
       await page.getByText('0 clicks on 1 sent push').waitFor();
       equal((await cellsOf(page, /^Engagement by message/, 'Spring sale'))[1], '1');
       await tabs.getByRole('link', { name: 'Audience' }).click();
-      await page.getByText('1 active device at the end: 1 registered, 0 went.').waitFor();
+      await page.getByText('1 active device at the end: 1 registered, 0 lost.').waitFor();
       await tabs.getByRole('link', { name: 'Deliverability' }).click();
       await page.getByText('1 push sent, and none failed.').waitFor();
       deepEqual((await cellsOf(page, /^Deliverability by push service/, 'Web, Google')).slice(0, 3), ['1', '0', '0%']);

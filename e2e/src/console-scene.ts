@@ -58,7 +58,7 @@ export async function setConsoleScene(bench: ConsoleBench, text: SceneText): Pro
   await stage.api(key, 'POST', '/v1/users', { external_id: text.externalId, ...profile, device_id: first });
   await stage.api(key, 'POST', '/v1/users', { external_id: 'u-43', country: 'FR', device_id: second });
   for (const name of [text.event, 'purchase']) {
-    const properties = name === 'purchase' ? { amount: 19.9, currency: 'EUR' } : { text: text.property };
+    const properties = name === 'purchase' ? { amount: 19.9, currency: 'EUR' } : { title: text.property };
     await stage.api(key, 'POST', '/v1/events', { name, external_id: text.externalId, properties });
   }
   await stage.api(key, 'POST', '/v1/segments', {
@@ -68,7 +68,7 @@ export async function setConsoleScene(bench: ConsoleBench, text: SceneText): Pro
   await bench.removeSubscription(devices[2]?.endpoint ?? '');
   const content = {
     title: text.title,
-    body: 'Everything 20 % off until Sunday.',
+    body: 'Everything 20% off until Sunday.',
     url: 'https://harbour-books.example/sale',
   };
   const message = await bench.send(app, {

@@ -10,7 +10,7 @@ const richMessage = {
   audience: { all: true },
   content: {
     title: "{{first_name | default: 'Reader'}}, the autumn sale begins",
-    body: 'Everything 20 % off until Sunday, {{properties.book}} too.',
+    body: 'Everything 20% off until Sunday, {{properties.book}} too.',
     url: 'https://harbour-books.example/sale',
     image: 'https://harbour-books.example/autumn.png',
     ttl: 14_400,

@@ -8,9 +8,9 @@ import { queries } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
-/** `unlimited · test`: the plan, and what sets the app apart. */
+/** `unlimited plan · test`: the plan, and what sets the app apart. */
 function tellApp({ plan, is_test, suspended_at }: ListedApp): string {
-  return [plan, ...(is_test ? ['test'] : []), ...(suspended_at === null ? [] : ['suspended'])].join(' · ');
+  return [`${plan} plan`, ...(is_test ? ['test'] : []), ...(suspended_at === null ? [] : ['suspended'])].join(' · ');
 }
 
 export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {

@@ -1,5 +1,5 @@
-// The way into the composer from an object that a message may start from. Who may not send sees
-// none.
+// The ways into the composer: from an object that a message may start from, and from an empty list.
+// People who may not send see none.
 import { Button } from '@mantine/core';
 import { Link } from 'react-router';
 import { useMay } from '../api/session.ts';
@@ -9,14 +9,27 @@ interface ComposeLinkProps {
   readonly app: string;
   readonly from?: ComposeFrom;
   readonly label: string;
+  /** True: composing is what most people come to the page for. */
+  readonly isMain?: boolean;
 }
 
-export function ComposeLink({ app, from = {}, label }: ComposeLinkProps) {
+export function ComposeLink({ app, from = {}, label, isMain = false }: ComposeLinkProps) {
   const { may } = useMay('message.send');
   if (!may) return null;
   return (
-    <Button component={Link} to={paths.compose(app, from)} variant="default">
+    <Button component={Link} to={paths.compose(app, from)} variant={isMain ? 'filled' : 'default'}>
       {label}
     </Button>
+  );
+}
+
+/** How the first message is sent, above the command that does it. */
+export function HowToSend({ app }: { app: string }) {
+  const { may } = useMay('message.send');
+  if (!may) return 'This command sends to every device of the app.';
+  return (
+    <>
+      <Link to={paths.compose(app)}>Compose a message</Link>, or send to every device with this command.
+    </>
   );
 }

@@ -5,6 +5,7 @@ import type { Content } from '../api/objects.ts';
 import { channelNames } from '../format.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
+import { labelOf } from './compose/content-fields.ts';
 
 export function ContentAsSent({ content }: { content: Content }) {
   const { locales, webpush, apns, fcm, ...common } = content;
@@ -65,7 +66,7 @@ function Bubble({ content }: { content: Content }) {
         <dl className="facts">
           {others.map(([name, value]) => (
             <div key={name} style={{ display: 'contents' }}>
-              <dt>{name}</dt>
+              <dt>{labelOf(name)}</dt>
               <dd className="mono">{typeof value === 'object' ? JSON.stringify(value) : String(value)}</dd>
             </div>
           ))}

@@ -42,7 +42,7 @@ const columns: readonly Column<Delivery>[] = [
       error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
   },
   { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
-  { name: 'Answer in', width: '80px', isRight: true, cell: latencyOf },
+  { name: 'Answered in', width: '80px', isRight: true, cell: latencyOf },
   {
     name: 'When',
     width: '116px',

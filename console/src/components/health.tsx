@@ -66,7 +66,8 @@ export function Health({ appId }: { appId: string }) {
       <Popover.Target>
         <UnstyledButton className="health" aria-label={`State of channels and webhooks: ${text}`}>
           <span className={`dot tone-${worst?.tone ?? (isNew ? 'idle' : 'good')}`} />
-          <span className="only-wide">{text}</span>
+          {/* On a phone the dot alone would tell a fault by its colour. */}
+          <span className={worst || isNew ? undefined : 'only-wide'}>{text}</span>
         </UnstyledButton>
       </Popover.Target>
       <Popover.Dropdown>

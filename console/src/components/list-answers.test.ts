@@ -3,7 +3,7 @@ import { tellDevices, tellProperties } from './list-answers.ts';
 
 describe('the sentence above a list', () => {
   test.each([
-    [[], 'No property yet.'],
+    [[], 'No properties yet.'],
     [[0, 0], '2 properties; no value of another type came.'],
     [[3], '1 property; it got values of another type.'],
     [[3, 0], '2 properties; 1 of them got values of another type.'],
@@ -13,7 +13,7 @@ describe('the sentence above a list', () => {
   });
 
   test.each([
-    [0, 0, 'No active device, and none 7 days ago.'],
+    [0, 0, 'No active devices, now or 7 days ago.'],
     [1, 0, '1 active device, 1 more than 7 days ago.'],
     [0, 2, '0 active devices, 2 fewer than 7 days ago.'],
     [5, 5, '5 active devices, as many as 7 days ago.'],

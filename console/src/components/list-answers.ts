@@ -32,7 +32,7 @@ export function tellDevices(overview: Overview | undefined): string | null {
   const week = overview && lastWeek(overview);
   if (!week) return null;
   const now = week.now.active_devices;
-  if (now === 0 && week.before.active_devices === 0) return 'No active device, and none 7 days ago.';
+  if (now === 0 && week.before.active_devices === 0) return 'No active devices, now or 7 days ago.';
   const change = now - week.before.active_devices;
   const compared =
     change === 0 ? 'as many as' : `${formatNumber(Math.abs(change))} ${change > 0 ? 'more' : 'fewer'} than`;
@@ -49,7 +49,7 @@ export function tellMessages(overview: Overview | undefined): string | null {
 
 export function tellSegments(read: RowsRead<Segment> | null): string | null {
   if (!read) return null;
-  if (read.rows.length === 0) return 'No segment yet.';
+  if (read.rows.length === 0) return 'No segments yet.';
   const broken = read.rows.filter(({ valid }) => !valid).length;
   const state = broken === 0 ? 'all ready to send to' : `${formatNumber(broken)} of them need repair`;
   return `${many(read, 'segment')}, ${state}.`;
@@ -60,7 +60,7 @@ const sum = (days: CataloguedEvent['days']): number => days.reduce((all, each) =
 export function tellEvents(read: RowsRead<CataloguedEvent> | null): string | null {
   if (!read) return null;
   const most = read.rows.toSorted((one, other) => sum(other.days) - sum(one.days))[0];
-  if (!most) return 'No event was tracked yet.';
+  if (!most) return 'No events yet.';
   const total = read.rows.reduce((all, { days }) => all + sum(days), 0);
   if (total === 0) return `${many(read, 'kind')} of events, none of them in the last 14 days.`;
   return `${many(read, 'kind')} of events, ${count(total, 'event')} in the last 14 days. The most frequent is ${most.name}.`;
@@ -68,7 +68,7 @@ export function tellEvents(read: RowsRead<CataloguedEvent> | null): string | nul
 
 export function tellProperties(read: RowsRead<CataloguedProperty> | null): string | null {
   if (!read) return null;
-  if (read.rows.length === 0) return 'No property yet.';
+  if (read.rows.length === 0) return 'No properties yet.';
   const conflicting = read.rows.filter(({ conflicts_count }) => conflicts_count > 0).length;
   const who = read.isWhole && read.rows.length === 1 ? 'it' : `${formatNumber(conflicting)} of them`;
   const state = conflicting === 0 ? 'no value of another type came' : `${who} got values of another type`;
@@ -77,7 +77,7 @@ export function tellProperties(read: RowsRead<CataloguedProperty> | null): strin
 
 export function tellRequests(entries: readonly RequestEntry[] | undefined): string | null {
   if (!entries) return null;
-  if (entries.length === 0) return 'No request is kept.';
+  if (entries.length === 0) return 'No requests in the last 7 days.';
   const refused = entries.filter(({ status }) => status >= 400);
   const errors = new Map<string, number>();
   for (const { error } of refused) if (error !== null) errors.set(error, (errors.get(error) ?? 0) + 1);

@@ -7,12 +7,15 @@ import { ProblemPanel } from './problem.tsx';
 interface LoadedProps<Data> {
   readonly query: UseQueryResult<Data>;
   readonly children: (data: Data) => ReactNode;
+  /** Stands where the data will be, in its shape. Without it, the blocks of a page do. */
+  readonly skeleton?: ReactNode;
 }
 
-export function Loaded<Data>({ query, children }: LoadedProps<Data>) {
+export function Loaded<Data>({ query, children, skeleton }: LoadedProps<Data>) {
   // Data that is there stays on the page, even while a later look fails.
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <ProblemPanel error={query.error} onRetry={() => void query.refetch()} />;
+  if (skeleton !== undefined) return skeleton;
   return (
     <Stack gap="md" role="status" aria-busy="true" aria-label="Loading">
       <Skeleton height={28} width="40%" />

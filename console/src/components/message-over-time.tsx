@@ -222,7 +222,7 @@ function MarksByChannel({ figures: { by_channel } }: { figures: MessageFigures }
           column('displayed', 'Displayed'),
           column('clicked', 'Clicked'),
           {
-            name: 'Clicks of sent',
+            name: 'Click rate',
             isNumber: true,
             cell: (channel) => formatShare(by_channel[channel].clicked, by_channel[channel].sent),
           },

@@ -1,4 +1,4 @@
-// Computing the stored sums of reports again: how the last time went, and asking for it.
+// Computing the stored totals of reports again: how the last time went, and asking for it.
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { ReportRebuild } from '../api/objects.ts';
 import { rebuildReports } from '../api/operations.ts';
@@ -22,20 +22,20 @@ export function Rebuild({ app }: { app: string }) {
   return (
     <div className="no-print">
       <Card
-        title="Stored sums"
+        title="Stored totals"
         actions={
           may && !(last && isOpen(last)) ? (
             <ConfirmButton
               label="Rebuild"
               title="Rebuild the reports?"
-              effect="Sums and classes are computed again from the events and deliveries that are kept. Reports stay readable meanwhile; it may take minutes."
+              effect="Totals are computed again from the events and deliveries that are kept, and purchases are credited again. Reports stay readable meanwhile; it may take minutes."
               run={() => ask.mutateAsync()}
             />
           ) : undefined
         }
       >
         <p className="muted" style={{ margin: 0 }} aria-live="polite">
-          {last ? <Told rebuild={last} /> : 'Reports are read from sums that are kept up to date. '}
+          {last ? <Told rebuild={last} /> : 'Reports read stored totals, which are kept up to date. '}
           {!may && reason}
         </p>
       </Card>
@@ -47,7 +47,7 @@ const isOpen = ({ status }: ReportRebuild): boolean => status === 'waiting' || s
 
 function Told({ rebuild: { status, asked_at, finished_at, events, purchases } }: { rebuild: ReportRebuild }) {
   if (status === 'waiting') return <>A rebuild waits for a worker. </>;
-  if (status === 'running') return <>The sums are being computed again. </>;
+  if (status === 'running') return <>The totals are being computed again. </>;
   if (status === 'failed') {
     return (
       <>
@@ -57,8 +57,8 @@ function Told({ rebuild: { status, asked_at, finished_at, events, purchases } }:
   }
   return (
     <>
-      Rebuilt <RelativeTime at={finished_at} />: {count(events ?? 0, 'event')} summed up,{' '}
-      {count(purchases ?? 0, 'settled purchase')} classed again.{' '}
+      Rebuilt <RelativeTime at={finished_at} />: {count(events ?? 0, 'event')} counted,{' '}
+      {count(purchases ?? 0, 'settled purchase')} credited again.{' '}
     </>
   );
 }

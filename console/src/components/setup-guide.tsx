@@ -54,7 +54,7 @@ export function SetupGuide({ app }: { app: string }) {
             .filter(({ isDone }) => isDone)
             .map(({ name }) => (
               <li key={name}>
-                <IconCircleCheck size={18} className="tone-good" aria-hidden /> {name}
+                <IconCircleCheck size={20} className="tone-good" aria-hidden /> {name}
               </li>
             ))}
         </ul>
@@ -129,10 +129,10 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
       how: <FirstDevice />,
     },
     {
-      name: 'Say who it belongs to',
+      name: 'Connect the device to a user',
       isDone: users.data.data.length > 0,
       waitsFor: 'the first user',
-      how: <CodeBlock label="Who it belongs to" code={"await carillon.identify('u-42', userHash);"} />,
+      how: <CodeBlock label="The user of the device" code={"await carillon.identify('u-42', userHash);"} />,
     },
     { name: 'Send the first message', isDone: sent.length > 0, waitsFor: 'the first message', how: <FirstSend /> },
     {

@@ -10,7 +10,7 @@ export function ValuesAsSent({ values }: { values: Readonly<Record<string, unkno
   const [isOpen, setOpen] = useState(false);
   const entries = Object.entries(values);
   if (entries.length === 0) return <span className="muted">no values</span>;
-  const line = entries.map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const line = entries.map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const text = line.join(' · ');
   return (
     <div className="values">

@@ -41,7 +41,7 @@ export function tellAnswer({ status_code, error, duration_ms }: Answer): string 
 }
 
 export const webhookEvents = [
-  ['message.sent', 'Message sent: a push service took a push'],
+  ['message.sent', 'Message sent: a push service accepted a push'],
   ['message.failed', 'Message failed: a delivery ended without success'],
   ['message.clicked', 'Message clicked: a person clicked for the first time'],
 ] as const;

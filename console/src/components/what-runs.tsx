@@ -14,7 +14,7 @@ export function WhatRuns({ hasDemo }: { hasDemo: boolean }) {
   return (
     <Card title="What runs here">
       <p style={{ margin: '0 0 12px' }}>
-        One API that rings every device answers at <span className="mono">{address}</span>.
+        The API answers at <span className="mono">{address}</span>.
       </p>
       <Tabs defaultValue="browser" keepMounted={false}>
         <Tabs.List mb="sm">
@@ -80,7 +80,7 @@ export function WhatRuns({ hasDemo }: { hasDemo: boolean }) {
             <a href="/demo">Demo page</a> ·{' '}
           </>
         )}
-        <a href="/openapi.json">The API for programs</a> · <a href="/readyz">Is it ready?</a>
+        <a href="/openapi.json">OpenAPI description</a> · <a href="/readyz">Readiness check</a>
       </p>
     </Card>
   );

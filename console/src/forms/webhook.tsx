@@ -45,7 +45,7 @@ export function WebhookForm<Answer>({ webhook, app, label, save, onSaved, onCanc
         />
         <Checkbox.Group
           label="Events"
-          description="None chosen: all of them, later kinds too"
+          description="Choose none to get all of them, also kinds that come later"
           {...form.getInputProps('events')}
         >
           <Stack gap="xs" mt="xs">

@@ -50,10 +50,7 @@ export function AudienceReport() {
     <>
       <PageHead
         title="Audience"
-        answer={
-          query.data &&
-          `${count(active, 'active device')} at the end: ${formatNumber(registered)} registered, ${formatNumber(opted + dead)} went.`
-        }
+        answer={query.data ? tellAudience(active, registered, opted + dead) : null}
         actions={<HandOn />}
       />
       <div className="stack">
@@ -95,8 +92,8 @@ export function AudienceReport() {
             const csv = { name: 'audience.csv', read: () => getReportCsv(app, 'devices', grouped) };
             return active + registered + opted + dead === 0 ? (
               <Card>
-                <Empty title="No devices yet" action={<FirstDevice />}>
-                  A browser or phone registers with a client key of this app.
+                <Empty title="No devices in this range" action={<FirstDevice />}>
+                  Choose other days, or put these lines on a page of your site.
                 </Empty>
               </Card>
             ) : (
@@ -156,4 +153,9 @@ export function AudienceReport() {
       </div>
     </>
   );
+}
+
+function tellAudience(active: number, registered: number, lost: number): string {
+  if (active + registered + lost === 0) return 'No device was active in this range.';
+  return `${count(active, 'active device')} at the end: ${formatNumber(registered)} registered, ${formatNumber(lost)} lost.`;
 }

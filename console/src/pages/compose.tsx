@@ -13,6 +13,7 @@ import { duplicateOf, emptyForm, readForm } from '../components/compose/message-
 import { Loaded } from '../components/loaded.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { paths } from '../paths.ts';
+import { PageHead } from '../ui/page-head.tsx';
 
 export function Compose() {
   const app = useAppId();
@@ -35,27 +36,30 @@ export function Compose() {
   });
   if (!may) return <NotAllowed what="Compose" reason={reason} />;
   return (
-    <Loaded query={start}>
-      {(data) => (
-        <Composer
-          key={`${origin} ${turn}`}
-          app={app}
-          start={data}
-          onDraft={(draft) => {
-            setOwn({ key: origin, draft: draft.id });
-            void navigate(paths.compose(app, { draft: draft.id }), { replace: true, preventScrollReset: true });
-          }}
-          onReplaced={(draft) => {
-            setOwn(null);
-            setTurn((before) => before + 1);
-            queryClient.setQueryData<Start>(
-              ['app', app, 'compose', new URLSearchParams({ draft: draft.id }).toString(), turn + 1],
-              ofDraft(draft),
-            );
-          }}
-        />
-      )}
-    </Loaded>
+    <>
+      {start.data === undefined && <PageHead title="Compose" answer={null} />}
+      <Loaded query={start}>
+        {(data) => (
+          <Composer
+            key={`${origin} ${turn}`}
+            app={app}
+            start={data}
+            onDraft={(draft) => {
+              setOwn({ key: origin, draft: draft.id });
+              void navigate(paths.compose(app, { draft: draft.id }), { replace: true, preventScrollReset: true });
+            }}
+            onReplaced={(draft) => {
+              setOwn(null);
+              setTurn((before) => before + 1);
+              queryClient.setQueryData<Start>(
+                ['app', app, 'compose', new URLSearchParams({ draft: draft.id }).toString(), turn + 1],
+                ofDraft(draft),
+              );
+            }}
+          />
+        )}
+      </Loaded>
+    </>
   );
 }
 

@@ -36,7 +36,7 @@ export function Deliverability() {
     <>
       <PageHead
         title="Deliverability"
-        answer={found && tell(sumOf(found, 'sent'), sumOf(found, 'failed'))}
+        answer={found ? tell(sumOf(found, 'sent'), sumOf(found, 'failed')) : null}
         actions={<HandOn />}
       />
       <div className="stack">
@@ -59,8 +59,8 @@ export function Deliverability() {
             return services.length === 0 ? (
               <Card>
                 <Empty title="Nothing was delivered in this range">
-                  Choose other days, or send a message: its outcomes stand here by push service. Deliveries before the
-                  release that counts them are not shown.
+                  Choose other days, or send a message: this page shows how each push service took it. Deliveries from
+                  before Carillon counted them are not shown.
                 </Empty>
               </Card>
             ) : (

@@ -36,7 +36,7 @@ export function DevicePage() {
             above={<Link to={paths.devices(app)}>Devices</Link>}
             title={
               <>
-                {data.model ?? data.os ?? platformNames[data.platform]} <Status status={data.status} />
+                {data.model ?? data.os ?? `${platformNames[data.platform]} device`} <Status status={data.status} />
               </>
             }
             answer={tellDevice(data)}
@@ -114,7 +114,7 @@ function factsOf(app: string, device: Device) {
         </Link>
       ),
     ],
-    ['Platform', `${platformNames[device.platform]}, by ${channelNames[device.channel].toLowerCase()}`],
+    ['Platform', `${platformNames[device.platform]}, reached by ${channelNames[device.channel].toLowerCase()}`],
     [
       'Token',
       device.token_hint && (

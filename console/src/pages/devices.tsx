@@ -67,7 +67,7 @@ export function Devices() {
               <Empty title="No device matches">Change the text, the platform or the state above.</Empty>
             ) : (
               <Empty title="No devices yet" action={<FirstDevice />}>
-                Put these lines on a page of your site, or register a phone with the same request.
+                Put these lines on a page of your site. An app on a phone registers with the same key.
               </Empty>
             )
           }

@@ -39,7 +39,7 @@ const lineOf = {
 
 const columnsOf = <Row extends Funnel>(): readonly TableColumn<Row>[] => [
   ...steps.map((name) => ({ name: stepNames[name], isNumber: true, cell: (row: Row) => formatNumber(row[name]) })),
-  { name: 'Clicks of sent', isNumber: true, cell: (row: Row) => formatShare(row.clicked, row.sent) },
+  { name: 'Click rate', isNumber: true, cell: (row: Row) => formatShare(row.clicked, row.sent) },
   { name: 'Purchases', isNumber: true, cell: (row: Row) => formatNumber(row.purchases) },
 ];
 
@@ -55,14 +55,14 @@ export function Engagement() {
   const past = before && sumOf(before);
   return (
     <>
-      <PageHead title="Engagement" answer={whole && tellEngagement(whole)} actions={<HandOn />} />
+      <PageHead title="Engagement" answer={whole ? tellEngagement(whole) : null} actions={<HandOn />} />
       <div className="stack">
         <ReportFilters />
         <LoadedReport query={query}>
           {({ groups = [], messages, has_more, tz = view.zone, group: by = view.group }) =>
             whole === undefined || whole.accepted === 0 ? (
               <Card>
-                <Empty title="No message began in this range">
+                <Empty title="No messages in this range">
                   Choose other days, or <Link to={paths.compose(app)}>compose one</Link>.
                 </Empty>
               </Card>
@@ -93,7 +93,7 @@ export function Engagement() {
                     ...columnsOf<(typeof groups)[number]>(),
                   ]}
                   csv={{ name: 'engagement.csv', read: () => getReportCsv(app, 'engagement', grouped) }}
-                  note="A message counts on the day on which it began, with all of its clicks."
+                  note="Each message counts on the day on which it began, with all of its clicks."
                 />
                 <Card
                   title="By message"

@@ -10,7 +10,7 @@ import { NotAllowed } from '../components/not-allowed.tsx';
 import { eventTypeNames } from '../components/property-text.ts';
 import { CsvButton } from '../components/report-chart.tsx';
 import { ValuesAsSent } from '../components/values-as-sent.tsx';
-import { count } from '../format.ts';
+import { count, formatNumber } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
 import { writeCsv } from '../ui/csv.ts';
@@ -37,14 +37,14 @@ function Whole({ app, event }: { app: string; event: CataloguedEvent }) {
         title={event.name}
         answer={
           <>
-            {count(event.count, 'event')} in all, {count(today, 'event')} today (UTC). The latest came{' '}
+            {count(event.count, 'event')} in all, {formatNumber(today)} today (UTC). The latest came{' '}
             <RelativeTime at={event.last_seen_at} />.
           </>
         }
         actions={
           canBuild.may && (
             <Button component={Link} to={paths.newSegment(app, event.name)} variant="default">
-              New segment of who did it
+              New segment of these users
             </Button>
           )
         }

@@ -206,7 +206,7 @@ function HashCheck() {
       <div style={{ display: 'grid', gap: 12, maxWidth: 560 }}>
         <TextInput label="Secret" type="password" autoComplete="off" {...field('secret')} />
         <TextInput label="External id" {...field('externalId')} />
-        <TextInput label="Device id" description="For the bound form alone" {...field('deviceId')} />
+        <TextInput label="Device id" description="Only for a hash that is bound to one device" {...field('deviceId')} />
         <TextInput label="Hash that your server made" {...field('hash')} />
         <Button
           variant="default"

@@ -78,8 +78,8 @@ function Whole({ app, value: key }: { app: string; value: Key }) {
               </span>,
             ],
             [
-              'May',
-              key.scope === 'server' ? 'Everything of the API' : 'Register its own device, identify it, track events',
+              'Allowed',
+              key.scope === 'server' ? 'Everything in the API' : 'Register its own device, identify it, track events',
             ],
             ['Made by', tellAuthor(key.created_by)],
             ['Made', <RelativeTime key="made" at={key.created_at} />],
@@ -90,7 +90,7 @@ function Whole({ app, value: key }: { app: string; value: Key }) {
             [
               'Requests',
               <Link key="requests" to={paths.requests(app, key.id)}>
-                Its last requests
+                See its latest requests
               </Link>,
             ],
           ]}

@@ -98,7 +98,14 @@ function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: 
             {key.start}…{key.last4}
           </span>{' '}
           · {key.scope} key · made <RelativeTime at={key.created_at} />
-          {` by ${tellAuthor(key.created_by)}`} · last used <RelativeTime at={key.last_used_at} none="never" />
+          {` by ${tellAuthor(key.created_by)}`} ·{' '}
+          {key.last_used_at === null ? (
+            'never used'
+          ) : (
+            <>
+              last used <RelativeTime at={key.last_used_at} />
+            </>
+          )}
           {state === 'expiring' && (
             <>
               {' '}

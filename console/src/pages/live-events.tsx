@@ -74,8 +74,8 @@ function Tail({ app }: { app: string }) {
           />
           <TextInput
             type="search"
-            label="Text"
-            placeholder="Device, user or value"
+            label="Contains"
+            placeholder="A user or value"
             style={{ flex: '1 1 160px', maxWidth: 240 }}
             value={filters.text ?? ''}
             onChange={({ currentTarget }) => set('text', currentTarget.value)}
@@ -93,7 +93,7 @@ function Tail({ app }: { app: string }) {
             }
           >
             {shown.length === 0
-              ? 'Nothing was tracked within a week. This line on a page of your site tracks one.'
+              ? 'No events in the last 7 days. This line on a page of your site tracks one.'
               : 'Change the text above.'}
           </Empty>
         )}
@@ -132,7 +132,7 @@ function Rows({ app, events }: { app: string; events: readonly ArrivedEvent[] })
     <ul className="rows" aria-label="Events">
       {events.map(({ id, name, device_id, external_id, occurred_at, properties }) => (
         <li key={id} className="row">
-          <span className="muted" style={{ width: 120, whiteSpace: 'nowrap' }}>
+          <span className="muted event-time">
             <RelativeTime at={occurred_at} />
           </span>
           <strong>{name}</strong>

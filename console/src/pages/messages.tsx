@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedMessage } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
-import { ComposeLink } from '../components/compose-link.tsx';
+import { ComposeLink, HowToSend } from '../components/compose-link.tsx';
 import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
 import { FirstSend } from '../components/first-code.tsx';
 import { List, useFilters } from '../components/list.tsx';
@@ -72,7 +72,11 @@ export function Messages() {
   const isFiltered = filters.q !== undefined || filters.status !== undefined;
   return (
     <>
-      <PageHead title="Messages" answer={tellMessages(overview)} actions={<ComposeLink app={app} label="Compose" />} />
+      <PageHead
+        title="Messages"
+        answer={tellMessages(overview)}
+        actions={<ComposeLink app={app} label="Compose" isMain />}
+      />
       <Card isFlush>
         <Filters>
           <SearchField label="Find" placeholder="Id, or the beginning of a name" {...field('q')} />
@@ -90,7 +94,7 @@ export function Messages() {
               <Empty title="No message matches">Change the text or the state above.</Empty>
             ) : (
               <Empty title="Nothing sent yet" action={<FirstSend />}>
-                Send the first message from your server, with a server key of this app.
+                <HowToSend app={app} />
               </Empty>
             )
           }

@@ -33,7 +33,7 @@ export function NewApp() {
   if (!may) return <NotAllowed what="New app" reason={reason} />;
   return (
     <div style={{ maxWidth: 560 }}>
-      <PageHead title="New app" answer="One app for each product that sends, and one to try things." />
+      <PageHead title="New app" answer="Make one app for each product that sends, and one to try things out." />
       <Card>
         <form onSubmit={form.onSubmit(save.submit)}>
           <Stack>

@@ -17,7 +17,7 @@ export function NewSegment() {
   const event = search.get('event');
   return (
     <>
-      <PageHead title="New segment" answer="Say who is in it. The count follows each change." />
+      <PageHead title="New segment" answer="Say who is in it. The count changes with every condition." />
       <SegmentForm
         app={app}
         {...(event !== null && { filter: { and: [{ event }] } })}

@@ -54,7 +54,7 @@ export function NotFound() {
             </li>
           </ul>
           <p className="muted" style={{ margin: '12px 0 0' }}>
-            {commandKey} K finds a page, or an object by its id or the beginning of its name.
+            The search ({commandKey} K) finds a page, or an object by its id or the beginning of its name.
           </p>
         </Card>
       </div>

@@ -1,11 +1,11 @@
 // The first page of an app: what needs somebody, how it goes, and what was sent last.
-import { Anchor } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Usage } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useApp, useAppId, useMay } from '../api/session.ts';
+import { HowToSend } from '../components/compose-link.tsx';
 import { FirstSend } from '../components/first-code.tsx';
 import { newestShown } from '../components/first-questions.ts';
 import { type Concern, useConcerns } from '../components/health.tsx';
@@ -21,6 +21,7 @@ import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
+import { SkeletonRows } from '../ui/virtual-rows.tsx';
 
 export function Overview() {
   const app = useAppId();
@@ -46,7 +47,7 @@ export function Overview() {
 function tellState(concerns: number, isNew: boolean): string {
   if (concerns > 0) return `${count(concerns, 'thing')} to look at.`;
   if (isNew) return 'Nothing was sent yet. The steps below lead to the first push.';
-  return 'Nothing needs you: channels and webhooks are healthy.';
+  return 'Nothing needs attention: channels and webhooks are healthy.';
 }
 
 function concernsOfQuota(app: string, usage: Usage | undefined): Concern[] {
@@ -81,19 +82,12 @@ function LastMessages({ app }: { app: string }) {
   const isLive = useIsLive();
   const newest = useQuery({ ...queries.newestMessages(app, newestShown), refetchInterval: isLive ? false : 5000 });
   return (
-    <Card
-      title="Last messages"
-      actions={
-        <Anchor component={Link} to={paths.messages(app)}>
-          All messages
-        </Anchor>
-      }
-    >
-      <Loaded query={newest}>
+    <Card title="Last messages" actions={<Link to={paths.messages(app)}>All messages</Link>}>
+      <Loaded query={newest} skeleton={<SkeletonRows rows={3} />}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="Nothing sent yet" action={<FirstSend />}>
-              This command sends to every device of the app.
+              <HowToSend app={app} />
             </Empty>
           ) : (
             <ul style={{ listStyle: 'none', margin: 0, padding: 0, display: 'grid', gap: 12 }}>

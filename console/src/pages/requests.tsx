@@ -72,9 +72,11 @@ export function Requests() {
   const app = useAppId();
   const { filters, field } = useFilters(['status', 'path', 'key']);
   const query = useQuery(queries.requests(app, filters));
+  const isFiltered = Object.values(filters).some(Boolean);
+  const isNoneFound = isFiltered && query.data?.data.length === 0;
   return (
     <>
-      <PageHead title="Developers" answer={tellRequests(query.data?.data)} />
+      <PageHead title="Developers" answer={isNoneFound ? 'No request matches.' : tellRequests(query.data?.data)} />
       <DeveloperTabs app={app} />
       <Card isFlush>
         <Filters>
@@ -86,8 +88,10 @@ export function Requests() {
         </Filters>
         <Loaded query={query}>
           {({ data }) =>
-            data.length === 0 ? (
-              <Empty title="No request yet">
+            isNoneFound ? (
+              <Empty title="No request matches">Change the path or the answer above.</Empty>
+            ) : data.length === 0 ? (
+              <Empty title="No requests yet">
                 Requests with a key of this app appear here within a second.{' '}
                 <Link to={paths.settings(app)}>Find its keys</Link>
               </Empty>

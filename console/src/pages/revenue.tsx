@@ -51,7 +51,7 @@ export function Revenue() {
   const row = whole && chooseCurrency(whole, view.currency);
   return (
     <>
-      <PageHead title="Revenue" answer={whole && tellRevenue(row)} actions={<HandOn />} />
+      <PageHead title="Revenue" answer={whole ? tellRevenue(row) : null} actions={<HandOn />} />
       <div className="stack">
         <ReportFilters>
           {currencies.length > 0 && (
@@ -64,7 +64,7 @@ export function Revenue() {
             />
           )}
           <Select
-            label="Window"
+            label="Attribution window"
             w={184}
             data={[
               { value: '', label: `The app's: ${formatWindow(ownWindow)}` },

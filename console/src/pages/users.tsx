@@ -53,7 +53,7 @@ export function Users() {
               <Empty title="No user begins with this text">An external id is compared exactly, letter by letter.</Empty>
             ) : (
               <Empty title="No users yet" action={<FirstUser />}>
-                Tell Carillon who a device belongs to, from your server.
+                Your server tells Carillon of a user with this request.
               </Empty>
             )
           }

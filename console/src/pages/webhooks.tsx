@@ -61,8 +61,8 @@ export function Webhooks() {
           )}
           finds="Id, or the beginning of an endpoint"
           empty={
-            <Empty title="No webhooks">
-              A webhook sends your server a signed request for each outcome and click, until the server answers 2xx.
+            <Empty title="No webhooks yet">
+              A webhook tells your server of each outcome and click, and tries again until the server accepts it.
             </Empty>
           }
         />

@@ -23,11 +23,12 @@ interface CodeBlockProps {
   readonly label: string;
   /**
    * True: long lines break instead of scrolling, for text of any length such as an answer's body.
+   * A command of one line breaks by itself, because its end matters as much as its beginning.
    */
   readonly isWrapped?: boolean;
 }
 
-export function CodeBlock({ code, label, isWrapped = false }: CodeBlockProps) {
+export function CodeBlock({ code, label, isWrapped = !code.includes('\n') }: CodeBlockProps) {
   return (
     <section className={isWrapped ? 'code is-wrapped' : 'code'} aria-label={label}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must be reachable by keyboard */}

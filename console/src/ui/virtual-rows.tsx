@@ -170,7 +170,7 @@ export function SkeletonRows({ rows = 8 }: { rows?: number }) {
     <div aria-busy="true" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
-        <div className="list-row" key={index} style={{ gridTemplateColumns: '2fr 1fr 1fr' }}>
+        <div className="list-row is-skeleton" key={index} style={{ gridTemplateColumns: '2fr 1fr 1fr' }}>
           <Skeleton height={12} width="70%" />
           <Skeleton height={12} width="50%" />
           <Skeleton height={12} width="60%" />

@@ -34,6 +34,15 @@ const yesOrNo: FieldInput = {
     { value: false, label: 'No' },
   ],
 };
+/** The texts of a message, as the composer names them. */
+export const textLabels: Readonly<Record<TextField, string>> = {
+  title: 'Title',
+  subtitle: 'Subtitle',
+  body: 'Body',
+  url: 'Address it opens',
+  image: 'Image',
+};
+
 const appBadge: ContentField = { label: 'Number on the app icon', input: { kind: 'number', max: 99_999 } };
 
 /** Fields of the whole message, which each channel may have otherwise. */
@@ -67,6 +76,13 @@ const common = {
   },
   data: { label: 'Data for your app', note: 'One a line: key = value', input: { kind: 'pairs' } },
 } satisfies Readonly<Record<string, ContentField>>;
+
+/** The composer's name of a field of the whole message; an unknown field keeps its own. Pure. */
+export function labelOf(name: string): string {
+  const labels: Readonly<Record<string, string>> = textLabels;
+  const fields: Readonly<Record<string, ContentField>> = common;
+  return labels[name] ?? fields[name]?.label ?? name;
+}
 
 type Shared = TextField | keyof typeof common;
 /** Buttons are lists and have inputs of their own. */

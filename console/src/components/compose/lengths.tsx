@@ -21,7 +21,7 @@ export function Lengths({ rendering, part, channel }: LengthsProps) {
   });
   // The room is kept, so that nothing below moves when the lengths come.
   const kind = channel === 'apns' || channel === 'fcm' ? 'lengths is-short' : 'lengths';
-  if (counted.length === 0) return <div className={kind} />;
+  if (counted.length === 0) return <p className={`${kind} muted`}>How much each screen shows is counted here.</p>;
   return (
     <ul className={kind} aria-label={`Length of the ${part} on each screen`}>
       {counted.map(({ screen, length, limit }) => (

@@ -5,7 +5,7 @@ import { IconArrowBackUp, IconBan } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import type { Issue } from '../../api/client.ts';
 import { channelNames } from '../../format.ts';
-import { moreFieldsAt } from './content-fields.ts';
+import { moreFieldsAt, textLabels } from './content-fields.ts';
 import { FieldInput } from './field-input.tsx';
 import { Lengths } from './lengths.tsx';
 import {
@@ -35,12 +35,12 @@ export interface PlaceFieldsProps {
   readonly issues: readonly Issue[];
 }
 
-const texts: Readonly<Record<TextField, { readonly label: string; readonly max: number }>> = {
-  title: { label: 'Title', max: 1024 },
-  subtitle: { label: 'Subtitle', max: 1024 },
-  body: { label: 'Body', max: 4096 },
-  url: { label: 'Address it opens', max: 2048 },
-  image: { label: 'Image', max: 2048 },
+const lengthMax: Readonly<Record<TextField, number>> = {
+  title: 1024,
+  subtitle: 1024,
+  body: 4096,
+  url: 2048,
+  image: 2048,
 };
 const placeholders: Readonly<Partial<Record<TextField, string>>> = {
   url: 'https://shop.example/sale',
@@ -64,7 +64,7 @@ export function PlaceFields(props: PlaceFieldsProps) {
     <div className="stack" style={{ gap: 12 }}>
       {place !== 'all' && <p className="muted compose-hint">{hintOf(place)}</p>}
       {textsIn(place).map((field) => {
-        const { label, max } = texts[field];
+        const label = textLabels[field];
         return (
           <OwnField key={field} content={content} place={place} name={field} label={label} isShared onSet={set}>
             <TemplateText
@@ -73,7 +73,7 @@ export function PlaceFields(props: PlaceFieldsProps) {
               // An empty field of a language or channel is what stands for all.
               onChange={(text) => set(field, text === '' ? undefined : text)}
               variables={variables}
-              maxLength={max}
+              maxLength={lengthMax[field]}
               rows={field === 'body' ? 4 : 1}
               placeholder={
                 place === 'all' ? placeholders[field] : (textAt(content, 'all', field) ?? placeholders[field])

@@ -112,7 +112,7 @@ export function Previews({ rendering, reader, onReader, content }: PreviewsProps
         <div className="compose-reader">
           <TextInput
             label="As this user sees it"
-            description="An external id. Empty: somebody without values"
+            placeholder="External id"
             value={user.text}
             maxLength={256}
             onBlur={user.settle}
@@ -130,7 +130,8 @@ export function Previews({ rendering, reader, onReader, content }: PreviewsProps
         </div>
         {missing.length > 0 && (
           <p className="muted" style={{ margin: 0 }}>
-            This reader has no {listed(missing.map(({ name }) => name))}.
+            {reader.externalId === '' ? 'No user is chosen, so there is no ' : 'This reader has no '}
+            {listed(missing.map(({ name }) => name))}.
           </p>
         )}
         {known.length === 0 ? (
