@@ -8,7 +8,7 @@ import { Problem } from '../../api/client.ts';
 import type { Content, RenderedMessage } from '../../api/objects.ts';
 import { renderMessage } from '../../api/operations.ts';
 import { useApp } from '../../api/session.ts';
-import { channelNames } from '../../format.ts';
+import { channelNames, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { DrawnScreen } from './drawn-screen.tsx';
 import { type Channel, channels, type Fields, isEmptyContent, languagesOf } from './message-form.ts';
@@ -124,7 +124,10 @@ export function Previews({ rendering, reader, onReader, content }: PreviewsProps
           <Select
             label="In this language"
             value={reader.language ?? ''}
-            data={[{ value: '', label: 'Their own' }, ...languages.map((tag) => ({ value: tag, label: tag }))]}
+            data={[
+              { value: '', label: 'Their own' },
+              ...languages.map((tag) => ({ value: tag, label: languageName(tag) })),
+            ]}
             onChange={(next) => onReader({ ...reader, language: next || null })}
           />
         </div>
