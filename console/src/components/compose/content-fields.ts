@@ -45,7 +45,7 @@ const common = {
   },
   ttl: {
     label: 'Give up after',
-    note: 'For a device that is off or offline. 0: now or never. Not set: 3 days',
+    note: 'How long to wait for a device that is offline. 0: now or never. Not set: 3 days',
     input: { kind: 'seconds' },
   },
   priority: {
@@ -61,8 +61,8 @@ const common = {
     },
   },
   collapse_key: {
-    label: 'Replaces messages with the key',
-    note: 'Of several messages with one key, a device shows the newest',
+    label: 'Replaces messages with the same key',
+    note: 'A device shows only the newest of them',
     input: text(64, 'order-17'),
   },
   data: { label: 'Data for your app', note: 'One a line: key = value', input: { kind: 'pairs' } },
@@ -112,7 +112,7 @@ const apns: OwnFields<'apns'> = {
         { value: 'passive', label: 'Never: it waits in the list' },
         { value: 'active', label: 'As usual' },
         { value: 'time-sensitive', label: 'Also during a focus' },
-        { value: 'critical', label: 'Always, as far as Apple permits it' },
+        { value: 'critical', label: 'Always, if Apple permits it' },
       ],
     },
   },
