@@ -328,7 +328,7 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       await page.goto(bench.url(`/apps/${app.id}/compose`));
       const title = field(page, 'Title');
       await title.pressSequentially('Hello {{');
-      await page.getByRole('status').filter({ hasText: 'A value of each reader' }).waitFor();
+      await page.getByRole('status').filter({ hasText: 'A value of each user' }).waitFor();
       for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
       await page.getByLabel('Instead of first_name, for those who have none').waitFor();
       await page.keyboard.type('you');

@@ -67,9 +67,9 @@ const trimmed = (text: string): string => text.trim();
 const reasons: Readonly<Record<RenderedMessage['result'], string | null>> = {
   shown: null,
   background: 'Shows nothing: the app gets it in the background.',
-  empty_content: 'Nothing would be sent to this reader: title and body are both empty.',
-  payload_too_large: 'Nothing would be sent to this reader: the message is too large for this channel.',
-  unknown_error: 'A text could not be rendered for this reader.',
+  empty_content: 'Nothing would be sent to this user: title and body are both empty.',
+  payload_too_large: 'Nothing would be sent to this user: the message is too large for this channel.',
+  unknown_error: 'A text could not be rendered for this user.',
 };
 
 function whyNothing(error: unknown): string {
