@@ -77,7 +77,7 @@ type OwnFields<Name extends Channel> = Readonly<
 const webpush: OwnFields<'webpush'> = {
   badge: {
     label: 'Small icon',
-    note: 'The https address of a picture in one color, for the status bar of Android',
+    note: 'The https address of a picture in one colour, for the status bar of Android',
     input: text(2048, 'https://shop.example/bell.png'),
   },
   tag: { label: 'Tag', note: 'Takes the place of a notification with the same tag', input: text(64) },
@@ -135,7 +135,7 @@ const fcm: OwnFields<'fcm'> = {
     input: text(128),
   },
   sound: { label: 'Sound', note: 'The name of a sound in the app, or default', input: text(128) },
-  color: { label: 'Color of the icon', input: text(7, '#b0722a') },
+  color: { label: 'Colour of the icon', input: text(7, '#b0722a') },
   tag: { label: 'Tag', note: 'Takes the place of a notification with the same tag', input: text(64) },
   visibility: {
     label: 'On the lock screen',
