@@ -6,6 +6,7 @@ import {
   formatExact,
   formatRelative,
   formatShare,
+  languageName,
   tellBrowser,
   withLocalTimes,
 } from './format.ts';
@@ -62,6 +63,15 @@ test('instants in a sentence of the service are shown in the zone of the viewer'
   expect(withLocalTimes('It runs at 2026-11-24T16:07:16.881Z.')).toBe(
     `It runs at ${formatExact('2026-11-24T16:07:16.881Z')}.`,
   );
+});
+
+test.each([
+  ['de', 'German'],
+  ['pt-BR', 'Portuguese (Brazil)'],
+  ['xx', 'xx'],
+  ['de-12', 'de-12'],
+])('a language is told by its name: %s', (tag, name) => {
+  expect(languageName(tag)).toBe(name);
 });
 
 test.each([

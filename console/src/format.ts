@@ -77,6 +77,17 @@ export function formatBody(text: string): string {
 export const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'Android push' } as const;
 export const platformNames = { web: 'Web', ios: 'iOS', android: 'Android' } as const;
 
+const languages = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' });
+
+/** `pt-BR` reads as `Portuguese (Brazil)`; a tag that names no language stands as it is. */
+export function languageName(tag: string): string {
+  try {
+    return languages.of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
 const instants = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z/g;
 
 /** A sentence of the service with its instants as the viewer reads them. */

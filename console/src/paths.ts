@@ -69,6 +69,7 @@ export const paths = {
 const pagesOfIds: Readonly<Record<string, (app: string, id: string) => string>> = {
   app_: (_app, id) => paths.overview(id),
   dev_: paths.device,
+  drf_: (app, draft) => paths.compose(app, { draft }),
   key_: paths.key,
   msg_: paths.message,
   seg_: paths.segment,

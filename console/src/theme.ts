@@ -49,11 +49,22 @@ const dark10: MantineColorsTuple = [
   '#161513',
 ];
 
+/** The accent looks the same on buttons as in the navigation, in both schemes. */
+const accents: Readonly<Record<string, Partial<ReturnType<VariantColorsResolver>>>> = {
+  filled: { color: 'var(--on-accent)' },
+  light: {
+    background: 'var(--accent-ground)',
+    hover: 'color-mix(in oklab, var(--accent-ground), var(--accent) 8%)',
+    color: 'var(--accent)',
+  },
+  subtle: { hover: 'var(--accent-ground)', color: 'var(--accent)' },
+};
+
 /** Buttons in accent and in red get tokens whose contrast is AA in both schemes. */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const resolved = defaultVariantColorsResolver(input);
   const color = input.color ?? input.theme.primaryColor;
-  if (input.variant === 'filled' && color === 'bronze') return { ...resolved, color: 'var(--on-accent)' };
+  if (color === 'bronze') return { ...resolved, ...accents[input.variant] };
   if (color !== 'red') return resolved;
   if (input.variant === 'filled') {
     const hover = 'color-mix(in oklab, var(--bad), var(--text) 16%)';

@@ -82,7 +82,7 @@ async function writeTexts(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Add a language' }).click();
   await field(page, 'Language').fill('de');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByRole('tab', { name: /^de/, selected: true }).waitFor();
+  await page.getByRole('tab', { name: /^German/, selected: true }).waitFor();
   await field(page, 'Title').fill("Hallo {{first_name | default: 'du'}}");
   await field(page, 'Body').fill("{{properties.book | default: 'Dein Buch'}} liegt bereit.");
   await page.getByRole('tab', { name: /Apple push/ }).click();

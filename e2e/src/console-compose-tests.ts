@@ -76,12 +76,12 @@ export const consoleComposeTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('button', { name: 'Add a language' }).click();
       await field(page, 'Language').fill('de');
       await page.getByRole('button', { name: 'Add', exact: true }).click();
-      await page.getByRole('tab', { name: /^de/, selected: true }).waitFor();
+      await page.getByRole('tab', { name: /^German/, selected: true }).waitFor();
       await field(page, 'Title').fill("Hallo {{first_name | default: 'du'}}");
       await field(page, 'Body').fill('{{properties.book}} liegt bereit.');
       await page.getByRole('tab', { name: /Apple push/ }).click();
       await field(page, 'Subtitle').fill('Heute');
-      await page.getByRole('tab', { name: /^de/ }).waitFor();
+      await page.getByRole('tab', { name: /^German/ }).waitFor();
 
       await page.getByLabel('As this user sees it').fill('u-42');
       const iphone = page.getByRole('figure', { name: 'iPhone preview' });

@@ -232,11 +232,11 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       await field(page, 'Language').fill('de');
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await field(page, 'Title').fill('Jahrelang');
-      await page.getByRole('tab', { name: /^de\s*1/ }).waitFor();
-      await page.getByRole('button', { name: 'Remove de' }).click();
-      await page.getByRole('tab', { name: /^de/ }).waitFor({ state: 'detached' });
+      await page.getByRole('tab', { name: /^German\s*1/ }).waitFor();
+      await page.getByRole('button', { name: 'Remove German' }).click();
+      await page.getByRole('tab', { name: /^German/ }).waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Undo' }).last().click();
-      await page.getByRole('tab', { name: /^de/ }).click();
+      await page.getByRole('tab', { name: /^German/ }).click();
       await untilEqual(() => field(page, 'Title').inputValue(), 'Jahrelang');
 
       await page.getByRole('radio', { name: 'Users by id' }).click();
@@ -328,7 +328,7 @@ export const consoleDraftTests: readonly Test<ConsoleBench>[] = [
       await page.goto(bench.url(`/apps/${app.id}/compose`));
       const title = field(page, 'Title');
       await title.pressSequentially('Hello {{');
-      await page.getByRole('status').filter({ hasText: 'A value of each reader' }).waitFor();
+      await page.getByRole('status').filter({ hasText: 'A value of each user' }).waitFor();
       for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
       await page.getByLabel('Instead of first_name, for those who have none').waitFor();
       await page.keyboard.type('you');

@@ -63,10 +63,10 @@ export const consoleLookTests: readonly Test<ConsoleBench>[] = [
       const shown = page.getByRole('figure', { name: 'iPhone preview' }).getByRole('strong');
       await untilEqual(() => shown.innerText(), 'Autumn sale');
       await lengths.getByText('iPhone 11/').waitFor();
-      await page.getByRole('tab', { name: /^de/ }).click();
+      await page.getByRole('tab', { name: /^German/ }).click();
       await untilEqual(() => shown.innerText(), 'Der lange Herbst-Ausverkauf');
       await lengths.getByText('iPhone 27/').waitFor();
-      await untilEqual(() => field(page, 'In this language').inputValue(), 'de');
+      await untilEqual(() => field(page, 'In this language').inputValue(), 'German');
       await page.getByRole('tab', { name: /Apple push/ }).click();
       await untilEqual(() => shown.innerText(), 'Autumn sale');
     },

@@ -26,6 +26,8 @@ export function tellEntry(entry: Pick<AuditEntry, 'before' | 'after'>): string {
     .join(', ');
 }
 
+/** A list holds words, such as the fields of a segment. */
 function tellValue(value: unknown): string | undefined {
-  return value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
+  if (value === undefined || typeof value === 'string') return value;
+  return Array.isArray(value) && value.length > 0 ? value.join(', ') : JSON.stringify(value);
 }

@@ -33,7 +33,7 @@ function tell(entry: TimelineEntry): Told {
         tone: 'idle',
         mark: 'waiting',
         title: 'Queued',
-        text: 'The message took this device into its audience.',
+        text: 'This device was in the audience of the message.',
       };
     case 'skipped':
       return { tone: 'idle', mark: 'none', title: 'Skipped', text: `${codeTitle(entry.reason)}.` };

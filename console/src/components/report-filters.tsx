@@ -36,7 +36,7 @@ export function ReportFilters({ children }: { children?: ReactNode }) {
         <DayField label="From" value={firstDay} max={lastDay} onChange={(from) => change({ from, to: lastDay })} />
         <DayField label="To" value={lastDay} min={firstDay} onChange={(to) => change({ from: firstDay, to })} />
         <Select
-          label="By"
+          label="Group by"
           w={96}
           data={[
             { value: 'day', label: 'Day' },

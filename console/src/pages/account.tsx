@@ -67,7 +67,7 @@ function SecondFactor({ isOn }: { isOn: boolean }) {
             <State tone="warn" mark="alert">
               Off
             </State>{' '}
-            Somebody with your password alone could sign in.
+            Anybody who learns your password could sign in.
           </>
         )}
       </p>
@@ -234,7 +234,7 @@ function Password() {
       <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 440 }}>
         <Stack>
           <PasswordInput
-            label="Present password"
+            label="Current password"
             autoComplete="current-password"
             required
             {...form.getInputProps('current')}

@@ -73,8 +73,8 @@ export function AudienceReport() {
               ...(
                 [
                   ['registered', 'Registered'],
-                  ['unsubscribed', 'Opted out'],
-                  ['invalid', 'Token dead'],
+                  ['unsubscribed', 'Unsubscribed'],
+                  ['invalid', 'Invalid'],
                 ] as const
               ).map(([name, text]) => ({
                 name: text,
@@ -103,8 +103,8 @@ export function AudienceReport() {
                     figures={[
                       { name: 'Active', value: formatNumber(active), note: compare(active, 'active') },
                       { name: 'Registered', value: formatNumber(registered), note: compare(registered, 'registered') },
-                      { name: 'Opted out', value: formatNumber(opted), note: compare(opted, 'unsubscribed') },
-                      { name: 'Token dead', value: formatNumber(dead), note: compare(dead, 'invalid') },
+                      { name: 'Unsubscribed', value: formatNumber(opted), note: compare(opted, 'unsubscribed') },
+                      { name: 'Invalid', value: formatNumber(dead), note: compare(dead, 'invalid') },
                     ]}
                   />
                 </section>
@@ -133,13 +133,13 @@ export function AudienceReport() {
                       values: groups.map(({ devices }) => all(devices, 'registered')),
                     },
                     {
-                      name: 'Opted out',
+                      name: 'Unsubscribed',
                       tone: 'warn',
                       dash: 'dashed',
                       values: groups.map(({ devices }) => all(devices, 'unsubscribed')),
                     },
                     {
-                      name: 'Token dead',
+                      name: 'Invalid',
                       tone: 'bad',
                       dash: 'dotted',
                       values: groups.map(({ devices }) => all(devices, 'invalid')),

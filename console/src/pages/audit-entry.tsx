@@ -63,14 +63,14 @@ function Whole({ entry }: { entry: AuditEntry }) {
     <>
       <Card title={action}>
         <p className="headline" style={{ marginBottom: 16 }}>
-          {actor.name} did this <RelativeTime at={at} />.
+          By {actor.name}, <RelativeTime at={at} />.
         </p>
         <Facts
           facts={[
             ['When', formatExact(at)],
             ['Who', `${actor.name} (${actorKindNames[actor.kind]})`],
             ['From', address ?? 'the computer that runs Carillon'],
-            ['To', <AuditTarget key="to" entry={entry} />],
+            ['Target', <AuditTarget key="target" entry={entry} />],
             [
               'App',
               app_id === null ? null : (

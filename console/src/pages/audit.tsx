@@ -34,7 +34,7 @@ const columnsOf = (app: string | undefined): readonly Column<AuditEntry>[] => [
     ),
   },
   {
-    name: 'Did',
+    name: 'Action',
     width: 'minmax(176px, 1fr)',
     onCard: 'title',
     cell: ({ id, action }) => (
@@ -43,17 +43,13 @@ const columnsOf = (app: string | undefined): readonly Column<AuditEntry>[] => [
       </Link>
     ),
   },
-  { name: 'To', width: 'minmax(212px, 1.5fr)', cell: (entry) => entry.target && <AuditTarget entry={entry} /> },
+  { name: 'Target', width: 'minmax(212px, 1.5fr)', cell: (entry) => entry.target && <AuditTarget entry={entry} /> },
   {
     name: 'Change',
     width: 'minmax(160px, 2fr)',
     cell: (entry) => {
       const told = tellEntry(entry);
-      return told === '' ? null : (
-        <span className="muted" title={told}>
-          {told}
-        </span>
-      );
+      return told === '' ? null : <span title={told}>{told}</span>;
     },
   },
 ];
@@ -106,11 +102,11 @@ function Entries({ app }: { app: string | undefined }) {
     >
       {newest && from === undefined && (
         <p className="headline" style={{ padding: '0 16px' }}>
-          The latest{isFiltered ? ' of these' : ''}: {newest.actor.name} did{' '}
+          The latest{isFiltered ? ' of these' : ''} is{' '}
           <Link className="mono" to={paths.auditEntry(app, newest.id)}>
             {newest.action}
           </Link>{' '}
-          <RelativeTime at={newest.at} />.
+          by {newest.actor.name}, <RelativeTime at={newest.at} />.
         </p>
       )}
       <Filters>

@@ -18,6 +18,7 @@ import { FcmForm } from '../forms/fcm.tsx';
 import { WebpushForm } from '../forms/webpush.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
+import { CopyableId } from '../ui/copy.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 
 const platforms: Readonly<Record<ChannelName, { readonly reaches: string; readonly needs: string }>> = {
@@ -113,14 +114,18 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
                 ([name, value]) =>
                   [
                     labelOf(name),
-                    <span key={name} className="mono">
-                      {value}
-                    </span>,
+                    isCopied(name) ? (
+                      <CopyableId key={name} id={value} />
+                    ) : (
+                      <span key={name} className="mono">
+                        {value}
+                      </span>
+                    ),
                   ] as const,
               ),
-              ['Last push taken', <RelativeTime key="success" at={channel.last_success_at} none="none yet" />],
+              ['Last accepted push', <RelativeTime key="success" at={channel.last_success_at} none="none yet" />],
               ['Last error', channel.last_error && <LastError key="error" channel={channel} />],
-              ['Set', <RelativeTime key="set" at={channel.created_at} />],
+              ['Set up', <RelativeTime key="set" at={channel.created_at} />],
             ]}
           />
         </>
@@ -178,10 +183,14 @@ function Spared({ app, id }: { app: string; id: ChannelName }) {
   );
 }
 
-/** `public_key` reads as `Public key`. */
+/** `public_key` reads as `Public key`, and the subject as the form calls it. */
 function labelOf(field: string): string {
+  if (field === 'subject') return 'Contact';
   return field.slice(0, 1).toUpperCase() + field.slice(1).replaceAll('_', ' ');
 }
+
+/** Keys and ids are compared with those at the vendor, and pasted into code. */
+const isCopied = (field: string): boolean => /(^|_)(id|key)(_|$)/.test(field);
 
 function tellHealth({ health, last_success_at }: Credential): string {
   if (health === 'failing') return 'The push service rejects the credential. Replace it and send a test.';
@@ -189,7 +198,7 @@ function tellHealth({ health, last_success_at }: Credential): string {
     return 'Most pushes fail as if the credential belonged to another app. No device is retired for it until a push succeeds.';
   }
   if (last_success_at === null) return 'Nothing went through it yet. Send a test to one device.';
-  return 'The push service takes what is sent.';
+  return 'The push service accepts what is sent.';
 }
 
 function LastError({ channel: { last_error, last_error_at } }: { channel: Credential }) {

@@ -41,12 +41,12 @@ function Form({ app }: { app: App }) {
         <Stack>
           <Switch
             label="Client keys may track event names that the app does not have yet"
-            description="Off: only names that your server tracked first are taken from clients."
+            description="Off: clients may send only names that your server has tracked before."
             {...form.getInputProps('new_names', { type: 'checkbox' })}
           />
           <Switch
             label="Client keys may track purchases"
-            description="Off: only your server reports revenue, so nobody can invent it."
+            description="Off: only your server reports revenue, so nobody else can invent it."
             {...form.getInputProps('purchases', { type: 'checkbox' })}
           />
           <FormFoot label="Save" save={save} isDisabled={!form.isDirty()} draft={draft} />

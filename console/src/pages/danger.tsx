@@ -33,7 +33,8 @@ export function Danger() {
             <div className="row-main">
               <strong>Suspend this app</strong>
               <div className="muted">
-                Within two seconds its keys get 403, messages that are being sent end, and webhook events wait.
+                Within two seconds its keys are refused and messages stop being sent. Webhook events wait until you
+                resume the app.
               </div>
             </div>
             <ConfirmButton

@@ -85,12 +85,12 @@ export function Deliverability() {
                       { name: 'Sent', isNumber: true, cell: (row) => formatNumber(row.sent) },
                       { name: 'Failed', isNumber: true, cell: (row) => formatNumber(row.failed) },
                       {
-                        name: 'Share failed',
+                        name: 'Failure rate',
                         isNumber: true,
                         cell: (row) => formatShare(row.failed, row.sent + row.failed),
                       },
                       {
-                        name: 'Share before',
+                        name: 'Rate before',
                         isNumber: true,
                         cell: (row) => {
                           const past = before.find((each) => keyOf(each) === keyOf(row));
@@ -151,7 +151,7 @@ export function Deliverability() {
                       cell: (group: (typeof groups)[number]) => duration(of(group, service)?.p95_ms ?? null),
                     })),
                   ]}
-                  note="The time from the request to the service's answer, counted in steps of 41%."
+                  note="From our request to the answer of the push service. The times are approximate: they are counted in steps of 41%."
                 />
               </>
             );

@@ -10,7 +10,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { Status } from '../components/status.tsx';
 import { asSentence, codeTitle, pageOfCode } from '../failure-codes.ts';
-import { channelNames, count, formatDuration } from '../format.ts';
+import { channelNames, count, formatDuration, formatExact } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
 import { CopyableId } from '../ui/copy.tsx';
@@ -80,18 +80,14 @@ function Whole(props: { app: string; message: string; name: string; delivery: De
           <Card title="Facts">
             <Facts
               facts={[
-                [
-                  'Message',
-                  <span key="m">
-                    <CopyableId id={message} /> <Link to={paths.message(app, message)}>Open it</Link>
-                  </span>,
-                ],
+                ['Message', <LinkedId key="m" id={message} to={paths.message(app, message)} />],
                 [
                   'Device',
-                  <span key="d">
-                    <CopyableId id={delivery.device_id} />{' '}
-                    {may && <Link to={paths.device(app, delivery.device_id)}>Open it</Link>}
-                  </span>,
+                  may ? (
+                    <LinkedId key="d" id={delivery.device_id} to={paths.device(app, delivery.device_id)} />
+                  ) : (
+                    <CopyableId key="d" id={delivery.device_id} />
+                  ),
                 ],
                 [
                   'User',
@@ -104,7 +100,13 @@ function Whole(props: { app: string; message: string; name: string; delivery: De
                   ),
                 ],
                 ['Channel', channelNames[delivery.channel]],
-                ['Queued', <RelativeTime key="q" at={delivery.queued_at} />],
+                [
+                  'Queued',
+                  <span key="q">
+                    <RelativeTime at={delivery.queued_at} />,{' '}
+                    <span className="muted">{formatExact(delivery.queued_at)}</span>
+                  </span>,
+                ],
                 ['Attempts', String(delivery.attempts)],
                 [
                   'Provider’s id',
@@ -120,6 +122,18 @@ function Whole(props: { app: string; message: string; name: string; delivery: De
         </div>
       </div>
     </>
+  );
+}
+
+/** The id of an object that has a page, with a button that copies it. */
+function LinkedId({ id, to }: { id: string; to: string }) {
+  return (
+    <span className="linked-id">
+      <Link className="mono" to={to}>
+        {id}
+      </Link>
+      <CopyableId id={id} isIconAlone />
+    </span>
   );
 }
 

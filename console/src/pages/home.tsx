@@ -54,7 +54,7 @@ export function Home() {
     <>
       <PageHead
         title="Apps"
-        answer={`The apps of ${organisation.name}. Devices, users, keys and messages of one app are never seen by another.`}
+        answer={`Each app of ${organisation.name} has devices, users, keys and messages of its own.`}
         actions={create}
       />
       <Card isFlush>

@@ -2,14 +2,20 @@
 import { ActionIcon, CopyButton, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 
+interface CopyableIdProps {
+  readonly id: string;
+  /** True: the id stands beside the button already, as a link to its object. */
+  readonly isIconAlone?: boolean;
+}
+
 /** An id in full. A click copies it. */
-export function CopyableId({ id }: { id: string }) {
+export function CopyableId({ id, isIconAlone = false }: CopyableIdProps) {
   return (
     <CopyButton value={id}>
       {({ copied, copy }) => (
         <Tooltip label={copied ? 'Copied' : 'Copy'}>
           <button type="button" className="copy-id mono" onClick={copy} aria-label={`Copy ${id}`}>
-            {id}
+            {!isIconAlone && id}
             {copied ? <IconCheck size={13} aria-hidden /> : <IconCopy size={13} aria-hidden className="muted" />}
           </button>
         </Tooltip>

@@ -54,7 +54,7 @@ const common = {
   },
   ttl: {
     label: 'Give up after',
-    note: 'For a device that is off or offline. 0: now or never. Not set: 3 days',
+    note: 'How long to wait for a device that is offline. 0: now or never. Not set: 3 days',
     input: { kind: 'seconds' },
   },
   priority: {
@@ -70,8 +70,8 @@ const common = {
     },
   },
   collapse_key: {
-    label: 'Replaces messages with the key',
-    note: 'Of several messages with one key, a device shows the newest',
+    label: 'Replaces messages with the same key',
+    note: 'A device shows only the newest of them',
     input: text(64, 'order-17'),
   },
   data: { label: 'Data for your app', note: 'One a line: key = value', input: { kind: 'pairs' } },
@@ -93,7 +93,7 @@ type OwnFields<Name extends Channel> = Readonly<
 const webpush: OwnFields<'webpush'> = {
   badge: {
     label: 'Small icon',
-    note: 'The https address of a picture in one color, for the status bar of Android',
+    note: 'The https address of a picture in one colour, for the status bar of Android',
     input: text(2048, 'https://shop.example/bell.png'),
   },
   tag: { label: 'Tag', note: 'Takes the place of a notification with the same tag', input: text(64) },
@@ -128,7 +128,7 @@ const apns: OwnFields<'apns'> = {
         { value: 'passive', label: 'Never: it waits in the list' },
         { value: 'active', label: 'As usual' },
         { value: 'time-sensitive', label: 'Also during a focus' },
-        { value: 'critical', label: 'Always, as far as Apple permits it' },
+        { value: 'critical', label: 'Always, if Apple permits it' },
       ],
     },
   },
@@ -151,7 +151,7 @@ const fcm: OwnFields<'fcm'> = {
     input: text(128),
   },
   sound: { label: 'Sound', note: 'The name of a sound in the app, or default', input: text(128) },
-  color: { label: 'Color of the icon', input: text(7, '#b0722a') },
+  color: { label: 'Colour of the icon', input: text(7, '#b0722a') },
   tag: { label: 'Tag', note: 'Takes the place of a notification with the same tag', input: text(64) },
   visibility: {
     label: 'On the lock screen',

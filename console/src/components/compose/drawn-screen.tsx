@@ -14,12 +14,16 @@ export const screenTitles: Readonly<Record<View['screen'], string>> = {
   firefox: 'Firefox',
 };
 
+/** A browser names the site that subscribed it. The message usually opens a page of that site. */
+const siteOf = (url: string | null): string =>
+  url !== null && /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).host : window.location.host;
+
 /** The words around the notification, as the platform writes them. */
-const sourceOf = (screen: View['screen'], appName: string): string =>
+const sourceOf = (screen: View['screen'], appName: string, url: string | null): string =>
   screen === 'chrome_windows'
-    ? `Google Chrome · ${window.location.host}`
+    ? `Google Chrome · ${siteOf(url)}`
     : screen === 'chrome_macos' || screen === 'firefox'
-      ? window.location.host
+      ? siteOf(url)
       : appName;
 
 interface DrawnScreenProps {
@@ -49,7 +53,7 @@ export function DrawnScreen({ view, appName, url, warning }: DrawnScreenProps) {
             <Bell />
           </span>
           <div className="drawn-text">
-            {screen !== 'iphone_lock_screen' && <span className="drawn-source">{sourceOf(screen, appName)}</span>}
+            {screen !== 'iphone_lock_screen' && <span className="drawn-source">{sourceOf(screen, appName, url)}</span>}
             {title !== null && <strong className="drawn-title">{title.shown}</strong>}
             {subtitle !== null && <span className="drawn-subtitle">{subtitle.shown}</span>}
             {body !== null && <p className="drawn-body">{body.shown}</p>}

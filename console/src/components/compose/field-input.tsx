@@ -125,6 +125,8 @@ const units = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 } as const;
 type Unit = keyof typeof units;
 const unitNames = Object.keys(units) as Unit[];
 const secondsMax = 2_419_200;
+const unitWidth = 112;
+const unitGap = 8;
 
 /** The longest unit of which a time is a whole number. */
 const unitOf = (value: unknown): Unit =>
@@ -139,10 +141,12 @@ function Seconds({ value, inherited, onChange, label, ...rest }: PartProps & { r
     onChange(typeof next === 'number' ? Math.min(secondsMax, Math.round(next * units[of])) : undefined);
   const others = unitOf(inherited);
   return (
-    <Group gap="xs" align="end" wrap="nowrap">
+    <Group gap={unitGap} align="end" wrap="nowrap">
       <NumberInput
         {...rest}
         label={label}
+        // The text above the number may stand above the unit, too.
+        descriptionProps={{ mr: -unitWidth - unitGap }}
         style={{ flex: 1 }}
         min={0}
         max={secondsMax / units[unit]}
@@ -152,7 +156,7 @@ function Seconds({ value, inherited, onChange, label, ...rest }: PartProps & { r
       />
       <Select
         aria-label={`${label}: unit`}
-        w={112}
+        w={unitWidth}
         allowDeselect={false}
         data={unitNames}
         value={unit}
@@ -209,7 +213,7 @@ function Sound({ value, onChange, ...rest }: PartProps) {
             kind: 'choice',
             unset: 'Not set: no',
             options: [
-              { value: true, label: 'Yes, as far as Apple permits it' },
+              { value: true, label: 'Yes, if Apple permits it' },
               { value: false, label: 'No' },
             ],
           }}

@@ -4,7 +4,7 @@ import { ActionIcon, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconBan } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import type { Issue } from '../../api/client.ts';
-import { channelNames } from '../../format.ts';
+import { channelNames, languageName } from '../../format.ts';
 import { moreFieldsAt, textLabels } from './content-fields.ts';
 import { FieldInput } from './field-input.tsx';
 import { Lengths } from './lengths.tsx';
@@ -175,11 +175,11 @@ function OwnField({ content, place, name, label, isShared, onSet, children }: Ow
 
 function whereOf(place: Place): string {
   if (place === 'all') return 'anywhere';
-  return isChannel(place) ? `on ${channelNames[place]}` : `in ${tagOf(place)}`;
+  return isChannel(place) ? `on ${channelNames[place]}` : `in ${languageName(tagOf(place))}`;
 }
 
 function hintOf(place: Place): string {
   if (isChannel(place))
-    return `${channelNames[place]} has this instead, in every language. Empty fields stay as everywhere.`;
-  return `People whose language is ${tagOf(place)} read this. Empty fields stay as everywhere.`;
+    return `${channelNames[place]} shows this instead, in every language. Empty fields stay as everywhere.`;
+  return `Users whose language is ${languageName(tagOf(place))} see this. Empty fields stay as everywhere.`;
 }

@@ -8,7 +8,7 @@ import { Problem } from '../../api/client.ts';
 import type { Content, RenderedMessage } from '../../api/objects.ts';
 import { renderMessage } from '../../api/operations.ts';
 import { useApp } from '../../api/session.ts';
-import { channelNames } from '../../format.ts';
+import { channelNames, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { DrawnScreen } from './drawn-screen.tsx';
 import { type Channel, channels, type Fields, isEmptyContent, languagesOf } from './message-form.ts';
@@ -67,9 +67,9 @@ const trimmed = (text: string): string => text.trim();
 const reasons: Readonly<Record<RenderedMessage['result'], string | null>> = {
   shown: null,
   background: 'Shows nothing: the app gets it in the background.',
-  empty_content: 'Nothing would be sent to this reader: title and body are both empty.',
-  payload_too_large: 'Nothing would be sent to this reader: the message is too large for this channel.',
-  unknown_error: 'A text could not be rendered for this reader.',
+  empty_content: 'Nothing would be sent to this user: title and body are both empty.',
+  payload_too_large: 'Nothing would be sent to this user: the message is too large for this channel.',
+  unknown_error: 'A text could not be rendered for this user.',
 };
 
 function whyNothing(error: unknown): string {
@@ -124,13 +124,16 @@ export function Previews({ rendering, reader, onReader, content }: PreviewsProps
           <Select
             label="In this language"
             value={reader.language ?? ''}
-            data={[{ value: '', label: 'Their own' }, ...languages.map((tag) => ({ value: tag, label: tag }))]}
+            data={[
+              { value: '', label: 'Their own' },
+              ...languages.map((tag) => ({ value: tag, label: languageName(tag) })),
+            ]}
             onChange={(next) => onReader({ ...reader, language: next || null })}
           />
         </div>
         {missing.length > 0 && (
           <p className="muted" style={{ margin: 0 }}>
-            {reader.externalId === '' ? 'No user is chosen, so there is no ' : 'This reader has no '}
+            {reader.externalId === '' ? 'No user is chosen, so there is no ' : 'This user has no '}
             {listed(missing.map(({ name }) => name))}.
           </p>
         )}

@@ -198,7 +198,7 @@ function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMen
   return (
     <div>
       <p id={headingId} role="status" className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
-        A value of each reader{!isInside && '. The key ↓ goes to the list.'}
+        A value of each user{!isInside && '. The key ↓ goes to the list.'}
       </p>
       <ul
         ref={values}

@@ -63,6 +63,9 @@ export function Tests({ app, content, isReady }: TestsProps) {
             Test users
           </Button>
         </Group>
+        {list.data !== undefined && devices === 0 && (
+          <p className="muted compose-hint">No test user has an active device. Add some under Test users.</p>
+        )}
         {toUsers.error !== null && <ProblemPanel error={toUsers.error} />}
       </Stack>
       <Modal opened={isEditing} onClose={editing.close} title="Test users" closeButtonProps={{ 'aria-label': 'Close' }}>

@@ -3,7 +3,7 @@
 import { Autocomplete, Button, Group, Tabs } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
-import { channelNames } from '../../format.ts';
+import { channelNames, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { tellWithUndo } from '../tell-with-undo.tsx';
 import {
@@ -36,7 +36,7 @@ export function What({ content, onChange, variables, rendering, issues, place, o
     const texts = fieldsAt(content, removed);
     onChange((now) => withoutPlace(now, removed));
     onPlace('all');
-    tellWithUndo(`${tagOf(removed)} is removed.`, () =>
+    tellWithUndo(`${nameOf(removed)} is removed.`, () =>
       onChange((now) =>
         Object.entries(texts).reduce(
           (back, [field, text]) => withField(back, removed, field, text),
@@ -80,7 +80,7 @@ export function What({ content, onChange, variables, rendering, issues, place, o
               leftSection={<IconTrash size={14} aria-hidden />}
               onClick={() => remove(shown)}
             >
-              Remove {tagOf(shown)}
+              Remove {nameOf(shown)}
             </Button>
           )}
         </Tabs.Panel>
@@ -91,7 +91,7 @@ export function What({ content, onChange, variables, rendering, issues, place, o
 
 function nameOf(place: Place): string {
   if (place === 'all') return 'Everywhere';
-  return isChannel(place) ? channelNames[place] : tagOf(place);
+  return isChannel(place) ? channelNames[place] : languageName(tagOf(place));
 }
 
 /** Languages that people often add; any other tag may be typed. */
@@ -130,6 +130,8 @@ function AddLanguage({ known, onAdd }: { known: readonly string[]; onAdd: (tag: 
           size="xs"
           w={120}
           data={usual.filter((each) => !known.includes(each))}
+          renderOption={({ option }) => `${languageName(String(option.value))} (${option.value})`}
+          comboboxProps={{ width: 208, position: 'bottom-end' }}
           value={tag}
           onChange={setTag}
           error={isKnown ? 'Is there' : null}
