@@ -88,7 +88,7 @@ export function SegmentForm(props: SegmentFormProps) {
           />
         </Card>
         <Stack gap="md">
-          <Card title="Name">
+          <Card title="Details">
             <Stack gap="sm">
               <TextInput label="Name" required maxLength={128} readOnly={isReadOnly} {...form.getInputProps('name')} />
               <Textarea
