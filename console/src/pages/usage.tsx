@@ -21,7 +21,7 @@ export function UsagePage() {
   const whole = useApp();
   const { may, reason } = useMay('plan.edit');
   const usage = useQuery({ ...queries.usage(app), enabled: may });
-  if (!may) return <NotAllowed what="Plan and usage" reason={reason} />;
+  if (!may) return <NotAllowed what="Plan and usage" reason={reason} isPart />;
   return (
     <Loaded query={usage}>
       {(data) => (
