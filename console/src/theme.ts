@@ -197,7 +197,7 @@ const dark = tokens(
     '--shadow': '0 1px 2px #00000066, 0 4px 12px #00000059',
   },
   { good: '#6fcf97', bad: '#f2938b', warn: '#e8c063', idle: '#a8a198' },
-  { good: '#17291f', bad: '#361c1a', warn: '#302711', idle: '#191816' },
+  { good: '#17291f', bad: '#361c1a', warn: '#302711', idle: '#2b2825' },
 );
 
 export const cssVariables: CSSVariablesResolver = () => ({ variables: {}, light, dark });

@@ -21,6 +21,8 @@ const hostileText: SceneText = {
   property: attack,
   event: attack,
   segment: attack.slice(0, 128),
+  purpose: attack,
+  country: attack,
   device: { app_version: attack.slice(0, 64), os: '<script>globalThis.stolen=1</script>', model: attack.slice(0, 64) },
 };
 

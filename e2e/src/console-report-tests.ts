@@ -22,7 +22,7 @@ const nameOfDay = (at: string): string =>
 async function choose(page: Page, field: string, option: string): Promise<void> {
   const input = page.getByRole('combobox', { name: field });
   await input.click();
-  if (field === 'Zone') await input.fill(option);
+  if (field === 'Time zone') await input.fill(option);
   await page.getByRole('option', { name: option, exact: true }).click();
 }
 
@@ -141,7 +141,7 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
         .waitFor();
 
       // The chart is read by keys, and its table has the same numbers.
-      await choose(page, 'Zone', 'UTC');
+      await choose(page, 'Time zone', 'UTC');
       const chart = page.getByRole('img', { name: /^Revenue by day in EUR/ });
       await chart.focus();
       await page.keyboard.press('ArrowLeft');
@@ -150,7 +150,7 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
       const table = /^Revenue by day/;
       const ofLate = ['€100.00', '1', '€0.00', '€0.00', '€100.00', '€0.00'];
       await untilEqual(() => cellsOf(page, table, nameOfDay(late)), ofLate);
-      await choose(page, 'Zone', 'Asia/Tokyo');
+      await choose(page, 'Time zone', 'Asia/Tokyo');
       const nextDay = new Date(Date.parse(late) + dayMs).toISOString();
       const cells = await cellsOf(page, table, nameOfDay(nextDay), '€100.00');
       equal(cells[0], '€100.00');
@@ -173,7 +173,7 @@ export const consoleReportTests: readonly Test<ConsoleBench>[] = [
       const other = await browser.newPage();
       await other.goto(link);
       await other.getByText('$7.00 in 1 purchase.').waitFor();
-      await untilEqual(() => other.getByRole('combobox', { name: 'Zone' }).inputValue(), 'Asia/Tokyo');
+      await untilEqual(() => other.getByRole('combobox', { name: 'Time zone' }).inputValue(), 'Asia/Tokyo');
       await other.getByRole('button', { name: 'Chart of Revenue by day in USD' }).waitFor();
 
       // The people of a segment, beside everybody.

@@ -29,6 +29,9 @@ export interface SceneText {
   readonly property: string;
   readonly event: string;
   readonly segment: string;
+  readonly purpose: string;
+  /** A value of a list of countries. */
+  readonly country: string;
   readonly device: { readonly app_version: string; readonly os: string; readonly model: string };
 }
 
@@ -40,6 +43,8 @@ export const pleasantText: SceneText = {
   property: 'The Voyage Out',
   event: 'article_read',
   segment: 'Readers in Germany',
+  purpose: 'The autumn sale, for readers who may want a second book.',
+  country: 'CH',
   device: { app_version: '4.2.0', os: 'Windows', model: 'Chrome 150' },
 };
 
@@ -91,10 +96,10 @@ export async function setConsoleScene(bench: ConsoleBench, text: SceneText): Pro
   }
   const segment = await stage.api(key, 'POST', '/v1/segments', {
     name: `Buyers: ${text.segment}`.slice(0, 128),
-    description: text.property,
+    description: text.purpose,
     filter: {
       and: [
-        { field: 'country', op: 'in', value: ['DE', 'AT', text.firstName] },
+        { field: 'country', op: 'in', value: ['DE', 'AT', text.country] },
         {
           or: [
             { field: 'properties.book', op: 'neq', value: text.property },

@@ -185,6 +185,8 @@ async function takeScreen(bench: ConsoleBench, screen: Screen, options: TakeOpti
     // Lists draw the rows that are in sight: a window as high as the page shows them all.
     const height = await page.evaluate(() => document.documentElement.scrollHeight);
     await page.setViewportSize({ ...options.size, height: Math.max(options.size.height, Math.min(height, 4000)) });
+    // A row is placed when those above it are measured, in the frame after it is drawn.
+    await page.evaluate(() => new Promise((placed) => requestAnimationFrame(() => requestAnimationFrame(placed))));
   }
   await page.screenshot({ path: options.path, fullPage: options.isWhole });
   await context.close();

@@ -157,7 +157,7 @@ function gist(entry) {
   const browser = () => [
     ['Tag', notification.tag],
     ['Topic', headers.topic ?? null],
-    ['Kept for', `${headers.ttl} s, urgency ${headers.urgency ?? 'normal'}`],
+    ['Kept for', `${tellSeconds(headers.ttl)}, urgency ${headers.urgency ?? 'normal'}`],
     ['Size', `${new TextEncoder().encode(payload.text).length} bytes, ${request.body_bytes} encrypted`],
   ];
   const rows = [
@@ -194,9 +194,28 @@ function androidRows({ notification: { tag, phone }, payload, request: { body_by
     ['Channel', phone.group],
     ['Priority', phone.level],
     ['Sound', phone.sound],
-    ['Kept for', android.ttl],
+    ['Kept for', android.ttl && tellSeconds(android.ttl)],
     ['Size', `${bytes} bytes of request`],
   ];
+}
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/**
+ * `259200`, also with the `s` of FCM, reads as `3 days`. A text that is no whole number stands as
+ * it is.
+ */
+function tellSeconds(text) {
+  const seconds = Number(String(text).replace(/s$/, ''));
+  if (!Number.isInteger(seconds)) return text;
+  if (seconds === 0) return 'no time';
+  const [unit, size] = units.find((each) => seconds % each[1] === 0);
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size);
 }
 
 function shortToken(token) {
@@ -215,7 +234,7 @@ function receiptLine(entry) {
         'span',
         { 'data-tone': isTaken ? 'good' : 'bad', title: detail },
         icon(isTaken ? 'check' : 'x'),
-        `${what} ${isTaken ? 'reported' : `not taken: ${status ?? detail}`}`,
+        isTaken ? `reported as ${what}` : `${what} was not taken: ${status ?? detail}`,
       );
     }),
   );

@@ -5,6 +5,15 @@ export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
 const roles: readonly Role[] = ['viewer', 'member', 'admin', 'owner'];
 
+export const roleNames = { viewer: 'Viewer', member: 'Member', admin: 'Admin', owner: 'Owner' } as const;
+
+/** The people whose role is at least this one. */
+const peopleFrom = {
+  member: 'members, admins and owners',
+  admin: 'admins and owners',
+  owner: 'owners',
+} as const;
+
 /** The least role of each act, as the service's routes demand it. */
 const leastRole = {
   'app.create': 'admin',
@@ -41,7 +50,8 @@ export type Act = keyof typeof leastRole;
 /** Null: the role may do it. Otherwise the reason, in words for people. */
 export function refusalFor(role: Role, act: Act): string | null {
   const least = leastRole[act];
-  return roles.indexOf(role) >= roles.indexOf(least) ? null : `This needs the role ${least}. Your role is ${role}.`;
+  if (roles.indexOf(role) >= roles.indexOf(least)) return null;
+  return `Only ${peopleFrom[least]} can do this. Your role is ${role}.`;
 }
 
 export const mayDo = (role: Role, act: Act): boolean => refusalFor(role, act) === null;

@@ -3,7 +3,7 @@ import { formatShare } from '../format.ts';
 
 /** `12% more than in the 7 days before`. `what` is the time before, with its preposition. */
 export function tellChange(now: number, before: number, what: string): string {
-  if (before === 0) return now === 0 ? `same as ${what}` : `none ${what}`;
+  if (before === 0) return now === 0 ? `none ${what} either` : `none ${what}`;
   if (now === before) return `same as ${what}`;
   return `${formatShare(Math.abs(now - before), before)} ${now > before ? 'more' : 'less'} than ${what}`;
 }

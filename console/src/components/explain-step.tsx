@@ -6,6 +6,7 @@ import type { ExplainStep } from '../api/objects.ts';
 import { asSentence, codeTitle, meaningOfCode, pageOfCode } from '../failure-codes.ts';
 import { channelNames, count, formatExact } from '../format.ts';
 import { paths } from '../paths.ts';
+import { nameOfOperator } from './filter-builder/fields.ts';
 
 type StepName = ExplainStep['step'];
 type Detail<Name extends StepName> = Extract<ExplainStep, { step: Name }>['detail'];
@@ -122,9 +123,15 @@ function Selection({ app, isOk, detail }: SelectionProps) {
       {reason !== undefined && `${selectionReasons[reason] ?? reason} `}
       {what !== undefined && !isOk && (
         <>
-          The filter asks that {under_not && 'not '}
-          <Compared app={app} field={field} event={event} /> {op}{' '}
-          {value !== undefined && <strong className="mono">{JSON.stringify(value)}</strong>}; the value is{' '}
+          {under_not ? 'The filter leaves out people where ' : 'The filter asks that '}
+          <Compared app={app} field={field} event={event} /> {op !== undefined && nameOfOperator(op)}
+          {value !== undefined && (
+            <>
+              {' '}
+              <strong className="mono">{JSON.stringify(value)}</strong>
+            </>
+          )}
+          ; the value is{' '}
           <strong className="mono">
             {actual === null || actual === undefined ? 'missing' : JSON.stringify(actual)}
           </strong>

@@ -7,6 +7,7 @@ import type { Credential, Webhook } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { channelNames } from '../format.ts';
 import { paths } from '../paths.ts';
+import { useIsPaused } from './paused-bar.tsx';
 
 export interface Concern {
   readonly text: string;
@@ -56,11 +57,16 @@ export function useConcerns(appId: string): Concerns {
   return { concerns, isKnown: channels !== undefined && webhooks !== undefined, isNew: channels?.length === 0 };
 }
 
+/** A pause is told where nothing else is wrong; the bar of every page says more. */
+const pause = { tone: 'warn' } as const;
+
 export function Health({ appId }: { appId: string }) {
   const { concerns, isKnown, isNew } = useConcerns(appId);
+  const isPaused = useIsPaused();
   if (!isKnown) return null;
-  const worst = concerns[0];
-  const text = worst ? `${concerns.length} to look at` : isNew ? 'No channel yet' : 'Healthy';
+  const worst = concerns[0] ?? (isPaused && !isNew ? pause : undefined);
+  const calm = worst ? 'Paused' : isNew ? 'No channel yet' : 'Healthy';
+  const text = concerns.length > 0 ? `${concerns.length} to look at` : calm;
   return (
     <Popover position="bottom-end" width={320} shadow="md">
       <Popover.Target>
@@ -71,7 +77,7 @@ export function Health({ appId }: { appId: string }) {
         </UnstyledButton>
       </Popover.Target>
       <Popover.Dropdown>
-        {worst ? (
+        {concerns.length > 0 ? (
           <Stack gap="xs">
             {concerns.map((concern) => (
               <Link key={concern.to + concern.text} to={concern.to} style={{ color: 'inherit' }}>
@@ -83,6 +89,8 @@ export function Health({ appId }: { appId: string }) {
           <>
             Nothing can be sent yet. <Link to={paths.channels(appId)}>Set up a channel</Link>
           </>
+        ) : isPaused ? (
+          'All channels and webhooks of this app are healthy, and wait until sending is resumed.'
         ) : (
           'All channels and webhooks of this app are healthy.'
         )}

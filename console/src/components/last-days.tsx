@@ -135,7 +135,7 @@ function Days({ app, overview: { spans: found, days } }: { app: string; overview
                 ? []
                 : [
                     {
-                      name: `Revenue, ${currency}`,
+                      name: 'Revenue',
                       isNumber: true,
                       cell: (day: OverviewFigures) => formatMoney(revenue(day), currency),
                     },

@@ -2,7 +2,7 @@
 import { Tooltip } from '@mantine/core';
 import {
   IconActivity,
-  IconBell,
+  IconApps,
   IconChartLine,
   IconCode,
   IconDevices,
@@ -49,7 +49,7 @@ export function pagesOfApp(app: string): readonly Entry[] {
 }
 
 export const pagesOfOrganisation: readonly Entry[] = [
-  { name: 'Apps', to: paths.home, icon: IconBell, isExact: true },
+  { name: 'Apps', to: paths.home, icon: IconApps, isExact: true },
   { name: 'Team', to: paths.team, icon: IconUsersGroup, needs: 'team.edit' },
   { name: 'Operator tokens', to: paths.tokens, icon: IconKey, needs: 'token.edit' },
   { name: 'Audit', to: paths.organisationAudit, icon: IconHistory, needs: 'audit.read' },

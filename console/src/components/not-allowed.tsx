@@ -1,12 +1,24 @@
+import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 
-/** Stands in place of a page that the person's role may not read. */
-export function NotAllowed({ what, reason }: { what: string; reason: string | null }) {
+interface NotAllowedProps {
+  readonly what: string;
+  readonly reason: string | null;
+  /** True: the page has a heading of its own, and this is a card below it. */
+  readonly isPart?: boolean;
+}
+
+/** Stands in place of what the person's role may not read. */
+export function NotAllowed({ what, reason, isPart = false }: NotAllowedProps) {
+  const told = (
+    <Empty title="Your role may not see this">{reason} Ask an owner of the organisation for another role.</Empty>
+  );
+  if (isPart) return <Card title={what}>{told}</Card>;
   return (
     <>
       <PageHead title={what} />
-      <Empty title="Your role does not show this page">{reason} Ask an owner of the organisation to change it.</Empty>
+      {told}
     </>
   );
 }

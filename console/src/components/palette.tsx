@@ -29,6 +29,8 @@ interface Hit {
   readonly to: string;
 }
 
+const isId = (text: string): boolean => /^[a-z]{3}_[0-9A-Za-z]{22}$/.test(text);
+
 const isMac = /mac|iphone|ipad/i.test(navigator.userAgent);
 export const commandKey = isMac ? '⌘' : 'Ctrl';
 
@@ -69,7 +71,7 @@ export function Palette({ appId }: { appId: string | undefined }) {
         <Finder appId={appId} text={text} onText={setText} onDone={close} />
       </Modal>
       <Modal opened={areKeysShown} onClose={keys.close} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
-        <dl className="facts">
+        <dl className="facts" style={{ gridTemplateColumns: 'max-content minmax(0, 1fr)' }}>
           {shortcuts.map(([key, act]) => (
             <div key={key} style={{ display: 'contents' }}>
               <dt>
@@ -194,13 +196,12 @@ function Finder({ appId, text, onText, onDone }: FinderProps) {
             onClick={() => void choose(hit)}
             onKeyDown={onKeyDown}
           >
-            <span className="muted" style={{ width: 88, flex: 'none' }}>
-              {hit.kind}
-            </span>
-            <span className="cell" style={{ flex: 1 }}>
-              {hit.name}
-            </span>
-            {hit.note !== undefined && <span className="muted cell mono">{hit.note}</span>}
+            <span className="muted hit-kind">{hit.kind}</span>
+            <span className={isId(hit.name) ? 'cell mono hit-name' : 'cell hit-name'}>{hit.name}</span>
+            {hit.note !== undefined && (
+              // A phone has room for the name alone.
+              <span className={isId(hit.note) ? 'muted cell mono only-wide' : 'muted cell'}>{hit.note}</span>
+            )}
           </div>
         ))}
         {hits.length === 0 && (

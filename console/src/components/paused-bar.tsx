@@ -10,10 +10,12 @@ import { ConfirmButton } from './confirm.tsx';
 
 const reasons = {
   operator: 'somebody paused it',
-  start: 'it was started with START_PAUSED',
-  restore: 'its data was restored from a backup',
-  other_server: 'its data was copied to another server',
+  start: 'the service was started with START_PAUSED',
+  restore: 'the data was restored from a backup',
+  other_server: 'the data was copied to another server',
 } as const;
+
+export const useIsPaused = (): boolean => useQuery(queries.pause()).data?.paused === true;
 
 export function PausedBar() {
   const { may, reason } = useMay('system.resume');
@@ -27,7 +29,7 @@ export function PausedBar() {
     <div className="notice" role="status">
       <strong>Sending is paused</strong>
       <span style={{ flex: '1 1 320px' }}>
-        since <RelativeTime at={pause.since} />, because {reasons[pause.reason ?? 'operator']}. Pushes and webhooks
+        It stopped <RelativeTime at={pause.since} />, because {reasons[pause.reason ?? 'operator']}. Pushes and webhooks
         wait; the API goes on accepting.
         {pause.waiting && <> {tellWaiting(pause.waiting)}</>}
       </span>
@@ -50,5 +52,6 @@ export function PausedBar() {
 /** How many messages a resumption sends, and how many it is too late for. */
 function tellWaiting({ messages, expired }: { messages: number; expired: number }): string {
   const late = expired === 0 ? '' : ` ${count(expired, 'message')} waited too long and would expire.`;
-  return `${count(messages, 'message')} would go out now.${late}`;
+  const due = messages === 0 ? 'No message' : count(messages, 'message');
+  return `${due} would go out now.${late}`;
 }

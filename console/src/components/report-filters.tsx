@@ -47,7 +47,7 @@ export function ReportFilters({ children }: { children?: ReactNode }) {
           onChange={(value) => change({ by: value })}
         />
         <Select
-          label="Zone"
+          label="Time zone"
           w={144}
           searchable
           limit={40}

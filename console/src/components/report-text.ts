@@ -20,6 +20,9 @@ export function formatPeriod(from: string, group: Group, zone: string, length: '
   return group === 'week' && length === 'whole' ? `Week of ${text}` : text;
 }
 
+/** The head of the column that names the periods of a table. */
+export const periodNames = { day: 'Day', week: 'Week', month: 'Month' } as const;
+
 /** `in the 30 days before` */
 export function tellBefore(view: ReportView): string {
   const days = daysOf(view);

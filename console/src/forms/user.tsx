@@ -100,6 +100,7 @@ interface OwnPropertiesProps {
 function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesProps) {
   const keys = keysOf(form.values);
   const others = catalog.filter(({ key, field }) => field === `properties.${key}` && !keys.includes(key));
+  const none = keys.length > 0 ? 'No other property' : 'No property yet';
   return (
     <fieldset className="own-properties">
       <legend>Properties</legend>
@@ -108,10 +109,10 @@ function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesPro
       ))}
       <Select
         label="Add a property"
-        placeholder={others.length === 0 ? 'The catalog has no other key' : 'Choose a key of the catalog'}
+        placeholder={others.length > 0 ? 'Choose a property' : none}
         description={
           <>
-            New keys are declared under <Link to={paths.properties(app)}>Properties</Link>.
+            New ones are declared under <Link to={paths.properties(app)}>Properties</Link>.
           </>
         }
         searchable

@@ -8,7 +8,7 @@ import { audienceQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
 import { ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
-import { formatPeriod, tellBefore } from '../components/report-text.ts';
+import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
 import { rangeOf, useReportView } from '../components/report-view.ts';
 import { count, formatNumber } from '../format.ts';
 import { Card, Figures } from '../ui/card.tsx';
@@ -62,7 +62,7 @@ export function AudienceReport() {
             const points = groups.map(({ from }) => formatPeriod(from, by, tz));
             const columns = [
               {
-                name: 'From',
+                name: periodNames[by],
                 cell: ({ from }: { from: string }) => formatPeriod(from, by, tz, 'whole'),
               },
               ...channels.map((channel) => ({

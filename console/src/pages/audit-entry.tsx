@@ -32,7 +32,7 @@ function Entry({ app }: { app: string | undefined }) {
   const { entry = '' } = useParams();
   const { may, reason } = useMay('audit.read');
   const query = useQuery({ ...queries.auditEntry(app, entry), enabled: may });
-  if (!may) return <NotAllowed what="Audit" reason={reason} />;
+  if (!may) return <NotAllowed what="Audit" reason={reason} isPart={app !== undefined} />;
   const list = app === undefined ? paths.organisationAudit : paths.audit(app);
   return (
     <div className="stack">

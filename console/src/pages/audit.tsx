@@ -82,7 +82,7 @@ function Entries({ app }: { app: string | undefined }) {
     mutationFn: () => getAuditCsv(app, range),
     onSuccess: (text) => saveFile('audit.csv', new Blob([text], { type: 'text/csv' })),
   });
-  if (!may) return <NotAllowed what="Audit" reason={reason} />;
+  if (!may) return <NotAllowed what="Audit" reason={reason} isPart={app !== undefined} />;
   const isFiltered = Boolean(filters.q || filters.since || filters.until);
   const newest = query.data?.pages[0]?.data[0];
   return (

@@ -15,7 +15,7 @@ import { Card } from '../ui/card.tsx';
 export function ClientEvents() {
   const app = useApp();
   const { may, reason } = useMay('app.edit');
-  if (!may) return <NotAllowed what="Client events" reason={reason} />;
+  if (!may) return <NotAllowed what="Client events" reason={reason} isPart />;
   return <Form app={app} />;
 }
 

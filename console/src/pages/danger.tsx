@@ -14,7 +14,7 @@ export function Danger() {
   const app = useApp();
   const navigate = useNavigate();
   const { may, reason } = useMay('app.suspend');
-  if (!may) return <NotAllowed what="Danger zone" reason={reason} />;
+  if (!may) return <NotAllowed what="Danger zone" reason={reason} isPart />;
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['app', app.id], exact: true });
   const remove = async () => {
     const { devices, users, messages } = await deleteApp(app.id, app.name);

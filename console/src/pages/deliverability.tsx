@@ -7,7 +7,7 @@ import { deliverabilityQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
-import { formatPeriod, providerNames } from '../components/report-text.ts';
+import { formatPeriod, periodNames, providerNames } from '../components/report-text.ts';
 import { rangeOf, useReportView } from '../components/report-view.ts';
 import { codeTitle } from '../failure-codes.ts';
 import { channelNames, count, formatDuration, formatNumber, formatShare } from '../format.ts';
@@ -45,7 +45,7 @@ export function Deliverability() {
           {({ services, groups = [], tz = view.zone, group: by = view.group }) => {
             const points = groups.map(({ from }) => formatPeriod(from, by, tz));
             const from = {
-              name: 'From',
+              name: periodNames[by],
               cell: (group: { from: string }) => formatPeriod(group.from, by, tz, 'whole'),
             };
             const of = (group: (typeof groups)[number], service: ServiceFigures) =>

@@ -10,7 +10,7 @@ import { LoadedReport } from '../components/loaded-report.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
-import { formatPeriod, tellBefore } from '../components/report-text.ts';
+import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
 import { rangeOf, useReportView } from '../components/report-view.ts';
 import { count, formatDay, formatNumber, formatShare } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -89,7 +89,7 @@ export function Engagement() {
                   rows={groups}
                   keyOf={({ from }) => from}
                   columns={[
-                    { name: 'From', cell: ({ from }) => formatPeriod(from, by, tz, 'whole') },
+                    { name: periodNames[by], cell: ({ from }) => formatPeriod(from, by, tz, 'whole') },
                     ...columnsOf<(typeof groups)[number]>(),
                   ]}
                   csv={{ name: 'engagement.csv', read: () => getReportCsv(app, 'engagement', grouped) }}

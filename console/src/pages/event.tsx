@@ -75,7 +75,7 @@ function Whole({ app, event }: { app: string; event: CataloguedEvent }) {
         {canRead.may ? (
           <Recent app={app} name={event.name} />
         ) : (
-          <NotAllowed what="The latest events" reason={canRead.reason} />
+          <NotAllowed what="The latest events" reason={canRead.reason} isPart />
         )}
       </div>
     </>

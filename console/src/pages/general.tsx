@@ -16,7 +16,7 @@ import { CopyableId } from '../ui/copy.tsx';
 export function General() {
   const app = useApp();
   const { may, reason } = useMay('app.edit');
-  if (!may) return <NotAllowed what="General" reason={reason} />;
+  if (!may) return <NotAllowed what="General" reason={reason} isPart />;
   return <Form app={app} />;
 }
 

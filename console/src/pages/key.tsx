@@ -22,7 +22,7 @@ export function KeyPage() {
   const { key = '' } = useParams();
   const { may, reason } = useMay('key.edit');
   const query = useQuery({ ...queries.key(app, key), enabled: may });
-  if (!may) return <NotAllowed what="Key" reason={reason} />;
+  if (!may) return <NotAllowed what="Key" reason={reason} isPart />;
   return (
     <Loaded query={query}>
       {(found) =>

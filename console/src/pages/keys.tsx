@@ -39,7 +39,7 @@ export function Keys() {
   if (!may) {
     return (
       <>
-        <NotAllowed what="Keys" reason={reason} />
+        <NotAllowed what="Keys" reason={reason} isPart />
         <p style={{ textAlign: 'center' }}>
           You can read <Link to={paths.channels(app)}>channels</Link> and <Link to={paths.webhooks(app)}>webhooks</Link>
           .

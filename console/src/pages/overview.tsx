@@ -13,6 +13,7 @@ import { LastDays } from '../components/last-days.tsx';
 import { useIsLive } from '../components/live-feed.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { nameOf, tellMessage } from '../components/message-text.ts';
+import { useIsPaused } from '../components/paused-bar.tsx';
 import { SetupGuide } from '../components/setup-guide.tsx';
 import { Status } from '../components/status.tsx';
 import { count, formatDay, formatShare } from '../format.ts';
@@ -27,13 +28,14 @@ export function Overview() {
   const app = useAppId();
   const { name } = useApp();
   const { concerns, isKnown } = useConcerns(app);
+  const isPaused = useIsPaused();
   const canSeePlan = useMay('plan.edit').may;
   const usage = useQuery({ ...queries.usage(app), enabled: canSeePlan }).data;
   const isNew = useQuery(queries.newestMessages(app, newestShown)).data?.data.length === 0;
   const all = [...concerns, ...concernsOfQuota(app, usage)];
   return (
     <>
-      <PageHead title={name} answer={isKnown ? tellState(all.length, isNew) : null} />
+      <PageHead title={name} answer={isKnown ? tellState(all.length, isNew, isPaused) : null} />
       <div className="stack">
         {all.length > 0 && <NeedsAttention concerns={all} />}
         <SetupGuide app={app} />
@@ -44,8 +46,9 @@ export function Overview() {
   );
 }
 
-function tellState(concerns: number, isNew: boolean): string {
+function tellState(concerns: number, isNew: boolean, isPaused: boolean): string {
   if (concerns > 0) return `${count(concerns, 'thing')} to look at.`;
+  if (isPaused) return 'Nothing is sent until sending is resumed.';
   if (isNew) return 'Nothing was sent yet. The steps below lead to the first push.';
   return 'Nothing needs attention: channels and webhooks are healthy.';
 }

@@ -15,7 +15,7 @@ import { nameOf } from '../components/message-text.ts';
 import { Rebuild } from '../components/rebuild.tsx';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
-import { formatPeriod, tellBefore } from '../components/report-text.ts';
+import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
 import { type Group, type ReportView, rangeOf, useReportView } from '../components/report-view.ts';
 import { sumRevenue } from '../components/sum-revenue.ts';
 import { count, formatNumber, formatShare } from '../format.ts';
@@ -160,7 +160,7 @@ function Classes({ view, row, before }: ClassesProps) {
           {
             name: 'Still open',
             value: formatMoney(row.open.amount, currency),
-            note: `${count(row.open.purchases, 'purchase')}, whose class may change`,
+            note: `${count(row.open.purchases, 'purchase')} that may still be credited otherwise`,
           },
         ]}
       />
@@ -199,7 +199,7 @@ function OverTime({ app, asked, groups, currency }: OverTimeProps) {
       rows={rows}
       keyOf={({ from }) => from}
       columns={[
-        { name: 'From', cell: ({ from }) => formatPeriod(from, group, tz, 'whole') },
+        { name: periodNames[group], cell: ({ from }) => formatPeriod(from, group, tz, 'whole') },
         { name: 'Total', isNumber: true, cell: ({ total }) => money(total) },
         { name: 'Purchases', isNumber: true, cell: ({ purchases }) => formatNumber(purchases) },
         ...classes.map((name) => ({
@@ -243,7 +243,7 @@ function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) 
             ),
           },
           {
-            name: 'Share',
+            name: 'Beside the highest',
             cell: ({ direct, influenced }) => {
               const amount = Number(direct.amount) + Number(influenced.amount);
               return (

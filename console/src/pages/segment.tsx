@@ -9,6 +9,7 @@ import { queries, queryClient } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ComposeLink } from '../components/compose-link.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
+import { nameOfField } from '../components/filter-builder/fields.ts';
 import { useLiveCount } from '../components/filter-builder/live-count.tsx';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
@@ -73,7 +74,7 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
           <Facts
             facts={[
               ['Id', <CopyableId key="id" id={segment.id} />],
-              ['Compares', segment.fields.length === 0 ? 'events only' : segment.fields.join(', ')],
+              ['Compares', segment.fields.length === 0 ? 'events only' : segment.fields.map(nameOfField).join(', ')],
               ['Made', <RelativeTime key="made" at={segment.created_at} />],
               ['Changed', <RelativeTime key="changed" at={segment.updated_at} />],
             ]}
@@ -88,11 +89,11 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
 function InIt({ app, segment }: { app: string; segment: Segment }) {
   const { counted, error } = useLiveCount(app, segment.valid ? { segment_id: segment.id } : null);
   const sentence = tell(toTree(segment.filter));
-  if (!segment.valid) return <>Nobody now. {sentence}</>;
+  if (!segment.valid) return <>Nobody now: {sentence}.</>;
   return (
     <>
       <strong>{counted ? count(counted.count, 'device') : error ? 'Not counted now' : 'Counting…'}</strong>
-      {counted && ` of ${count(counted.users, 'user')} now`}: {sentence}
+      {counted && ` of ${count(counted.users, 'user')} now`}: {sentence}.
     </>
   );
 }

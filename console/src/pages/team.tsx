@@ -5,7 +5,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { type Role, rolesUpTo } from '../api/can.ts';
+import { type Role, roleNames, rolesUpTo } from '../api/can.ts';
 import type { Invite, Member, Organisation } from '../api/objects.ts';
 import { editMember, editOrganisation, invite, removeMember, withdrawInvite } from '../api/operations.ts';
 import { queries, queryClient } from '../api/queries.ts';
@@ -158,11 +158,11 @@ function MemberRow({ member }: { member: Member }) {
         {change.error && <ActProblem error={change.error} seen={change.variables.seen} fields={['role']} />}
       </div>
       {isSelf || !rolesUpTo(role).includes(member.role) ? (
-        <span>{member.role}</span>
+        <span>{roleNames[member.role]}</span>
       ) : (
         <Select
           aria-label={`Role of ${member.name}`}
-          data={rolesUpTo(role).map((each) => ({ value: each, label: each }))}
+          data={rolesUpTo(role).map((each) => ({ value: each, label: roleNames[each] }))}
           value={member.role}
           onChange={(chosen) => chosen && change.mutate({ role: chosen as Role, seen: member })}
           w={128}
@@ -232,7 +232,7 @@ function RequireTwoFactor({ organisation }: { organisation: Organisation }) {
     <Card title="Second factor">
       <Switch
         label="Require a second factor from everybody"
-        description="People without one set it up at their next visit, before they see anything else"
+        description="People without one set it up at their next visit, before they see anything else."
         checked={organisation.require_two_factor}
         onChange={({ currentTarget }) => change.mutate({ isRequired: currentTarget.checked, seen: organisation })}
       />

@@ -4,6 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { roleNames } from '../api/can.ts';
 import type { MadeToken, NewToken, Token } from '../api/objects.ts';
 import { createToken, revokeToken } from '../api/operations.ts';
 import { queries, queryClient } from '../api/queries.ts';
@@ -88,7 +89,7 @@ function TokenRow({ token }: { token: Token }) {
   return (
     <li className="row">
       <div className="row-main">
-        <strong style={{ fontWeight: 500 }}>{token.name}</strong> <span className="muted">{token.role}</span>
+        <strong style={{ fontWeight: 500 }}>{token.name}</strong> <span className="muted">{roleNames[token.role]}</span>
         <div className="muted">
           <span className="mono">
             {token.start}…{token.last4}
@@ -133,7 +134,11 @@ function TokenForm({ onMade, onCancel }: { onMade: (token: MadeToken) => unknown
           data-autofocus
           {...form.getInputProps('name')}
         />
-        <Select label="Role" data={['viewer', 'member', 'admin', 'owner']} {...form.getInputProps('role')} />
+        <Select
+          label="Role"
+          data={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
+          {...form.getInputProps('role')}
+        />
         <FormFoot label="Make the token" save={save} draft={draft} onCancel={onCancel} />
       </Stack>
     </form>

@@ -21,7 +21,7 @@ export function UsagePage() {
   const whole = useApp();
   const { may, reason } = useMay('plan.edit');
   const usage = useQuery({ ...queries.usage(app), enabled: may });
-  if (!may) return <NotAllowed what="Plan and usage" reason={reason} />;
+  if (!may) return <NotAllowed what="Plan and usage" reason={reason} isPart />;
   return (
     <Loaded query={usage}>
       {(data) => (
@@ -43,8 +43,8 @@ function Used({ usage: { plan, used, limit, resets_at, unit } }: { usage: Usage 
     <Card title="This month">
       <p className="headline" style={{ marginBottom: limit === null ? 0 : 12 }}>
         {limit === null
-          ? `${all}. The plan ${plan} has no limit.`
-          : `${formatNumber(used)} of ${formatNumber(limit)} ${units} of the plan ${plan} (${formatShare(used, limit)}). The count starts again on ${formatDay(resets_at)}.`}
+          ? `${all}. The plan “${plan}” has no limit.`
+          : `${formatNumber(used)} of ${formatNumber(limit)} ${units} of the plan “${plan}” (${formatShare(used, limit)}). The count starts again on ${formatDay(resets_at)}.`}
       </p>
       {limit !== null && (
         <Parts
@@ -59,11 +59,11 @@ function Used({ usage: { plan, used, limit, resets_at, unit } }: { usage: Usage 
   );
 }
 
-function Months({ usage: { months } }: { usage: Usage }) {
+function Months({ usage: { months, unit } }: { usage: Usage }) {
   const most = Math.max(1, ...months.map(({ used }) => used));
   return (
     <Card
-      title="Twelve months"
+      title="The last twelve months"
       actions={
         <CsvButton
           what="twelve months"
@@ -78,7 +78,7 @@ function Months({ usage: { months } }: { usage: Usage }) {
       }
     >
       <table className="bars">
-        <caption className="muted">Used by calendar month, UTC</caption>
+        <caption className="muted">{unit === 'delivery' ? 'Deliveries' : 'Messages'} by calendar month, UTC</caption>
         <tbody>
           {months.map(({ month, used }) => (
             <tr key={month}>

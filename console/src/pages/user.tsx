@@ -165,8 +165,8 @@ function Properties({ properties }: { properties: User['properties'] }) {
           facts={entries.map(([key, value]) => [
             key,
             <span key={key}>
-              <span className="mono">{String(value)}</span>{' '}
-              <span className="muted">{eventTypeNames[typeof value] ?? typeof value}</span>
+              {typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)}{' '}
+              <span className="muted">· {(eventTypeNames[typeof value] ?? typeof value).toLowerCase()}</span>
             </span>,
           ])}
         />

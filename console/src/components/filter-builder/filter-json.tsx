@@ -39,7 +39,7 @@ export function FilterJson({ value, onChange, isReadOnly = false }: FilterJsonPr
       classNames={{ input: 'mono' }}
       autosize
       minRows={6}
-      maxRows={28}
+      maxRows={20}
       spellCheck={false}
       readOnly={isReadOnly}
       value={own?.text ?? JSON.stringify(toFilter(value), null, 2)}

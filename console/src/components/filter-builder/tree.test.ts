@@ -223,7 +223,7 @@ describe('sentences', () => {
     ],
     [
       { and: [{ field: 'country', op: 'exists' }, { or: [{ event: 'a' }, { not: { event: 'b' } }] }] },
-      'country has a value and (did a or not did b)',
+      'country has a value and (did a or not (did b))',
     ],
     [{ not: { or: [{ event: 'a' }, { event: 'b' }] } }, 'not (did a or did b)'],
     [
@@ -243,7 +243,7 @@ describe('sentences', () => {
     [{ field: 'device.platform', op: 'in', value: ['ios', 'android'] }, 'platform is one of ios or android'],
     [{ field: 'device.identified', op: 'eq', value: false }, 'device belongs to no user'],
     [{ field: 'first_name', op: 'contains', value: 'a b' }, 'first name contains “a b”'],
-    [{ field: 'created_at', op: 'within_last', value: '1d' }, 'first known is within the last 1 day'],
+    [{ field: 'created_at', op: 'within_last', value: '1d' }, 'first known is within the last day'],
     [{ and: [] }, 'nothing yet'],
   ])('%j reads as %s', (filter, sentence) => {
     expect(tell(toTree(filter))).toBe(sentence);

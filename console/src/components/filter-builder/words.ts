@@ -5,12 +5,9 @@ import { isGroup, type Json, jsonOf, type Tree } from './tree.ts';
 
 const missing = '…';
 
-/** The sentence of a tree. A group within a group stands in brackets. */
+/** The sentence of a tree. What is negated, and a group within a group, stand in brackets. */
 export function tell(tree: Tree, isInner = false): string {
-  if (tree.kind === 'not') {
-    const { node } = tree;
-    return isGroup(node) ? `not (${tell(node)})` : `not ${tell(node, true)}`;
-  }
+  if (tree.kind === 'not') return `not (${tell(tree.node)})`;
   if (isGroup(tree)) {
     const parts = tree.nodes.map((node) => tell(node, tree.nodes.length > 1));
     const text = parts.length === 0 ? 'nothing yet' : parts.join(` ${tree.kind} `);
@@ -46,9 +43,12 @@ function tellScalar(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
 }
 
+/** The words behind `the last`: `day`, `30 days`. */
 function tellDuration(value: unknown): string {
   const read = readDuration(value);
-  return read ? count(read.number, unitNames[read.unit].slice(0, -1)) : missing;
+  if (!read) return missing;
+  const one = unitNames[read.unit].slice(0, -1);
+  return read.number === 1 ? one : count(read.number, one);
 }
 
 function tellInstant(value: unknown): string {
