@@ -34,6 +34,7 @@ import type {
   ErasedUser,
   EventNamePage,
   Explanation,
+  FirstClick,
   FirstCode,
   Identify,
   IdentifyEdit,
@@ -187,6 +188,7 @@ export interface MessageFilters extends Walk {
 }
 export const listMessages = (id: string, filters: MessageFilters = {}) =>
   list<Page<ListedMessage>>(app(id, '/messages'), { ...filters });
+export const getFirstClick = (id: string) => call<FirstClick>('GET', app(id, '/first-click'));
 export const getMessage = (id: string, message: string) => call<Message>('GET', app(id, `/messages/${part(message)}`));
 export const cancelMessage = (id: string, message: string) =>
   call<Message>('POST', app(id, `/messages/${part(message)}/cancel`));

@@ -930,6 +930,10 @@ export type Filter = {
   readonly not: Filter;
 } | Comparison | EventLeaf;
 
+export type FirstClick = {
+  readonly seen: boolean;
+};
+
 export type FirstCode = {
   readonly code: string;
 };

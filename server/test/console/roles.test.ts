@@ -103,6 +103,7 @@ const expectations: Readonly<Record<string, string>> = {
   getApp: 'viewer',
   editApp: 'admin',
   listMessages: 'viewer',
+  getFirstClick: 'viewer',
   getMessage: 'viewer',
   listDeliveries: 'viewer',
   cancelMessage: 'member',
