@@ -93,8 +93,8 @@ describe('revenue', () => {
       ['USD', { amount: '1', purchases: 1 }],
     ]);
     const [heading, first] = await viewer.csv(at(`/reports/revenue?${range}`));
-    expect(heading?.split(',').slice(-2)).toEqual(['open_amount', 'open_purchases']);
-    expect(first?.split(',').slice(-2)).toEqual(['7', '1']);
+    expect(heading?.split(',').slice(-4)).toEqual(['open_amount', 'open_purchases', 'name', 'title']);
+    expect(first?.split(',').slice(-4)).toEqual(['7', '1', '', '']);
     t.clock.advance(30 * 3_600_000);
     expect(await openOf()).toEqual([
       ['EUR', none],
@@ -123,8 +123,15 @@ describe('revenue by message', () => {
     const day = 'from=2027-11-05T00:00:00Z&to=2027-11-06T00:00:00Z';
     const { body: engagement } = await viewer.send('GET', at(`/reports/engagement?${day}`));
     expect(engagement.messages).toMatchObject([{ message_id: id, name: null, title: 'Sale', purchases: 1 }]);
+    // The CSV has the names of the table, and no name begins a formula.
     const [, , ofMessage] = await viewer.csv(at(`/reports/revenue?${range}`));
-    expect(ofMessage).toContain(id);
+    expect(ofMessage?.split(',').slice(2, 3)).toEqual([id]);
+    expect(ofMessage?.split(',').slice(-2)).toEqual(['', 'Sale']);
+    await t.sql`UPDATE messages SET name = '=Evening' WHERE id = ${decodeId('msg', id) ?? ''}`;
+    expect((await viewer.csv(at(`/reports/revenue?${range}`)))[2]?.split(',').slice(-2)).toEqual(["'=Evening", 'Sale']);
+    const [columns, engaged] = await viewer.csv(at(`/reports/engagement?${day}`));
+    expect([columns?.split(',').at(-1), engaged?.split(',').at(-1)]).toEqual(['title', 'Sale']);
+    expect(engaged?.split(',').slice(0, 2)).toEqual([id, "'=Evening"]);
   });
 });
 
