@@ -247,4 +247,38 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('heading', { name: 'History' }).waitFor();
     },
   },
+  {
+    name: 'a suspect credential names the devices it would have cost, and says when there may be others',
+    async run(bench, context) {
+      const app = await bench.makeApp('Suspect');
+      const devices = [await bench.makeDevice(app), await bench.makeDevice(app)];
+      const message = await bench.send(app, { audience: { all: true }, content: { title: 'Refused' } });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      // The refusals of an hour and a hundred devices take long, so the service's answers are
+      // written here. The live feed would tell the true state.
+      let hasMore = false;
+      const at = new Date().toISOString();
+      await browser.route(/\/live$/, (route) => route.abort());
+      await browser.route(/\/channels\?/, async (route) => {
+        const response = await route.fetch();
+        const { data, ...page } = (await response.json()) as { data: object[] };
+        const json = { ...page, data: data.map((credential) => ({ ...credential, health: 'suspect' })) };
+        await route.fulfill({ response, json });
+      });
+      await browser.route(/\/channels\/webpush\/spared$/, (route) => {
+        const data = devices.map(({ id }) => ({ device_id: id, message_id: message, error_code: 'invalid_token', at }));
+        return route.fulfill({ json: { data, has_more: hasMore } });
+      });
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/settings/channels`));
+      await page.getByText(/^2 devices would have been retired for its refusals/).waitFor();
+      hasMore = true;
+      await page.reload();
+      await page.getByText(/^At least 2 devices would have been retired for its refusals/).waitFor();
+      const kept = page.getByRole('list', { name: 'Kept devices of web push' });
+      await kept.getByRole('link', { name: 'Its answer' }).first().click();
+      await page.waitForURL(/\/deliveries\//);
+    },
+  },
 ];
