@@ -22,11 +22,13 @@ import type {
   DeliveryHistory,
   DeliveryPage,
   Device,
+  DeviceEdit,
   DeviceReport,
   Done,
   Draft,
   DraftPage,
   DryRun,
+  EditedDevice,
   EditedProperty,
   EditedUser,
   EngagementReport,
@@ -211,6 +213,8 @@ export interface DeviceFilters extends Walk {
 export const listDevices = (id: string, filters: DeviceFilters = {}) =>
   list<Page<ListedDevice>>(app(id, '/devices'), { ...filters });
 export const getDevice = (id: string, device: string) => call<Device>('GET', app(id, `/devices/${part(device)}`));
+export const editDevice = (id: string, device: string, body: DeviceEdit) =>
+  call<EditedDevice>('PATCH', app(id, `/devices/${part(device)}`), { body });
 export const removeDevice = (id: string, device: string) =>
   call<OptedOutDevice>('DELETE', app(id, `/devices/${part(device)}`));
 export const listUsers = (id: string, filters: Walk & { q?: string | undefined } = {}) =>

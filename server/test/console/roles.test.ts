@@ -126,6 +126,7 @@ const expectations: Readonly<Record<string, string>> = {
   explain: 'member',
   listDevices: 'member',
   getDevice: 'member',
+  editDevice: 'member',
   optOutDevice: 'admin',
   listUsers: 'member',
   getUser: 'member',
