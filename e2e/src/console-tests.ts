@@ -281,4 +281,40 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       await page.waitForURL(/\/deliveries\//);
     },
   },
+  {
+    name: 'a device is edited on its page, and what a colleague saves meanwhile is kept',
+    async run(bench, context) {
+      const app = await bench.makeApp('Edited devices');
+      const { id } = await bench.makeDevice(app, { locale: 'en-GB', properties: { topic: 'sport', shoe: 'red' } });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/devices/${id}`));
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const form = page.getByRole('dialog', { name: 'Edit the device' });
+      await form.getByLabel('Locale').fill('German');
+      await form.getByRole('button', { name: 'Remove shoe' }).click();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('textbox', { name: 'Locale' }).and(form.locator('[aria-invalid="true"]')).waitFor();
+      await form.getByLabel('Locale').fill('de-DE');
+      // Somebody else edits the same device.
+      const { serviceUrl: origin } = bench.stage;
+      const address = `${origin}/console/api/apps/${app.id}/devices/${id}`;
+      const { updated_at } = (await (await page.request.get(address)).json()) as { updated_at: string };
+      await page.request.patch(address, { headers: { origin }, data: { updated_at, timezone: 'Europe/Paris' } });
+      await form.getByRole('button', { name: 'Save' }).click();
+      const changed = form.getByRole('alert').filter({ hasText: 'Somebody else saved this meanwhile' });
+      await changed.getByText('Timezone: changed from nothing to Europe/Paris').waitFor();
+      await changed.getByRole('button', { name: 'Keep mine, take their other changes' }).click();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.waitFor({ state: 'hidden' });
+      await page.getByText('de-DE', { exact: true }).waitFor();
+      const { data } = await bench.stage.api(app.serverKey, 'GET', '/v1/devices');
+      const [stored] = data as { locale: string; timezone: string; properties: object }[];
+      deepEqual(
+        { locale: stored?.locale, timezone: stored?.timezone, properties: stored?.properties },
+        { locale: 'de-DE', timezone: 'Europe/Paris', properties: { topic: 'sport' } },
+      );
+    },
+  },
 ];
