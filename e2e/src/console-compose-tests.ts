@@ -172,6 +172,42 @@ export const consoleComposeTests: readonly Test<ConsoleBench>[] = [
     },
   },
   {
+    name: 'compose: of two people with one template open, the second to save it is told what changed',
+    async run(bench, context) {
+      const app = await bench.makeApp('One template');
+      const [first, second] = [await bench.owner(), await bench.owner()];
+      context.defer(() => first.close());
+      context.defer(() => second.close());
+      const [anna, ben] = [await first.newPage(), await second.newPage()];
+      const { serviceUrl: origin } = bench.stage;
+      const made = await anna.request.post(`${origin}/console/api/apps/${app.id}/templates`, {
+        headers: { origin },
+        data: { name: 'Offer', content: { title: 'Weekly offer', body: 'Until Sunday' } },
+      });
+      const { id } = (await made.json()) as { id: string };
+      for (const page of [anna, ben]) {
+        await page.goto(bench.url(`/apps/${app.id}/compose?template=${id}`));
+        await untilEqual(() => field(page, 'Title').inputValue(), 'Weekly offer');
+      }
+      await field(anna, 'Title').fill('Offer of the week');
+      await field(anna, 'Body').fill('Until Monday');
+      await saveAsTemplate(anna, async () => {});
+      await anna.getByText('Saved as Offer, version 2.').waitFor();
+      // Nobody else saved it since.
+      await field(anna, 'Body').fill('Until Tuesday');
+      await saveAsTemplate(anna, async () => {});
+      await anna.getByText('Saved as Offer, version 3.').waitFor();
+
+      await field(ben, 'Title').fill('Only this week');
+      await saveAsTemplate(ben, async () => {});
+      const told = ben.getByRole('alert').filter({ hasText: 'Somebody else saved this template meanwhile' });
+      await told.getByText('Title: changed from Weekly offer to Offer of the week; you typed Only this week').waitFor();
+      await told.getByText('Body: changed from Until Sunday to Until Tuesday', { exact: true }).waitFor();
+      await ben.getByRole('button', { name: 'Save mine as version 4' }).click();
+      await ben.getByText('Saved as Offer, version 4.').waitFor();
+    },
+  },
+  {
     name: 'compose: more than a thousand devices ask for their number, and a message can be duplicated',
     timeoutMs: 120_000,
     async run(bench, context) {

@@ -204,4 +204,29 @@ export const consoleLiveTests: readonly Test<ConsoleBench>[] = [
       await page.getByText(/Sent to 1 of 1 device/).waitFor();
     },
   },
+  {
+    name: 'the set-up guide knows of a click on a message that is no longer among the newest',
+    async run(bench, context) {
+      const app = await bench.makeApp('Clicked long ago');
+      await makeDevices(bench, app, 1);
+      await sendTo(bench, app, 'Clicked first');
+      const { entries } = await bench.stage.sandbox('GET', '/inbox?limit=100');
+      const inbox = entries as { id: string; payload: { text: string } | null }[];
+      const rung = inbox.find(({ payload }) => payload?.text.includes('Clicked first'));
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}`));
+      const toDo = page.getByRole('list', { name: 'To do' });
+      const done = page.getByRole('list', { name: 'Done' });
+      await toDo.getByText('See the first click').waitFor();
+      await bench.stage.sandbox('POST', `/inbox/${rung?.id}/act`, { event: 'clicked' });
+      // More than the overview shows.
+      for (let number = 1; number <= 11; number++) await sendTo(bench, app, `Later ${number}`);
+      await page.reload();
+      await page.getByRole('link', { name: 'Later 11' }).waitFor();
+      await done.getByText('See the first click').waitFor();
+      equal(await page.getByRole('link', { name: 'Clicked first' }).count(), 0);
+    },
+  },
 ];

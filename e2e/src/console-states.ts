@@ -47,6 +47,11 @@ export async function statesOf(bench: ConsoleBench, app: ConsoleApp, user: strin
     data: { name: richMessage.name, message: richMessage },
   });
   const draft = ((await made.json()) as { id: string }).id;
+  const firstOf = async (list: string): Promise<string> => {
+    const answer = await browser.request.get(`${origin}/console/api/apps/${app.id}/${list}`);
+    return ((await answer.json()) as { data: { id: string }[] }).data[0]?.id ?? '';
+  };
+  const [device, webhook] = [await firstOf('devices'), await firstOf('webhooks')];
   await browser.close();
   const compose = { path: `${at}/compose?draft=${draft}`, heading: 'Compose' };
   return [
@@ -62,6 +67,13 @@ export async function statesOf(bench: ConsoleBench, app: ConsoleApp, user: strin
     { ...compose, name: 'compose-library', act: openDialog('Drafts and templates') },
     { ...compose, name: 'compose-template', act: openDialog('Save as template') },
     { path: user, name: 'user-edit', heading: 'Why did they get nothing?', act: openDialog('Edit') },
+    { path: `${at}/devices/${device}`, name: 'device-edit', heading: 'History', act: openDialog('Edit') },
+    {
+      path: `${at}/settings/webhooks/${webhook}`,
+      name: 'webhook-rotate',
+      heading: 'Verify the signature',
+      act: openDialog('Rotate'),
+    },
     { path: at, name: 'palette', heading: 'Last messages', act: openPalette },
     { path: at, name: 'menu', heading: 'Last messages', act: openMenu },
     { path: at, name: 'shortcuts', heading: 'Last messages', act: openShortcuts },

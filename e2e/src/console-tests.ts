@@ -247,4 +247,74 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('heading', { name: 'History' }).waitFor();
     },
   },
+  {
+    name: 'a suspect credential names the devices it would have cost, and says when there may be others',
+    async run(bench, context) {
+      const app = await bench.makeApp('Suspect');
+      const devices = [await bench.makeDevice(app), await bench.makeDevice(app)];
+      const message = await bench.send(app, { audience: { all: true }, content: { title: 'Refused' } });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      // The refusals of an hour and a hundred devices take long, so the service's answers are
+      // written here. The live feed would tell the true state.
+      let hasMore = false;
+      const at = new Date().toISOString();
+      await browser.route(/\/live$/, (route) => route.abort());
+      await browser.route(/\/channels\?/, async (route) => {
+        const response = await route.fetch();
+        const { data, ...page } = (await response.json()) as { data: object[] };
+        const json = { ...page, data: data.map((credential) => ({ ...credential, health: 'suspect' })) };
+        await route.fulfill({ response, json });
+      });
+      await browser.route(/\/channels\/webpush\/spared$/, (route) => {
+        const data = devices.map(({ id }) => ({ device_id: id, message_id: message, error_code: 'invalid_token', at }));
+        return route.fulfill({ json: { data, has_more: hasMore } });
+      });
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/settings/channels`));
+      await page.getByText(/^2 devices would have been retired for its refusals/).waitFor();
+      hasMore = true;
+      await page.reload();
+      await page.getByText(/^At least 2 devices would have been retired for its refusals/).waitFor();
+      const kept = page.getByRole('list', { name: 'Kept devices of web push' });
+      await kept.getByRole('link', { name: 'Its answer' }).first().click();
+      await page.waitForURL(/\/deliveries\//);
+    },
+  },
+  {
+    name: 'a device is edited on its page, and what a colleague saves meanwhile is kept',
+    async run(bench, context) {
+      const app = await bench.makeApp('Edited devices');
+      const { id } = await bench.makeDevice(app, { locale: 'en-GB', properties: { topic: 'sport', shoe: 'red' } });
+      const browser = await bench.owner();
+      context.defer(() => browser.close());
+      const page = await browser.newPage();
+      await page.goto(bench.url(`/apps/${app.id}/devices/${id}`));
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const form = page.getByRole('dialog', { name: 'Edit the device' });
+      await form.getByLabel('Locale').fill('German');
+      await form.getByRole('button', { name: 'Remove shoe' }).click();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('textbox', { name: 'Locale' }).and(form.locator('[aria-invalid="true"]')).waitFor();
+      await form.getByLabel('Locale').fill('de-DE');
+      // Somebody else edits the same device.
+      const { serviceUrl: origin } = bench.stage;
+      const address = `${origin}/console/api/apps/${app.id}/devices/${id}`;
+      const { updated_at } = (await (await page.request.get(address)).json()) as { updated_at: string };
+      await page.request.patch(address, { headers: { origin }, data: { updated_at, timezone: 'Europe/Paris' } });
+      await form.getByRole('button', { name: 'Save' }).click();
+      const changed = form.getByRole('alert').filter({ hasText: 'Somebody else saved this meanwhile' });
+      await changed.getByText('Timezone: changed from nothing to Europe/Paris').waitFor();
+      await changed.getByRole('button', { name: 'Keep mine, take their other changes' }).click();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.waitFor({ state: 'hidden' });
+      await page.getByText('de-DE', { exact: true }).waitFor();
+      const { data } = await bench.stage.api(app.serverKey, 'GET', '/v1/devices');
+      const [stored] = data as { locale: string; timezone: string; properties: object }[];
+      deepEqual(
+        { locale: stored?.locale, timezone: stored?.timezone, properties: stored?.properties },
+        { locale: 'de-DE', timezone: 'Europe/Paris', properties: { topic: 'sport' } },
+      );
+    },
+  },
 ];

@@ -21,6 +21,7 @@ import { consolePageTests } from './console-page-tests.ts';
 import { consoleReportTests } from './console-report-tests.ts';
 import { consoleSegmentTests } from './console-segment-tests.ts';
 import { consoleTests } from './console-tests.ts';
+import { consoleWebhookTests } from './console-webhook-tests.ts';
 import { demoPageTests } from './demo-page-tests.ts';
 import { firefoxTests } from './firefox-tests.ts';
 import { harnessTests } from './harness-tests.ts';
@@ -83,6 +84,7 @@ const suites = [
       ...consoleSegmentTests,
       ...consoleReportTests,
       ...consoleCampaignTests,
+      ...consoleWebhookTests,
       ...consolePageTests,
     ],
   }),

@@ -23,6 +23,7 @@ const leastRole = {
   'audit.read': 'admin',
   'channel.edit': 'admin',
   'device.delete': 'admin',
+  'device.edit': 'member',
   'device.read': 'member',
   'event.read': 'member',
   'identity.edit': 'admin',

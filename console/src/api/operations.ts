@@ -22,11 +22,13 @@ import type {
   DeliveryHistory,
   DeliveryPage,
   Device,
+  DeviceEdit,
   DeviceReport,
   Done,
   Draft,
   DraftPage,
   DryRun,
+  EditedDevice,
   EditedProperty,
   EditedUser,
   EngagementReport,
@@ -34,6 +36,7 @@ import type {
   ErasedUser,
   EventNamePage,
   Explanation,
+  FirstClick,
   FirstCode,
   Identify,
   IdentifyEdit,
@@ -187,6 +190,7 @@ export interface MessageFilters extends Walk {
 }
 export const listMessages = (id: string, filters: MessageFilters = {}) =>
   list<Page<ListedMessage>>(app(id, '/messages'), { ...filters });
+export const getFirstClick = (id: string) => call<FirstClick>('GET', app(id, '/first-click'));
 export const getMessage = (id: string, message: string) => call<Message>('GET', app(id, `/messages/${part(message)}`));
 export const cancelMessage = (id: string, message: string) =>
   call<Message>('POST', app(id, `/messages/${part(message)}/cancel`));
@@ -209,6 +213,8 @@ export interface DeviceFilters extends Walk {
 export const listDevices = (id: string, filters: DeviceFilters = {}) =>
   list<Page<ListedDevice>>(app(id, '/devices'), { ...filters });
 export const getDevice = (id: string, device: string) => call<Device>('GET', app(id, `/devices/${part(device)}`));
+export const editDevice = (id: string, device: string, body: DeviceEdit) =>
+  call<EditedDevice>('PATCH', app(id, `/devices/${part(device)}`), { body });
 export const removeDevice = (id: string, device: string) =>
   call<OptedOutDevice>('DELETE', app(id, `/devices/${part(device)}`));
 export const listUsers = (id: string, filters: Walk & { q?: string | undefined } = {}) =>

@@ -329,6 +329,11 @@ export const queries = {
       queryKey: ['app', app, 'template', template],
       queryFn: () => operations.getTemplate(app, template),
     }),
+  templateVersion: (app: string, template: string, version: number) =>
+    queryOptions({
+      queryKey: ['app', app, 'template', template, 'version', version],
+      queryFn: () => operations.getTemplateVersion(app, template, String(version)),
+    }),
   testUsers: (app: string) =>
     queryOptions({ queryKey: ['app', app, 'test-users'], queryFn: () => operations.getTestUsers(app) }),
   pause: () => queryOptions({ queryKey: ['pause'], queryFn: operations.getPause, refetchInterval: 30_000 }),

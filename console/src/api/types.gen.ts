@@ -508,6 +508,15 @@ export type Device = {
   readonly properties: PropertyValues;
 };
 
+export type DeviceEdit = {
+  readonly locale?: string | null | undefined;
+  readonly timezone?: string | null | undefined;
+  readonly environment?: "production" | "sandbox" | null | undefined;
+  readonly properties?: { readonly [key: string]: string | number | boolean | null } | null | undefined;
+  /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
+  readonly updated_at: Instant;
+};
+
 export type DeviceId = string;
 
 export type DevicePage = {
@@ -563,6 +572,8 @@ export type DeviceWithHistory = {
   readonly properties: PropertyValues;
   /** For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel. */
   readonly credential_id: number | null;
+  /** The time of its last registration or edit. */
+  readonly updated_at: Instant;
   /** Every change of its status, oldest first. */
   readonly history: readonly ({
     readonly at: Instant;
@@ -621,6 +632,40 @@ export type DryRun = {
     /** With `rate_too_low`: the least `per_second` that is fast enough. */
     readonly limit?: number | undefined;
   })[];
+};
+
+export type EditedDevice = {
+  readonly id: DeviceId;
+  readonly platform: "web" | "ios" | "android";
+  readonly channel: "webpush" | "apns" | "fcm";
+  readonly locale: string | null;
+  readonly timezone: string | null;
+  readonly app_version: string | null;
+  readonly sdk: string | null;
+  readonly os: string | null;
+  readonly os_version: string | null;
+  readonly model: string | null;
+  readonly environment: "production" | "sandbox" | null;
+  readonly created_at: Instant;
+  readonly last_seen_at: Instant;
+  /** The last characters of the token; null when it was erased. */
+  readonly token_hint: string | null;
+  readonly status: "active" | "invalid" | "unsubscribed";
+  readonly status_reason: InvalidReason | null;
+  readonly external_id: string | null;
+  /** The device's own. */
+  readonly properties: PropertyValues;
+  /** Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one. */
+  readonly credential_id: number | null;
+  /** The time of its last registration or edit. */
+  readonly updated_at: Instant;
+  /** Every change of its status, oldest first. */
+  readonly history: readonly ({
+    readonly at: Instant;
+    readonly status: "active" | "invalid" | "unsubscribed";
+    readonly reason: InvalidReason | null;
+  })[];
+  readonly property_conflicts: readonly PropertyConflict[];
 };
 
 export type EditedProperty = {
@@ -929,6 +974,10 @@ export type Filter = {
 } | {
   readonly not: Filter;
 } | Comparison | EventLeaf;
+
+export type FirstClick = {
+  readonly seen: boolean;
+};
 
 export type FirstCode = {
   readonly code: string;

@@ -31,15 +31,26 @@ export function typeOf(key: string, value: UserValue | undefined, catalog: reado
   return typeof value === 'number' ? 'number' : typeof value === 'boolean' ? 'boolean' : 'string';
 }
 
+/** The numbers that are not typed to their end, such as a sign alone: each is a text so far. */
+export const unfinishedNumbers = (values: UserValues, catalog: readonly CataloguedProperty[]): readonly string[] =>
+  keysOf(values).filter(
+    (key) => typeof values[fieldOf(key)] === 'string' && typeOf(key, undefined, catalog) === 'number',
+  );
+
 /**
  * Only what differs from `base` is sent. An emptied attribute and a removed property are cleared.
  */
-export function editOf(base: UserValues, values: UserValues, seen: string): UserEdit {
-  const changed = (field: string): boolean => values[field] !== base[field];
-  const properties = keysOf(values).filter((key) => changed(fieldOf(key)));
+export const editOf = (base: UserValues, values: UserValues, seen: string): UserEdit => ({
+  updated_at: seen,
+  ...changesIn(attributes, base, values),
+});
+
+/** What differs from `base` in these fields and in the properties; null clears. */
+export function changesIn(fields: readonly string[], base: UserValues, values: UserValues) {
+  const isChanged = (field: string): boolean => values[field] !== base[field];
+  const properties = keysOf(values).filter((key) => isChanged(fieldOf(key)));
   return {
-    updated_at: seen,
-    ...Object.fromEntries(attributes.filter(changed).map((name) => [name, values[name] === '' ? null : values[name]])),
+    ...Object.fromEntries(fields.filter(isChanged).map((name) => [name, values[name] === '' ? null : values[name]])),
     ...(properties.length > 0 && {
       properties: Object.fromEntries(properties.map((key) => [key, values[fieldOf(key)] ?? null])),
     }),

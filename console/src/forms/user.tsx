@@ -11,7 +11,16 @@ import { FormFoot } from '../components/form-foot.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
 import { type Draft, useDraft } from '../components/use-draft.ts';
 import { useSave } from '../components/use-save.ts';
-import { editOf, fieldOf, fieldOfIssue, keysOf, typeOf, type UserValues, valuesOf } from '../components/user-values.ts';
+import {
+  editOf,
+  fieldOf,
+  fieldOfIssue,
+  keysOf,
+  typeOf,
+  type UserValues,
+  unfinishedNumbers,
+  valuesOf,
+} from '../components/user-values.ts';
 import { paths } from '../paths.ts';
 
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
@@ -41,14 +50,10 @@ export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
   });
   const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
   const submit = (values: UserValues) => {
-    // An unfinished number, such as a sign alone, is a text so far.
-    const wrong = keysOf(values).filter(
-      (key) => typeof values[fieldOf(key)] === 'string' && typeOf(key, undefined, catalog) === 'number',
-    );
+    const wrong = unfinishedNumbers(values, catalog);
     if (wrong.length === 0) return save.submit(values);
     form.setErrors(Object.fromEntries(wrong.map((key) => [fieldOf(key), 'Type a number.'])));
   };
-  const zone = form.values['timezone'];
   return (
     <form onSubmit={form.onSubmit(submit)}>
       <Stack>
@@ -65,22 +70,30 @@ export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
           maxLength={35}
           {...form.getInputProps('language')}
         />
-        <Select
-          label="Time zone"
-          description="Sends at a local time follow it"
-          placeholder="Not known"
-          searchable
-          clearable
-          limit={40}
-          data={typeof zone !== 'string' || zone === '' || zones.includes(zone) ? zones : [zone, ...zones]}
-          {...form.getInputProps('timezone')}
-          value={typeof zone === 'string' && zone !== '' ? zone : null}
-          onChange={(value) => form.setFieldValue('timezone', value ?? '')}
-        />
+        <TimeZoneSelect form={form} description="Sends at a local time follow it" />
         <OwnProperties app={app} catalog={catalog} draft={draft} />
         <FormFoot label="Save" save={save} draft={draft} onCancel={onCancel} isDisabled={!form.isDirty()} />
       </Stack>
     </form>
+  );
+}
+
+/** The field `timezone` of the form of a user or a device. */
+export function TimeZoneSelect({ form, description }: { form: Draft<UserValues>['form']; description: string }) {
+  const zone = form.values['timezone'];
+  return (
+    <Select
+      label="Time zone"
+      description={description}
+      placeholder="Not known"
+      searchable
+      clearable
+      limit={40}
+      data={typeof zone !== 'string' || zone === '' || zones.includes(zone) ? zones : [zone, ...zones]}
+      {...form.getInputProps('timezone')}
+      value={typeof zone === 'string' && zone !== '' ? zone : null}
+      onChange={(value) => form.setFieldValue('timezone', value ?? '')}
+    />
   );
 }
 
@@ -97,7 +110,8 @@ interface OwnPropertiesProps {
   readonly draft: Draft<UserValues>;
 }
 
-function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesProps) {
+/** The properties of a user, or those that a device has of its own. */
+export function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesProps) {
   const keys = keysOf(form.values);
   const others = catalog.filter(({ key, field }) => field === `properties.${key}` && !keys.includes(key));
   const none = keys.length > 0 ? 'No other property' : 'No property yet';

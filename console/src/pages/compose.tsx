@@ -76,8 +76,13 @@ async function readStart(app: string, params: URLSearchParams): Promise<Start> {
   if (message) return { form: duplicateOf(await getMessage(app, message)), draft: null, template: null };
   if (template) {
     const version = params.get('version');
-    const { content } = await (version ? getTemplateVersion(app, template, version) : getTemplate(app, template));
-    return { form: { ...emptyForm, content }, draft: null, template };
+    // A save of a new version is about the newest one, also where the message starts from an older.
+    const [newest, older] = await Promise.all([
+      getTemplate(app, template),
+      version ? getTemplateVersion(app, template, version) : null,
+    ]);
+    const { content } = older ?? newest;
+    return { form: { ...emptyForm, content }, draft: null, template: newest };
   }
   const segment = params.get('segment');
   const audience = segment ? { segment_id: segment } : emptyForm.audience;

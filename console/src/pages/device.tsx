@@ -1,4 +1,6 @@
 // One browser or phone: its facts, how its state changed, and what it got.
+import { Button, Modal } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
@@ -15,6 +17,7 @@ import { NotAllowed } from '../components/not-allowed.tsx';
 import { markOf, Status, toneOf } from '../components/status.tsx';
 import { codeTitle } from '../failure-codes.ts';
 import { channelNames, platformNames } from '../format.ts';
+import { DeviceForm } from '../forms/device.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
 import { CopyableId } from '../ui/copy.tsx';
@@ -190,6 +193,7 @@ function Actions({ app, device }: { app: string; device: Device }) {
   };
   return (
     <>
+      <Edit app={app} device={device} />
       {canTest.may && deviceCan(device.status, 'test') && (
         <ConfirmButton
           label="Send a test"
@@ -207,6 +211,32 @@ function Actions({ app, device }: { app: string; device: Device }) {
           run={remove}
         />
       )}
+    </>
+  );
+}
+
+function Edit({ app, device }: { app: string; device: Device }) {
+  const { may } = useMay('device.edit');
+  const [isOpen, { open, close }] = useDisclosure(false);
+  if (!may) return null;
+  return (
+    <>
+      <Button variant="default" onClick={open}>
+        Edit
+      </Button>
+      <Modal opened={isOpen} onClose={close} title="Edit the device" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <DeviceForm
+          app={app}
+          device={device}
+          onCancel={close}
+          onSaved={async ({ property_conflicts: _conflicts, ...after }) => {
+            close();
+            queryClient.setQueryData<Device>(['app', app, 'device', device.id], after);
+            notifications.show({ message: 'Saved. Messages that are sent from now on use it.' });
+            await queryClient.invalidateQueries({ queryKey: ['app', app, 'devices'] });
+          }}
+        />
+      </Modal>
     </>
   );
 }

@@ -11,7 +11,7 @@ import fastify from '../../../node/examples/fastify.ts?raw';
 import hono from '../../../node/examples/hono.ts?raw';
 import next from '../../../node/examples/next.ts?raw';
 import { webhookCan } from '../api/can.ts';
-import type { Webhook } from '../api/objects.ts';
+import type { EventKind, Webhook } from '../api/objects.ts';
 import {
   deleteWebhook,
   disableWebhook,
@@ -25,6 +25,7 @@ import {
 import { queries, queryClient } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { Attempts } from '../components/attempts.tsx';
+import { toWallClock } from '../components/compose/message-form.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { FailureDots } from '../components/failure-dots.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
@@ -34,13 +35,13 @@ import { ProblemPanel } from '../components/problem.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
 import { useSave } from '../components/use-save.ts';
-import { isGood, tellAnswer } from '../components/webhook-text.ts';
+import { isGood, tellAnswer, webhookEvents } from '../components/webhook-text.ts';
 import { count } from '../format.ts';
 import { WebhookForm } from '../forms/webhook.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
 import { CodeBlock, CopyableId } from '../ui/copy.tsx';
-import { RelativeTime } from '../ui/relative-time.tsx';
+import { RelativeTime, useNow } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
 
 export function WebhookPage() {
@@ -201,13 +202,26 @@ function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
   );
 }
 
+/** The service's own bound on a rotation that finishes by itself. */
+const rotationDaysMax = 30;
+
+/** An instant as a field of date and time writes it. */
+const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), false);
+
 function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   const refresh = useRefresh(app, webhook);
   const [secret, setSecret] = useState<string | null>(null);
   const [isDual, setDual] = useState(false);
+  // As the field writes it, on the clock of the browser. Empty: the rotation waits for a person.
+  const [finishAt, setFinishAt] = useState('');
+  const nowMs = useNow();
   const { rotation } = webhook;
   const rotate = async () => {
-    const made = await rotateWebhook(webhook.id, { dual: isDual });
+    const made = await rotateWebhook(webhook.id, {
+      dual: isDual,
+      ...(finishAt !== '' && { finish_at: new Date(finishAt).toISOString() }),
+    });
+    setFinishAt('');
     setSecret(made.secret);
     await refresh();
   };
@@ -244,7 +258,16 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
             act="Make the new secret"
             effect={
               <Stack gap="sm">
-                <span>The old secret goes on signing until you finish the rotation.</span>
+                <span>The old secret goes on signing until you finish the rotation, or until the time below.</span>
+                <TextInput
+                  type="datetime-local"
+                  label="Finish by itself at"
+                  description={`At most ${rotationDaysMax} days from now. Empty: only when you finish it`}
+                  min={toField(nowMs)}
+                  max={toField(nowMs + rotationDaysMax * 86_400_000)}
+                  value={finishAt}
+                  onChange={({ currentTarget }) => setFinishAt(currentTarget.value)}
+                />
                 <Checkbox
                   label="Sign with both until then"
                   description="For receivers that accept any signature of the header"
@@ -267,12 +290,16 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   );
 }
 
+type ReplayValues = { from: string; to: string; events: readonly EventKind[] };
+
 function ReplayCard({ webhook }: { webhook: Webhook }) {
-  const form = useForm({ initialValues: { from: '', to: '' } });
+  const form = useForm<ReplayValues>({ initialValues: { from: '', to: '', events: [] } });
+  // The service refuses a kind that the webhook is not told of.
+  const kinds = webhookEvents.filter(([event]) => webhook.events.length === 0 || webhook.events.includes(event));
   const save = useSave({
     form,
-    save: ({ from, to }) =>
-      replayWebhook(webhook.id, { from: new Date(from).toISOString(), to: new Date(to).toISOString() }),
+    save: ({ from, to, events }) =>
+      replayWebhook(webhook.id, { from: new Date(from).toISOString(), to: new Date(to).toISOString(), events }),
     onSaved: ({ queued, queued_before, complete }) =>
       notifications.show({
         message: `${count(queued, 'event')} queued${queued_before > 0 ? `, ${count(queued_before, 'event')} before` : ''}${complete ? '' : '; the rest follows when you replay again'}.`,
@@ -288,6 +315,19 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
           <TextInput label="From" type="datetime-local" step={1} required {...form.getInputProps('from')} />
           <TextInput label="To" type="datetime-local" step={1} required {...form.getInputProps('to')} />
         </div>
+        {kinds.length > 1 && (
+          <Checkbox.Group
+            label="Events to replay"
+            description="None chosen: all that the webhook hears"
+            {...form.getInputProps('events')}
+          >
+            <Stack gap="xs" mt="xs">
+              {kinds.map(([event, text]) => (
+                <Checkbox key={event} value={event} label={text} />
+              ))}
+            </Stack>
+          </Checkbox.Group>
+        )}
         <FormFoot label="Replay" save={save} isDisabled={!webhookCan(webhook.state, 'replay')} />
       </form>
     </Card>

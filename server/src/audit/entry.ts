@@ -63,6 +63,7 @@ export const auditActions = [
   'property.change',
   'property.delete',
   'event.delete',
+  'device.edit',
   'device.opt_out',
   'device.purge',
   'message.send',

@@ -1,26 +1,34 @@
-// The area Devices: the list with its search, and one device with the history of its states.
+// The area Devices: the list with its search, one device with the history of its states, and the
+// edit of what is stored of it.
 import { z } from 'zod';
 import { platforms } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { deviceStatuses, invalidReason } from '../devices/device.ts';
+import { deviceEditSchema, deviceStatuses, invalidReason } from '../devices/device.ts';
+import { editDevice } from '../devices/edit-device.ts';
 import { listDeviceChanges } from '../devices/history-queries.ts';
 import { findDeviceOnPage, listDevicePage, presentListed } from '../devices/list-devices.ts';
 import { findCredentialOfDevice } from '../devices/listed-queries.ts';
+import { findUpdatedAt } from '../devices/queries.ts';
 import { device, devicePage, exampleDevice, optOutRoutes } from '../devices/routes.ts';
-import { noSuch, readId } from '../http/api-error.ts';
+import type { Uuid } from '../ground/ids.ts';
+import { anyTimeZones, type TimeZones } from '../ground/time-zones.ts';
+import { changedMeanwhile, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
+import { validate } from '../http/validate.ts';
+import { presentConflict, propertyConflict } from '../properties/property.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam, searchField } from './schemas.ts';
+import { appParam, searchField, seenAt } from './schemas.ts';
 
 export interface DeviceAreaDeps {
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
+  readonly timeZones: TimeZones;
 }
 
 const listedExample = {
@@ -38,7 +46,19 @@ const credentialId = count
   .describe(
     'For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel.',
   );
-const deviceWithHistory = component('DeviceWithHistory', device.extend({ credential_id: credentialId, history }));
+const updatedAt = instant.describe('The time of its last registration or edit.');
+const deviceWithHistory = component(
+  'DeviceWithHistory',
+  device.extend({ credential_id: credentialId, updated_at: updatedAt, history }),
+);
+const exampleWithHistory = {
+  ...listedExample,
+  credential_id: 1,
+  updated_at: exampleDevice.created_at,
+  history: [{ at: exampleDevice.created_at, status: 'active', reason: null }],
+};
+const editOf = (timeZones: TimeZones) => deviceEditSchema(timeZones).extend({ updated_at: seenAt });
+const params = { ...appParam, id: { description: 'The id of a device.', example: exampleDevice.id } };
 
 const route = routesWith<DeviceAreaDeps, AppCaller>('Devices');
 
@@ -81,28 +101,65 @@ export const deviceAreaRoutes = [
     access: 'session-or-token',
     least: 'member',
     summary: 'Read a device with the history of its states',
-    params: { ...appParam, id: { description: 'The id of a device.', example: exampleDevice.id } },
-    answers: {
-      200: {
-        description: 'The device.',
-        schema: deviceWithHistory,
-        example: {
-          ...listedExample,
-          credential_id: 1,
-          history: [{ at: exampleDevice.created_at, status: 'active', reason: null }],
-        },
-      },
-    },
+    params,
+    answers: { 200: { description: 'The device.', schema: deviceWithHistory, example: exampleWithHistory } },
     refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
-    const found = await findDeviceOnPage(sql, app.id, readId('device', params.id));
+    const found = await read(sql, app.id, readId('device', params.id));
     if (!found) throw noSuch('device', params.id);
-    const changes = await listDeviceChanges(sql, app.id, [found.id]);
-    return {
-      ...presentListed(found),
-      credential_id: found.platform === 'web' ? await findCredentialOfDevice(sql, app.id, found.id) : null,
-      history: changes.map(({ at, status, reason }) => ({ at, status, reason })),
-    };
+    return found;
+  }),
+  route({
+    id: 'editDevice',
+    method: 'PATCH',
+    path: '/console/api/apps/:app/devices/:id',
+    access: 'session-or-token',
+    least: 'member',
+    summary: 'Change what is stored of a device',
+    description:
+      'A field that is absent is kept, null clears it. `environment` is for iOS only. A fact that the device reports at its next registration replaces the edited one. The audit log names the fields, and no value.',
+    params,
+    body: {
+      schema: component('DeviceEdit', editOf(anyTimeZones)),
+      example: { updated_at: exampleDevice.created_at, locale: 'de-AT', properties: { topic: 'chess', trial: null } },
+    },
+    // The description knows no zones; these are the ones that the database knows.
+    readBody: (given, { timeZones }) => validate(editOf(timeZones), given),
+    answers: {
+      200: {
+        description: 'The device as it is now.',
+        schema: component('EditedDevice', deviceWithHistory.extend({ property_conflicts: z.array(propertyConflict) })),
+        example: { ...exampleWithHistory, property_conflicts: [] },
+      },
+    },
+    refusals: ['not_found', 'changed_meanwhile'],
+  }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body }) => {
+    const { updated_at: seen, locale, timezone, environment, properties } = body;
+    const id = readId('device', params.id);
+    const edited = await editDevice(
+      { sql: txSql, clock, by },
+      { appId: app.id, id, locale, timezone, environment, properties },
+      (changedAt) => changedAt.getTime() === new Date(seen).getTime(),
+    );
+    const present = await read(edited ? sql : txSql, app.id, id);
+    if (!present) throw noSuch('device', params.id);
+    if (!edited) throw changedMeanwhile(present);
+    const conflicts = edited.conflicts.map((conflict) => presentConflict(conflict, edited.stored));
+    return { ...present, property_conflicts: conflicts };
   }),
   ...lendRoutes(optOutRoutes, { optOutDevice: 'admin' }),
 ];
+
+/** Reads a device and shapes it; undefined when the app has no such device. */
+async function read(sql: Sql, appId: Uuid, id: Uuid) {
+  const found = await findDeviceOnPage(sql, appId, id);
+  const changedAt = await findUpdatedAt(sql, appId, id);
+  if (!found || !changedAt) return undefined;
+  const changes = await listDeviceChanges(sql, appId, [id]);
+  return {
+    ...presentListed(found),
+    credential_id: found.platform === 'web' ? await findCredentialOfDevice(sql, appId, id) : null,
+    updated_at: changedAt,
+    history: changes.map(({ at, status, reason }) => ({ at, status, reason })),
+  };
+}

@@ -13,7 +13,7 @@ import { listMessageNames } from '../messages/stored-queries.ts';
 import { reportEngagement } from '../reports/engagement.ts';
 import { engagementReport, messageEngagement } from '../reports/engagement-routes.ts';
 import { periodsOf } from '../reports/periods.ts';
-import { readerOf } from '../reports/report-fields.ts';
+import { type NamesOf, readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
 import { messageRevenue, revenueReport } from '../reports/revenue-routes.ts';
 import { reportRoutes } from '../reports/routes.ts';
@@ -29,6 +29,7 @@ export interface LentReportDeps {
   readonly countTurns: Turns;
   readonly timeZones: TimeZones;
   readonly retentionDays: number;
+  readonly namesOf?: NamesOf;
 }
 
 const day = component(
@@ -63,8 +64,8 @@ interface ReportWithMessages {
 }
 
 /**
- * Names the messages of a report. Those of the report of revenue may have been sent before its
- * range.
+ * Names the messages of a report, as JSON and as CSV. Those of the report of revenue may have been
+ * sent before its range.
  */
 const withNames =
   (schema: z.ZodType) =>
@@ -77,11 +78,12 @@ const withNames =
       ...lent,
       answers: { 200: { ...answer, schema, example: { ...example, messages } } },
       async answer(deps, request) {
-        const report = await lent.answer(deps, request);
+        const namesOf: NamesOf = (appId, ids) => listMessageNames(deps.sql, appId, [...new Set(ids)]);
+        const report = await lent.answer({ ...deps, namesOf }, request);
         if (report instanceof Answer) return report;
         const { messages, ...rest } = report as ReportWithMessages;
         const ids = messages.map(({ message_id: id }) => decodeId('msg', id) ?? nilUuid);
-        const found = await listMessageNames(deps.sql, request.caller.app.id, [...new Set(ids)]);
+        const found = await namesOf(request.caller.app.id, ids);
         const named = messages.map((row, place) => {
           const { name = null, title = null } = found.get(ids[place] ?? '') ?? {};
           return { ...row, name, title };

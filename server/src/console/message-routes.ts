@@ -17,7 +17,7 @@ import { localTimePasts } from '../messages/local-time.ts';
 import { messageStatuses } from '../messages/message.ts';
 import { exampleMessage, message, presentListed, type presentMessage } from '../messages/present-message.ts';
 import { exampleListed, messagePage, readRoutes } from '../messages/routes.ts';
-import { findMessageTerms, listMessages } from '../messages/stored-queries.ts';
+import { clickLook, findMessageTerms, hasClick, listMessages } from '../messages/stored-queries.ts';
 import type { AppCaller } from './caller.ts';
 import { exampleExplained, explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
 import { lendRoutes } from './lent-route.ts';
@@ -94,6 +94,24 @@ export const messageAreaRoutes = [
     const rows = await listMessages(sql, app.id, status, after, limit + 1, q);
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
+  route({
+    id: 'getFirstClick',
+    method: 'GET',
+    path: '/console/api/apps/:app/first-click',
+    access: 'session-or-token',
+    least: 'viewer',
+    summary: 'Whether a push of the app was clicked',
+    description: `Looks at the newest ${clickLook.messagesPerEnd} messages and at the oldest ${clickLook.messagesPerEnd} that are kept.`,
+    params: appParam,
+    answers: {
+      200: {
+        description: 'Whether a click was found.',
+        schema: component('FirstClick', z.strictObject({ seen: z.boolean() })),
+        example: { seen: true },
+      },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller: { app } }) => ({ seen: await hasClick(sql, app.id) })),
   ...lendRoutes<MessageAreaDeps>(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
     tellMore(lent, toldMessage, async ({ error_counts, ...rest }: PresentedMessage, { sql }, appId) => ({
       ...rest,

@@ -115,6 +115,16 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
   });
 }
 
+/** What a person may edit of a device. An absent field keeps the stored value; null clears it. */
+export function deviceEditSchema(timeZones: TimeZones) {
+  return z.strictObject({
+    locale: localeField.nullish(),
+    timezone: timeZoneField(timeZones).nullish(),
+    environment,
+    properties: propertyChanges.nullish(),
+  });
+}
+
 /**
  * Reads `previous_token` as a digest; undefined when none is given. A value that is no token proves
  * nothing and is no error, because a client may have lost its own.

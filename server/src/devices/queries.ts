@@ -166,6 +166,30 @@ export async function updateKnown(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
+/**
+ * Stores a person's edit of a locked device. Where the environment changes, the one that worked is
+ * found again.
+ */
+export async function updateEdited(
+  tx: Tx,
+  clock: Clock,
+  device: Pick<DeviceWrite, 'appId' | 'id' | 'environment' | 'properties'>,
+): Promise<void> {
+  const { appId, id, environment, properties } = device;
+  await tx`
+    UPDATE devices SET properties = ${tx.json(properties)}, edited_at = ${nowOf(tx, clock)},
+      environment_found = CASE WHEN environment IS NOT DISTINCT FROM ${environment}::text THEN environment_found END,
+      environment = ${environment}::text
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Finds when a device last registered or was edited; undefined when there is no such device. */
+export async function findUpdatedAt(tx: Tx, appId: Uuid, id: Uuid): Promise<Date | undefined> {
+  const [row] = await tx<{ updatedAt: Date }[]>`
+    SELECT greatest(registered_at, edited_at) AS updated_at FROM devices WHERE app_id = ${appId} AND id = ${id}`;
+  return row?.updatedAt;
+}
+
 /** Retires a locked device whose token has moved to another device. */
 export async function updateReplaced(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`

@@ -370,7 +370,13 @@ async function ownProperties(
   return changeProperties(tx, request.appId, former, learned, request.properties !== null);
 }
 
-async function copyToAudience(tx: Tx, appId: Uuid, row: AudienceRow, properties: ChangedProperties): Promise<void> {
+/** Copies the properties of a locked device, with the profile of its user, to where filters read. */
+export async function copyToAudience(
+  tx: Tx,
+  appId: Uuid,
+  row: AudienceRow,
+  properties: ChangedProperties,
+): Promise<void> {
   const profile = row.externalId === null ? undefined : await findProfile(tx, appId, row.externalId);
   await writeCopies(tx, appId, {
     profile: profile ?? null,

@@ -122,6 +122,33 @@ export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid
     ORDER BY m.created_at DESC, m.id DESC`;
 }
 
+/** What `hasClick` reads at most, so that it costs an app with millions of messages as little. */
+export const clickLook = { messagesPerEnd: 500, batchesPerMessage: 100, batches: 5_000 } as const;
+
+/**
+ * Whether a click is counted on one of the newest or of the oldest messages of an app. An app that
+ * was just set up has its first click among the oldest, and an app in use has one among the newest.
+ * Batches have no index by app, so all messages would be read one by one.
+ */
+export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
+  const [row] = await tx<{ isClicked: boolean }[]>`
+    WITH ends AS (
+      (SELECT id FROM messages WHERE app_id = ${appId} AND started_at IS NOT NULL
+        ORDER BY started_at DESC, id DESC LIMIT ${clickLook.messagesPerEnd})
+      UNION
+      (SELECT id FROM messages WHERE app_id = ${appId} AND started_at IS NOT NULL
+        ORDER BY started_at, id LIMIT ${clickLook.messagesPerEnd})
+    )
+    SELECT EXISTS (
+      SELECT 1 FROM (
+        SELECT b.clicked FROM ends CROSS JOIN LATERAL (
+          SELECT clicked FROM batches WHERE message_id = ends.id ORDER BY id LIMIT ${clickLook.batchesPerMessage}
+        ) AS b LIMIT ${clickLook.batches}
+      ) AS looked WHERE clicked > 0
+    ) AS is_clicked`;
+  return row?.isClicked ?? false;
+}
+
 /** A message as a list of something else names it. */
 export interface NamedMessage {
   readonly id: Uuid;

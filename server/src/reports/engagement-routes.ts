@@ -104,8 +104,11 @@ export const engagementRoutes = [
     const report = await reportEngagement({ ...readerOf(deps, gone), clock }, page);
     const nextCursor = (last: { startedAtText: string; messageId: Uuid }): string =>
       cursors.write([last.startedAtText, last.messageId], scope);
-    return wantsCsv(header('accept'))
-      ? engagementAsCsv(asked, report, nextCursor)
-      : presentEngagement(asked, report, nextCursor);
+    if (!wantsCsv(header('accept'))) return presentEngagement(asked, report, nextCursor);
+    const names = await deps.namesOf?.(
+      appId,
+      report.messages.map((row) => row.messageId),
+    );
+    return engagementAsCsv(asked, report, nextCursor, names);
   }),
 ];

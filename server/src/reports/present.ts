@@ -2,7 +2,7 @@
 
 import { textCell } from '../ground/csv.ts';
 import { add, parseDecimal, writeDecimal } from '../ground/decimal.ts';
-import { encodeId } from '../ground/ids.ts';
+import { encodeId, type Uuid } from '../ground/ids.ts';
 import type { Answer } from '../http/server.ts';
 import { attributedNames } from './attribution.ts';
 import { type Cell, csvAnswer } from './csv.ts';
@@ -12,6 +12,7 @@ import type { Funnel, MessageFunnel } from './engagement-queries.ts';
 import type { NamedCount } from './events-report.ts';
 import type { Range } from './periods.ts';
 import type { MessageRevenue } from './queries.ts';
+import type { MessageNames } from './report-fields.ts';
 import type { AskedRange } from './report-request.ts';
 import type { RevenueReport } from './revenue.ts';
 
@@ -70,26 +71,29 @@ function plain(amount: string): string {
 
 /**
  * One row for each currency of a period, and a row of zeros for a period without purchases. Then
- * follows the page of rows by message, which have a message id.
+ * follows the page of rows by message, which have a message id. With `names`, the last columns are
+ * the name and the title of each message.
  */
 export function revenueAsCsv(
   asked: Asked,
   { periods, sums, messages }: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
+  names?: MessageNames,
 ): Answer<200> {
   const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
   const classes = ['direct', 'influenced', 'unattributed'] as const;
   // `open` stands last, because it is a part of the total and no class.
   const columnsOfSums = [...classes, 'open'] as const;
   const headings = columnsOfSums.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
+  const noNames: Cell[] = names ? [null, null] : [];
   const ofPeriods = periods.flatMap((period, i) => {
     const { from, to } = presentRange(period);
     const rows = sums.revenueOf(i).map((row): Cell[] => {
       const ofClasses = columnsOfSums.flatMap((name) => [row[name].amount, row[name].purchases]);
-      return [from, to, null, row.currency, row.total, row.purchases, ...ofClasses];
+      return [from, to, null, row.currency, row.total, row.purchases, ...ofClasses, ...noNames];
     });
     if (rows.length > 0 || asked.group === null) return rows;
-    return [[from, to, null, null, '0', 0, ...columnsOfSums.flatMap((): Cell[] => ['0', 0])]];
+    return [[from, to, null, null, '0', 0, ...columnsOfSums.flatMap((): Cell[] => ['0', 0]), ...noNames]];
   });
   const { from, to } = presentRange(asked.range);
   const ofMessages = messages.slice(0, asked.limit).map((row): Cell[] => {
@@ -103,10 +107,18 @@ export function revenueAsCsv(
         row.influencedCount,
         ...[null, null, null, null],
       ],
+      ...(names ? [nameCell(names, row, 'name'), nameCell(names, row, 'title')] : []),
     ];
   });
   const rows = [...ofPeriods, ...ofMessages];
-  return csvAnswer([...columns, ...headings], rows, cursorHeader(pageEnd(messages, asked.limit, nextCursor)));
+  const columnsOfNames = names ? ['name', 'title'] : [];
+  const end = cursorHeader(pageEnd(messages, asked.limit, nextCursor));
+  return csvAnswer([...columns, ...headings, ...columnsOfNames], rows, end);
+}
+
+function nameCell(names: MessageNames, { messageId }: { readonly messageId: Uuid }, field: 'name' | 'title'): Cell {
+  const text = names.get(messageId)?.[field] ?? null;
+  return text === null ? null : textCell(text);
 }
 
 function cursorHeader({ next_cursor: next }: { next_cursor: string | null }): Record<string, string> {
@@ -143,12 +155,13 @@ export function presentEngagement(
 
 /**
  * A page of messages, or the periods: one row for each currency, and one without a currency when
- * there were no purchases.
+ * there were no purchases. With `names`, the last column of a page is the title of each message.
  */
 export function engagementAsCsv(
   asked: Asked,
   { periods, messages }: EngagementReport,
   nextCursor: (last: MessageFunnel) => string,
+  names?: MessageNames,
 ): Answer<200> {
   const headings = [...funnelSteps, 'purchases', 'currency'];
   const sums = ['direct_amount', 'direct_purchases', 'influenced_amount', 'influenced_purchases'];
@@ -169,10 +182,12 @@ export function engagementAsCsv(
   const rows = messages.slice(0, asked.limit).flatMap((message) => {
     const id = encodeId('msg', message.messageId);
     const name = message.name === null ? null : textCell(message.name);
-    return cellsOf(message).map((cells) => [id, name, message.startedAt.toISOString(), ...cells]);
+    const title = names ? [nameCell(names, message, 'title')] : [];
+    return cellsOf(message).map((cells) => [id, name, message.startedAt.toISOString(), ...cells, ...title]);
   });
   const headers = cursorHeader(pageEnd(messages, asked.limit, nextCursor));
-  return csvAnswer(['message_id', 'name', 'started_at', ...headings, ...sums], rows, headers);
+  const columns = ['message_id', 'name', 'started_at', ...headings, ...sums, ...(names ? ['title'] : [])];
+  return csvAnswer(columns, rows, headers);
 }
 
 export function presentDevices(asked: AskedRange, periods: readonly (Range & { channels: ChannelDevices[] })[]) {

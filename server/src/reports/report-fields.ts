@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
+import type { Uuid } from '../ground/ids.ts';
 import type { TimeZones } from '../ground/time-zones.ts';
 import { component, count, instant } from '../http/schemas.ts';
 import type { ApiRequest } from '../http/server.ts';
@@ -21,7 +22,13 @@ export interface ReportDeps {
   readonly countTurns: Turns;
   readonly clock: Clock;
   readonly timeZones: TimeZones;
+  /** Absent: the CSV of a report has its messages by their ids alone. */
+  readonly namesOf?: NamesOf;
 }
+
+/** The names and titles of messages. A message that is deleted has none. */
+export type NamesOf = (appId: Uuid, ids: readonly Uuid[]) => Promise<MessageNames>;
+export type MessageNames = ReadonlyMap<Uuid, { readonly name: string | null; readonly title: string | null }>;
 
 /**
  * Runs a report when it is the app's turn. It runs aside from the door, because a report mostly

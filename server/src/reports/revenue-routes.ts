@@ -150,9 +150,12 @@ export const revenueRoutes = [
     });
     const nextCursor = (last: MessageRevenue): string =>
       deps.cursors.write([last.directAmount, last.messageId, last.currency], scope);
-    return wantsCsv(header('accept'))
-      ? revenueAsCsv(asked, report, nextCursor)
-      : presentRevenue(asked, report, nextCursor);
+    if (!wantsCsv(header('accept'))) return presentRevenue(asked, report, nextCursor);
+    const names = await deps.namesOf?.(
+      appId,
+      report.messages.map((row) => row.messageId),
+    );
+    return revenueAsCsv(asked, report, nextCursor, names);
   }),
 ];
 

@@ -1,6 +1,7 @@
 // Messages to phones from end to end: through the API, to servers that play Apple and Google, into
 // the timeline.
 import { describe, expect, test } from 'vitest';
+import { listSparedDevices } from '../../src/delivery/spared-devices.ts';
 import { decodeId, encodeId } from '../../src/ground/ids.ts';
 import {
   apnsKey,
@@ -263,6 +264,19 @@ describe('a refused token', () => {
     const { data, has_more } = await spared('apns');
     expect([...data].map(({ device_id }) => device_id).sort()).toEqual(phones.map(({ id }) => id).sort());
     expect([data[0].error_code, has_more]).toEqual(['invalid_token', false]);
+    // A list that ends before the last of them says that there are others.
+    const [suspect] = await t.sql<{ id: number; suspectSince: Date }[]>`
+      SELECT id, suspect_since FROM credentials WHERE app_id = ${app.id} AND channel = 'apns' AND replaced_at IS NULL`;
+    if (!suspect) throw new Error('the app has no credential of Apple');
+    const { id, suspectSince } = suspect;
+    const listed = async (limit: number) => {
+      const found = await listSparedDevices(t.sql, app.id, { id, channel: 'apns', suspectSince }, limit);
+      return [found.devices.length, found.hasMore];
+    };
+    expect([await listed(2), await listed(3)]).toEqual([
+      [2, true],
+      [3, false],
+    ]);
     expect(await spared('fcm')).toEqual({ data: [], has_more: false });
     expect(await spared('pigeon')).toMatchObject({ error: 'not_found' });
     const { body } = await member('GET', '/apps?limit=200');

@@ -380,6 +380,11 @@ const acts: Readonly<Record<string, () => Promise<Act>>> = {
     await ok(helper.send('PUT', `/apps/${app}/test-users`, { users, updated_at: null }));
     return as('member', { params: { app }, body: { content: { title: 'Try' } } });
   },
+  editDevice: async () => {
+    const params = { app: encodeId('app', t.app.id), id: await t.registerDevice() };
+    const { updated_at } = await ok(helper.send('GET', `/apps/${params.app}/devices/${params.id}`));
+    return as('member', { params, body: { locale: 'de-DE', updated_at } });
+  },
   optOutDevice: async () => as('admin', { params: { app: encodeId('app', t.app.id), id: await t.registerDevice() } }),
   editUser: async () => {
     const user = await t.server.post('/v1/users', { external_id: 'u-8', properties: {} });

@@ -66,6 +66,7 @@ export const auditedRoutes: Readonly<Record<string, readonly AuditAction[]>> = {
   deleteTemplate: ['template.delete'],
   setTestUsers: ['test_users.edit'],
   sendToTestUsers: ['message.send'],
+  editDevice: ['device.edit'],
   optOutDevice: ['device.opt_out'],
   editUser: ['user.edit'],
   deleteUser: ['user.erase'],

@@ -309,6 +309,7 @@ const bodies: Readonly<Record<string, () => object>> = {
   'POST /webhooks/:webhook/replay': () => ({ from: inDays(-2), to: inDays(-1) }),
   'PUT /apps/:app/drafts/:draft': () => ({ name: 'Saved', message: {}, updated_at: inDays(0) }),
   'PUT /apps/:app/templates/:template': () => ({ name: 'Saved', content, updated_at: inDays(0) }),
+  'PATCH /apps/:app/devices/:id': () => ({ locale: 'de-DE', updated_at: inDays(0) }),
   'PATCH /apps/:app/users/:external_id': () => ({ first_name: 'Ada', updated_at: inDays(0) }),
   'PATCH /apps/:app/segments/:id': () => ({ name: 'Renamed', updated_at: inDays(0) }),
   'PATCH /apps/:app/properties/:key': () => ({ type: 'number' }),

@@ -120,6 +120,88 @@ describe('devices', () => {
   });
 });
 
+describe('an edit of a device', () => {
+  it('changes what is stored and what filters read, and the audit log names the fields without a value', async () => {
+    const token = t.pushSubscription();
+    const stored = { locale: 'en-GB', properties: { topic: 'sport', shoe: 'red' } };
+    const { body: own } = await server.post('/v1/devices', { platform: 'web', token, ...stored });
+    await server.post('/v1/users', { external_id: 'owner-1', device_id: own.id, properties: { plan: 'pro' } });
+    const path = at(`/devices/${own.id}`);
+    const seen = (await member.send('GET', path)).body;
+    const reach = async (filter: object) => {
+      const { body } = await member.send('POST', at('/segments/preview'), { filter });
+      return body.count;
+    };
+    const chess = { field: 'properties.topic', op: 'eq', value: 'chess' };
+    expect(await reach(chess)).toBe(0);
+    t.clock.advance(1_000);
+    const edit = {
+      updated_at: seen.updated_at,
+      locale: 'de-at',
+      timezone: 'europe/berlin',
+      properties: { topic: 'chess', shoe: null, size: 3 },
+    };
+    const edited = await member.send('PATCH', path, edit);
+    const { status, token_hint, external_id, last_seen_at, history } = seen;
+    expect(edited).toMatchObject({
+      status: 200,
+      body: { status, token_hint, external_id, last_seen_at, history, locale: 'de-AT', timezone: 'Europe/Berlin' },
+    });
+    expect(edited.body.properties).toEqual({ topic: 'chess', size: 3 });
+    expect(await reach({ and: [chess, { field: 'device.locale', op: 'eq', value: 'de-AT' }] })).toBe(1);
+    // The values of its user are still there for filters.
+    expect(await reach({ and: [chess, { field: 'properties.plan', op: 'eq', value: 'pro' }] })).toBe(1);
+    expect(await newestEntry()).toMatchObject({ action: 'device.edit', actorName: member.email, target: own.id });
+    const [audited] = await t.sql<{ text: string }[]>`
+      SELECT a::text AS text FROM audit_entries a WHERE action = 'device.edit' AND target = ${own.id}`;
+    expect(audited?.text).toContain('timezone');
+    expect(audited?.text).not.toMatch(/Berlin|chess/);
+
+    // A value of another type is told and not written.
+    const conflict = { updated_at: edited.body.updated_at, properties: { size: 'big' } };
+    t.clock.advance(1_000);
+    const other = await member.send('PATCH', path, conflict);
+    expect(other.body.property_conflicts).toMatchObject([{ key: 'size', value: 'big', kept: 3 }]);
+    expect(other.body.properties).toEqual({ topic: 'chess', size: 3 });
+  });
+
+  it('is refused after another edit and after a registration, which keeps what it does not name', async () => {
+    const token = t.pushSubscription();
+    const { body: own } = await server.post('/v1/devices', { platform: 'web', token });
+    const path = at(`/devices/${own.id}`);
+    const seen = (await member.send('GET', path)).body;
+    t.clock.advance(1_000);
+    const edit = { updated_at: seen.updated_at, locale: 'de-DE' };
+    expect((await member.send('PATCH', path, edit)).status).toBe(200);
+    const late = await member.send('PATCH', path, { ...edit, locale: 'fr-FR' });
+    expect(late).toMatchObject({ status: 400, body: { error: 'changed_meanwhile', present: { locale: 'de-DE' } } });
+    const { updated_at } = late.body.present;
+    t.clock.advance(1_000);
+    await server.post('/v1/devices', { platform: 'web', token, timezone: 'Europe/Paris' });
+    expect((await member.send('PATCH', path, { updated_at, locale: 'fr-FR' })).body).toMatchObject({
+      error: 'changed_meanwhile',
+      present: { locale: 'de-DE', timezone: 'Europe/Paris' },
+    });
+  });
+
+  it('has an environment for iOS alone, and names what it does not take', async () => {
+    const { body: iphone } = await server.post('/v1/devices', { platform: 'ios', token: 'ab'.repeat(32) });
+    const edit = async (id: string, fields: object) => {
+      const { body } = await member.send('GET', at(`/devices/${id}`));
+      t.clock.advance(1_000);
+      return member.send('PATCH', at(`/devices/${id}`), { updated_at: body.updated_at, ...fields });
+    };
+    expect((await edit(iphone.id, { environment: 'sandbox' })).body).toMatchObject({ environment: 'sandbox' });
+    expect((await edit(iphone.id, { environment: null })).body).toMatchObject({ environment: null });
+    const issueAt = async (id: string, fields: object) => (await edit(id, fields)).body.issues[0].path;
+    expect(await issueAt(device, { environment: 'sandbox' })).toEqual(['environment']);
+    expect(await issueAt(device, { timezone: 'Moon' })).toEqual(['timezone']);
+    expect(await issueAt(device, { token: 'x' })).toEqual(['token']);
+    const unknown = at(`/devices/${unknownId('dev')}`);
+    expect((await member.send('PATCH', unknown, { updated_at: later(), locale: null })).status).toBe(404);
+  });
+});
+
 it('a browser has the credential that it subscribed with', async () => {
   const path = `/apps/${encodeId('app', t.app.id)}`;
   const browser = await t.registerDevice();

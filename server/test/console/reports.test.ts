@@ -8,11 +8,13 @@ import { foldOutcomes, forgetOldOutcomes } from '../../src/delivery/fold-totals.
 import { addDeltas } from '../../src/delivery/totals-queries.ts';
 import { decodeId, encodeId, mintUuid } from '../../src/ground/ids.ts';
 import { createLog } from '../../src/ground/log.ts';
+import { clickLook, hasClick } from '../../src/messages/stored-queries.ts';
 import { doAskedRebuilds } from '../../src/reports/asked-rebuild.ts';
 import { startNextRebuild } from '../../src/reports/asked-rebuild-queries.ts';
 import { type MessageFigures, readMessageFigures } from '../../src/reports/message-figures.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { march, playMarch, stage } from '../reports/ledger.ts';
+import { rowsReadBy } from '../rows-read.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 import { firstOrganisationId, type Send } from './console.ts';
 
@@ -91,8 +93,8 @@ describe('revenue', () => {
       ['USD', { amount: '1', purchases: 1 }],
     ]);
     const [heading, first] = await viewer.csv(at(`/reports/revenue?${range}`));
-    expect(heading?.split(',').slice(-2)).toEqual(['open_amount', 'open_purchases']);
-    expect(first?.split(',').slice(-2)).toEqual(['7', '1']);
+    expect(heading?.split(',').slice(-4)).toEqual(['open_amount', 'open_purchases', 'name', 'title']);
+    expect(first?.split(',').slice(-4)).toEqual(['7', '1', '', '']);
     t.clock.advance(30 * 3_600_000);
     expect(await openOf()).toEqual([
       ['EUR', none],
@@ -121,8 +123,60 @@ describe('revenue by message', () => {
     const day = 'from=2027-11-05T00:00:00Z&to=2027-11-06T00:00:00Z';
     const { body: engagement } = await viewer.send('GET', at(`/reports/engagement?${day}`));
     expect(engagement.messages).toMatchObject([{ message_id: id, name: null, title: 'Sale', purchases: 1 }]);
+    // The CSV has the names of the table, and no name begins a formula.
     const [, , ofMessage] = await viewer.csv(at(`/reports/revenue?${range}`));
-    expect(ofMessage).toContain(id);
+    expect(ofMessage?.split(',').slice(2, 3)).toEqual([id]);
+    expect(ofMessage?.split(',').slice(-2)).toEqual(['', 'Sale']);
+    await t.sql`UPDATE messages SET name = '=Evening' WHERE id = ${decodeId('msg', id) ?? ''}`;
+    expect((await viewer.csv(at(`/reports/revenue?${range}`)))[2]?.split(',').slice(-2)).toEqual(["'=Evening", 'Sale']);
+    const [columns, engaged] = await viewer.csv(at(`/reports/engagement?${day}`));
+    expect([columns?.split(',').at(-1), engaged?.split(',').at(-1)]).toEqual(['title', 'Sale']);
+    expect(engaged?.split(',').slice(0, 2)).toEqual([id, "'=Evening"]);
+  });
+});
+
+describe('the first click', () => {
+  it('is found on the newest and on the oldest messages, by reading few rows', async () => {
+    const { t, at, viewer } = await setUp();
+    const s = stage(t);
+    await s.at('2027-11-05T20:00:00Z');
+    const ada = await s.deviceOf('ada');
+    const isSeen = async () => (await viewer.send('GET', at('/first-click'))).body;
+    expect(await isSeen()).toEqual({ seen: false });
+    const id = await s.send({ external_ids: ['ada'] });
+    expect(await isSeen()).toEqual({ seen: false });
+    await s.click(id, ada);
+    expect(await isSeen()).toEqual({ seen: true });
+    const other = await t.newApp();
+    expect((await viewer.send('GET', `/apps/${encodeId('app', other.id)}/first-click`)).body).toEqual({ seen: false });
+
+    // An app has far more messages than are looked at, and each of them has one batch.
+    const copyOf = async (number: number, days: number): Promise<void> => {
+      await t.sql`
+        WITH copied AS (
+          INSERT INTO messages (app_id, id, fingerprint, status, created_by, audience, content, created_at, started_at,
+            finished_at, expires_at)
+          SELECT app_id, gen_random_uuid(), fingerprint, status, created_by, audience, content, created_at,
+            started_at + make_interval(days => ${days}, secs => n), finished_at, expires_at
+          FROM messages CROSS JOIN generate_series(1, ${number}::int) AS n
+          WHERE app_id = ${t.app.id} AND id = ${decodeId('msg', id) ?? ''}
+          RETURNING app_id, id
+        )
+        INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at,
+          sent, finished_at)
+        SELECT gen_random_uuid(), c.app_id, c.id, b.device_ids, b.size, b.state, b.queued_at, b.due_at, b.expires_at,
+          b.available_at, b.sent, b.finished_at
+        FROM copied c CROSS JOIN batches b WHERE b.message_id = ${decodeId('msg', id) ?? ''}`;
+    };
+    await copyOf(2_000, 1);
+    expect(await isSeen()).toEqual({ seen: true });
+    await copyOf(2_000, -2);
+    // Now the click is in the middle, too far from both ends.
+    expect(await isSeen()).toEqual({ seen: false });
+    await t.sql`ANALYZE messages, batches`;
+    const read = await rowsReadBy(t.sql, (tx) => hasClick(tx, t.app.id));
+    expect(read.get('batches')).toBeLessThanOrEqual(clickLook.batches);
+    expect(read.get('messages')).toBeLessThanOrEqual(2 * clickLook.messagesPerEnd);
   });
 });
 

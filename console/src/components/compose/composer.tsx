@@ -29,7 +29,7 @@ import {
   readForm,
 } from './message-form.ts';
 import { Previews, type Reader, useRendering } from './previews.tsx';
-import { SaveTemplate } from './save-template.tsx';
+import { SaveTemplate, type SeenTemplate } from './save-template.tsx';
 import { Send } from './send.tsx';
 import { Tests } from './tests.tsx';
 import { useDryRun, useLeastRate } from './use-dry-run.ts';
@@ -42,8 +42,8 @@ import { Who } from './who.tsx';
 export interface Start {
   readonly form: MessageForm;
   readonly draft: Draft | null;
-  /** The template that the content is from. */
-  readonly template: string | null;
+  /** The template that the content is from, maybe in an older version. */
+  readonly template: SeenTemplate | null;
 }
 
 interface ComposerProps {
@@ -71,6 +71,9 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
   const [step, setStep] = useState<Step>('Who');
   const [isLibraryOpen, library] = useDisclosure(false);
   const [isSavingTemplate, template] = useDisclosure(false);
+  const [seenTemplates, setSeenTemplates] = useState<ReadonlyMap<string, SeenTemplate>>(
+    () => new Map<string, SeenTemplate>(start.template === null ? [] : [[start.template.id, start.template]]),
+  );
   const isPhone = useMediaQuery('(max-width: 900px)', false, { getInitialValueInEffect: false });
 
   // Fields that go with the page still tell what was typed last, when it is drawn no more.
@@ -229,7 +232,15 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
       )}
       <Library app={app} isOpen={isLibraryOpen} onClose={library.close} />
       {isSavingTemplate && (
-        <SaveTemplate app={app} content={content} isOpen onClose={template.close} origin={start.template} />
+        <SaveTemplate
+          app={app}
+          content={content}
+          isOpen
+          onClose={template.close}
+          origin={start.template?.id ?? null}
+          seen={seenTemplates}
+          onSaved={(saved) => setSeenTemplates((before) => new Map<string, SeenTemplate>(before).set(saved.id, saved))}
+        />
       )}
     </>
   );

@@ -1,14 +1,22 @@
-// Saves the content as a template: a new one, or a new version of one that is there.
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+// Saves the content as a template: a new one, or a new version of one that is there. A version that
+// somebody else saved meanwhile is told first.
+import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { Problem } from '../../api/client.ts';
-import type { Content } from '../../api/objects.ts';
-import { createTemplate, getTemplate, saveTemplate } from '../../api/operations.ts';
+import type { Content, Template } from '../../api/objects.ts';
+import { createTemplate, saveTemplate } from '../../api/operations.ts';
 import { queries, queryClient } from '../../api/queries.ts';
+import { tellAuthor } from '../author.ts';
+import { ChangeList } from '../change-list.tsx';
+import { changesOf } from '../draft-merge.ts';
+import { Loaded } from '../loaded.tsx';
 import { ProblemPanel } from '../problem.tsx';
 import { TemplateChoice } from './library.tsx';
+
+/** A template in the state in which this person read it or saved it. */
+export type SeenTemplate = Pick<Template, 'id' | 'name' | 'version' | 'updated_at'>;
 
 interface SaveTemplateProps {
   readonly app: string;
@@ -17,38 +25,47 @@ interface SaveTemplateProps {
   readonly onClose: () => void;
   /** The template that this message started from. */
   readonly origin: string | null;
+  /** The templates that this message started from or was saved as, by their ids. */
+  readonly seen: ReadonlyMap<string, SeenTemplate>;
+  readonly onSaved: (template: SeenTemplate) => void;
 }
 
-export function SaveTemplate({ app, content, isOpen, onClose, origin }: SaveTemplateProps) {
-  const [chosen, setTarget] = useState(origin);
-  // A template that somebody deleted meanwhile takes no new version.
+export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSaved }: SaveTemplateProps) {
   const listed = useQuery(queries.allTemplates(app)).data?.data;
-  const target = listed?.every(({ id }) => id !== chosen) ? null : chosen;
+  const [chosen, setChosen] = useState<SeenTemplate | null>((origin !== null && seen.get(origin)) || null);
+  // A template that somebody deleted meanwhile takes no new version.
+  const target = listed?.every(({ id }) => id !== chosen?.id) ? null : chosen;
   const [name, setName] = useState('');
   const save = useMutation({
-    mutationFn: async () => {
-      if (target === null) return createTemplate(app, { name: name.trim(), content });
-      const present = await getTemplate(app, target);
-      return saveTemplate(app, target, { name: present.name, content, updated_at: String(present.updated_at) });
-    },
+    mutationFn: (over: SeenTemplate | null) =>
+      over === null
+        ? createTemplate(app, { name: name.trim(), content })
+        : saveTemplate(app, over.id, { name: over.name, content, updated_at: over.updated_at }),
     onSuccess: async (stored) => {
       notifications.show({ message: `Saved as ${stored.name}, version ${stored.version}.` });
+      onSaved(stored);
       onClose();
       await queryClient.invalidateQueries({ queryKey: ['app', app, 'templates'] });
       await queryClient.invalidateQueries({ queryKey: ['app', app, 'template'] });
     },
   });
-  const nameIssue =
-    save.error instanceof Problem ? save.error.issues.find(({ path }) => path[0] === 'name')?.message : undefined;
+  const choose = (id: string | null) => {
+    // One that was not opened counts as seen in the state that the list has now.
+    setChosen((id !== null && (seen.get(id) ?? listed?.find((each) => each.id === id))) || null);
+    save.reset();
+  };
+  const problem = save.error instanceof Problem ? save.error : undefined;
+  const nameIssue = problem?.issues.find(({ path }) => path[0] === 'name')?.message;
+  const present = problem?.isChangedMeanwhile ? (problem.present as Template) : undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    save.mutate();
+    save.mutate(target);
   };
   return (
     <Modal opened={isOpen} onClose={onClose} title="Save as a template" closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={submit}>
         <Stack>
-          <TemplateChoice app={app} value={target} onChange={setTarget} />
+          <TemplateChoice app={app} value={target?.id ?? null} onChange={choose} />
           {target === null && (
             <TextInput
               label="Name of the template"
@@ -60,17 +77,61 @@ export function SaveTemplate({ app, content, isOpen, onClose, origin }: SaveTemp
               data-autofocus
             />
           )}
-          {save.error !== null && nameIssue === undefined && <ProblemPanel error={save.error} />}
+          {present && save.variables ? (
+            <ChangedMeanwhile
+              app={app}
+              content={content}
+              seen={save.variables}
+              present={present}
+              onSave={() => save.mutate(present)}
+            />
+          ) : (
+            save.error !== null && nameIssue === undefined && <ProblemPanel error={save.error} />
+          )}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit" loading={save.isPending} disabled={target === null && name.trim() === ''}>
-              Save template
-            </Button>
+            {present === undefined && (
+              <Button type="submit" loading={save.isPending} disabled={target === null && name.trim() === ''}>
+                Save template
+              </Button>
+            )}
           </Group>
         </Stack>
       </form>
     </Modal>
+  );
+}
+
+interface ChangedMeanwhileProps {
+  readonly app: string;
+  readonly content: Content;
+  readonly seen: SeenTemplate;
+  /** The template as somebody else saved it. */
+  readonly present: Template;
+  readonly onSave: () => void;
+}
+
+function ChangedMeanwhile({ app, content, seen, present, onSave }: ChangedMeanwhileProps) {
+  const base = useQuery(queries.templateVersion(app, seen.id, seen.version));
+  const changesSince = (before: object) => {
+    // The name is no field of this form, so nobody changed it here.
+    const mine: Record<string, unknown> = { name: seen.name, ...content };
+    return changesOf<Record<string, unknown>>({ name: seen.name, ...before }, mine, {
+      name: present.name,
+      ...present.content,
+    });
+  };
+  return (
+    <Alert color="yellow" title="Somebody else saved this template meanwhile" role="alert">
+      <p style={{ margin: 0 }}>
+        {tellAuthor(present.changed_by)} saved it. Nothing of yours is lost, and nothing is saved yet.
+      </p>
+      <Loaded query={base}>{({ content: before }) => <ChangeList changes={changesSince(before)} />}</Loaded>
+      <Button size="xs" variant="default" onClick={onSave}>
+        Save mine as version {present.version + 1}
+      </Button>
+    </Alert>
   );
 }

@@ -1,0 +1,17 @@
+// What a person may edit of a device, as values of a form, and what of them a save sends. Pure. A
+// property stands under `property KEY`, as in the profile of a user.
+import type { Device, DeviceEdit } from '../api/objects.ts';
+import { changesIn, fieldOf, type UserValues } from './user-values.ts';
+
+const facts = ['locale', 'timezone', 'environment'] as const;
+
+export function deviceValuesOf(device: Pick<Device, (typeof facts)[number] | 'properties'>): UserValues {
+  const own = Object.entries(device.properties).map(([key, value]) => [fieldOf(key), value] as const);
+  return { ...Object.fromEntries(facts.map((name) => [name, device[name] ?? ''])), ...Object.fromEntries(own) };
+}
+
+/** Only what differs from `base` is sent. An emptied fact and a removed property are cleared. */
+export const deviceEditOf = (base: UserValues, values: UserValues, seen: string): DeviceEdit => ({
+  updated_at: seen,
+  ...changesIn(facts, base, values),
+});

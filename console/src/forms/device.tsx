@@ -1,0 +1,83 @@
+// What is stored of a device: the facts that a message follows, and the properties that the device
+// has of its own.
+import { Select, Stack, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Device, EditedDevice } from '../api/objects.ts';
+import { editDevice } from '../api/operations.ts';
+import { queries } from '../api/queries.ts';
+import { deviceEditOf, deviceValuesOf } from '../components/device-values.ts';
+import { FormFoot } from '../components/form-foot.tsx';
+import { useDraft } from '../components/use-draft.ts';
+import { useSave } from '../components/use-save.ts';
+import { fieldOf, fieldOfIssue, type UserValues, unfinishedNumbers } from '../components/user-values.ts';
+import { OwnProperties, TimeZoneSelect } from './user.tsx';
+
+interface DeviceFormProps {
+  readonly app: string;
+  readonly device: Device;
+  readonly onSaved: (device: EditedDevice) => unknown;
+  readonly onCancel: () => void;
+}
+
+export function DeviceForm({ app, device, onSaved, onCancel }: DeviceFormProps) {
+  const draft = useDraft<UserValues>(`device ${app} ${device.id}`, {
+    initialValues: deviceValuesOf(device),
+    seen: device.updated_at,
+    read,
+  });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    fieldOf: fieldOfIssue,
+    save: (values) => editDevice(app, device.id, deviceEditOf(draft.base, values, draft.seen)),
+    onSaved: (after) => {
+      draft.forget();
+      return onSaved(after);
+    },
+  });
+  const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
+  const submit = (values: UserValues) => {
+    const wrong = unfinishedNumbers(values, catalog);
+    if (wrong.length === 0) return save.submit(values);
+    form.setErrors(Object.fromEntries(wrong.map((key) => [fieldOf(key), 'Type a number.'])));
+  };
+  return (
+    <form onSubmit={form.onSubmit(submit)}>
+      <Stack>
+        <p className="muted" style={{ margin: 0 }}>
+          A fact that the device reports when it registers again takes the place of yours.
+        </p>
+        <TextInput
+          label="Locale"
+          description="Language and region, such as de-DE; it chooses the language where the user has none"
+          maxLength={35}
+          data-autofocus
+          {...form.getInputProps('locale')}
+        />
+        <TimeZoneSelect form={form} description="Sends at a local time follow it, and without it the zone of the user" />
+        {device.platform === 'ios' && (
+          <Select
+            label="Environment"
+            description="Where Apple knows the token; without one both are tried"
+            placeholder="Not known"
+            clearable
+            data={[
+              { value: 'production', label: 'Production' },
+              { value: 'sandbox', label: 'Sandbox' },
+            ]}
+            {...form.getInputProps('environment')}
+            value={String(form.values['environment'] ?? '') || null}
+            onChange={(value) => form.setFieldValue('environment', value ?? '')}
+          />
+        )}
+        <OwnProperties app={app} catalog={catalog} draft={draft} />
+        <FormFoot label="Save" save={save} draft={draft} onCancel={onCancel} isDisabled={!form.isDirty()} />
+      </Stack>
+    </form>
+  );
+}
+
+function read(present: unknown) {
+  const device = present as Device;
+  return { values: deviceValuesOf(device), seen: device.updated_at };
+}
