@@ -62,6 +62,7 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
       ? []
       : [
           `With ${result.refusals.refused} dead tokens it does ${result.refusals.ratio} × the ${result.refusals.per_second_without} a second that it does without any.`,
+          `The first such send, before their code was compiled, did ${result.refusals.ratio_first} × that.`,
         ]),
     ...(result.ratio_latency === undefined ? [] : [`It does ${result.ratio_latency} × what it does without latency.`]),
     ...(result.beside === undefined
@@ -108,7 +109,14 @@ export function describeTimes(result: Result<TimesMeasured>): string {
     '',
     table([
       ['', 'OF EACH KIND', 'KNOWN', 'RANDOM', 'DIFFERENCE', 'WANTED AT MOST'],
-      ...ours.pairs.map((pair) => [pair.name, pair.samples, pair.ms_p50_known, pair.ms_p50_random, pair.difference, pair.wanted]),
+      ...ours.pairs.map((pair) => [
+        pair.name,
+        pair.samples,
+        pair.ms_p50_known,
+        pair.ms_p50_random,
+        pair.difference,
+        pair.wanted,
+      ]),
     ]),
     '',
     ...(ours.foreign_cores > busyCores

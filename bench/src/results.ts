@@ -86,14 +86,15 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   /** Present with a latency: our rate divided by our rate without latency. */
   readonly ratio_latency?: number;
   /**
-   * Present with refusals: the rate of the same run without refusals, and the ratio of our rate to
-   * it.
+   * Present with refusals: the rate of the same run without refusals, the ratio of our rate to it,
+   * and that of the first send with refusals, whose code was not compiled yet.
    */
   readonly refusals?: {
     readonly share: number;
     readonly refused: number;
     readonly per_second_without: number;
     readonly ratio: number;
+    readonly ratio_first: number;
   };
   /**
    * Present with an unusual number of devices: the kept result of the usual number, and the ratio

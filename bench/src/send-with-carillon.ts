@@ -36,7 +36,7 @@ export interface OurPlan {
   readonly warmUpPushes: number;
   /**
    * One in this many tokens is gone; 0 means none. Otherwise the same message is sent before and
-   * after without refusals, to compare.
+   * after without refusals, to compare, and once with them that does not count.
    */
   readonly refuseEvery: number;
   /** Worker processes. Undefined: the service's default. */
@@ -53,10 +53,12 @@ export interface OurRun {
    */
   readonly ratioLatency: number | undefined;
   /**
-   * The mean rate of the sends without refusals, before and after, and the number of refusals in
-   * the send with them; undefined without refusals.
+   * The mean rate of the sends without refusals, before and after, the rate of the first send with
+   * them, and their number in the measured one; undefined without refusals.
    */
-  readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
+  readonly withoutRefusals:
+    | { readonly perSecond: number; readonly perSecondFirst: number; readonly refused: number }
+    | undefined;
   /**
    * The rate of the same send once more, with the buffers filled and the code compiled; undefined
    * with latency or refusals, whose send is not the first anyway.
@@ -91,15 +93,23 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
 
   const bench: Bench = { service, app, sql, receiver, processes, way, devices };
   const isCompared = latencyMs > 0 || refuseEvery > 0;
+  // Refused devices are retired, so each later send has as many fewer.
+  let left = devices;
+  const send = async (ms: number, every = 0): Promise<SendToAll> => {
+    const sent = await sendToAll({ ...bench, devices: left }, ms, every);
+    left -= sent.refused;
+    if (every > 0) await expectRetired(sql, devices - left);
+    return sent;
+  };
   /** A send to compare with: without refusals, or else without latency. */
-  const sendPlainly = (count = devices) => sendToAll({ ...bench, devices: count }, refuseEvery > 0 ? latencyMs : 0);
-  // The first send to everybody fills the database's buffers, so no comparison counts it.
+  const sendPlainly = () => send(refuseEvery > 0 ? latencyMs : 0);
+  // The first send to everybody fills the database's buffers, and the first with refusals compiles
+  // what follows them in each worker, so no comparison counts them.
   if (isCompared) await sendPlainly();
+  const firstRefused = refuseEvery > 0 ? await send(latencyMs, refuseEvery) : undefined;
   const before = isCompared ? await sendPlainly() : undefined;
-  const { span, cpuOfWorkerUs, ours, refused } = await sendToAll(bench, latencyMs, refuseEvery);
-  if (refuseEvery > 0) await expectRetired(sql, refused);
-  // Refused devices are retired, so the send after has as many fewer.
-  const after = isCompared ? await sendPlainly(devices - refused) : undefined;
+  const { span, cpuOfWorkerUs, ours, refused } = await send(latencyMs, refuseEvery);
+  const after = isCompared ? await sendPlainly() : undefined;
   const plainRate = before && after && (before.ours.per_second + after.ours.per_second) / 2;
   const again = isCompared ? undefined : await sendPlainly();
   const postgres = await readPostgresVersion(sql);
@@ -110,7 +120,9 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   return {
     ours,
     withoutRefusals:
-      plainRate !== undefined && refuseEvery > 0 ? { perSecond: Math.round(plainRate), refused } : undefined,
+      plainRate === undefined || firstRefused === undefined
+        ? undefined
+        : { perSecond: Math.round(plainRate), perSecondFirst: firstRefused.ours.per_second, refused },
     again: again?.ours.per_second,
     ratioLatency: plainRate !== undefined && refuseEvery === 0 ? ours.per_second / plainRate : undefined,
     postgres,

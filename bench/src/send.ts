@@ -133,6 +133,7 @@ export async function measureSend(
         refused: withoutRefusals.refused,
         per_second_without: withoutRefusals.perSecond,
         ratio: rounded(ours.per_second / withoutRefusals.perSecond),
+        ratio_first: rounded(withoutRefusals.perSecondFirst / withoutRefusals.perSecond),
       },
     }),
     ...(usual?.work === 'send' && {

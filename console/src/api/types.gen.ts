@@ -653,9 +653,9 @@ export type EditedDevice = {
   readonly status: "active" | "invalid" | "unsubscribed";
   readonly status_reason: InvalidReason | null;
   readonly external_id: string | null;
-  /** The device's own. */
+  /** The properties of the device itself. */
   readonly properties: PropertyValues;
-  /** Of a browser: the `credential_id` of the key that it subscribed with. A phone is reached by the channel's current one. */
+  /** For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel. */
   readonly credential_id: number | null;
   /** The time of its last registration or edit. */
   readonly updated_at: Instant;
