@@ -63,7 +63,7 @@ export const consoleSegmentTests: readonly Test<ConsoleBench>[] = [
       context.defer(() => browser.close());
       const page = await browser.newPage();
       await page.goto(bench.url(`/apps/${app.id}/segments`));
-      await page.getByText('No segments yet').waitFor();
+      await page.getByText('No segments yet', { exact: true }).waitFor();
       await page.getByRole('link', { name: 'New segment' }).first().click();
 
       await page.getByRole('button', { name: 'Condition', exact: true }).click();

@@ -171,7 +171,7 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       context.defer(() => browser.close());
       const page = await browser.newPage();
       await page.goto(bench.url(`/apps/${app.id}/users/u-42`));
-      await page.getByRole('button', { name: 'Edit' }).click();
+      await page.getByRole('button', { name: 'Edit', exact: true }).click();
       const form = page.getByRole('dialog', { name: 'Edit the profile' });
       await form.getByLabel('First name').fill('Augusta');
       await form.getByLabel('level (number)').fill('3');
@@ -290,7 +290,7 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       context.defer(() => browser.close());
       const page = await browser.newPage();
       await page.goto(bench.url(`/apps/${app.id}/devices/${id}`));
-      await page.getByRole('button', { name: 'Edit' }).click();
+      await page.getByRole('button', { name: 'Edit', exact: true }).click();
       const form = page.getByRole('dialog', { name: 'Edit the device' });
       await form.getByLabel('Locale').fill('German');
       await form.getByRole('button', { name: 'Remove shoe' }).click();
