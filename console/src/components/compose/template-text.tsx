@@ -199,7 +199,7 @@ function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMen
   }
   return (
     <div>
-      <p id={headingId} role="status" className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
+      <p id={headingId} role="status" className="muted" style={{ margin: '0 8px 4px', fontSize: 12 }}>
         A value of each user{!isInside && '. The key ↓ goes to the list.'}
       </p>
       <ul
@@ -226,7 +226,11 @@ function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMen
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p className="muted">No attribute or property begins so.</p>}
+      {shown.length === 0 && (
+        <p className="muted" style={{ margin: '4px 8px' }}>
+          No attribute or property begins so.
+        </p>
+      )}
       <Button variant="subtle" size="compact-xs" color="gray" onClick={onClose}>
         Close
       </Button>
