@@ -161,7 +161,7 @@ async function watchWebhookFail(bench: ConsoleBench, page: Page, app: ConsoleApp
   await page.getByRole('button', { name: 'Add the webhook' }).click();
   await keepSecret(page);
   await page.getByRole('link', { name: failingEndpoint }).click();
-  await page.getByText('Nothing was sent to it yet.').waitFor();
+  await page.getByText('Nothing has been sent to it yet.').waitFor();
 
   for (let sent = 0; sent < failuresThatDisable; sent++) {
     await bench.send(app, { audience: { all: true }, content: { title: `Message ${sent}` } });

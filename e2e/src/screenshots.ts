@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type Browser, type BrowserContext, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { ada, appName, type CastMember, cast, content, noor } from '../../tools/demo-cast.ts';
 import { Stage } from '../../tools/demo-stage.ts';
 import { ConsoleBench, isLoaded } from './console-bench.ts';
@@ -166,6 +166,15 @@ async function takeScreens(bench: ConsoleBench, screens: readonly Screen[], fold
   }
 }
 
+/** Resolves when the sentences that open the page are there and its devices are counted. */
+async function isTold(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll('.headline')].every(({ textContent }) => textContent?.trim() !== '') &&
+      !/Counting|Connecting/.test(document.body.textContent ?? ''),
+  );
+}
+
 async function takeScreen(bench: ConsoleBench, screen: Screen, options: TakeOptions, as: Visitor): Promise<void> {
   const context = await as(screen, { colorScheme: options.theme });
   const page = await context.newPage();
@@ -180,6 +189,7 @@ async function takeScreen(bench: ConsoleBench, screen: Screen, options: TakeOpti
     await isLoaded(page);
     await screen.act?.(page);
     await isLoaded(page);
+    await isTold(page);
   }
   if (options.isWhole) {
     // Lists draw the rows that are in sight: a window as high as the page shows them all.

@@ -54,10 +54,7 @@ export function DeviceForm({ app, device, onSaved, onCancel }: DeviceFormProps) 
           data-autofocus
           {...form.getInputProps('locale')}
         />
-        <TimeZoneSelect
-          form={form}
-          description="Sends at a local time follow it, and without it the zone of the user"
-        />
+        <TimeZoneSelect form={form} description="Sends at a local time follow it. Not known: they follow the user's" />
         {device.platform === 'ios' && (
           <Select
             label="Environment"

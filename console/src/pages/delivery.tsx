@@ -109,7 +109,7 @@ function Whole(props: { app: string; message: string; name: string; delivery: De
                 ],
                 ['Attempts', String(delivery.attempts)],
                 [
-                  'Provider’s id',
+                  "Provider's id",
                   delivery.provider_message_id && (
                     <span key="p" className="mono">
                       {delivery.provider_message_id}

@@ -49,7 +49,7 @@ export function Overview() {
 function tellState(concerns: number, isNew: boolean, isPaused: boolean): string {
   if (concerns > 0) return `${count(concerns, 'thing')} to look at.`;
   if (isPaused) return 'Nothing is sent until sending is resumed.';
-  if (isNew) return 'Nothing was sent yet. The steps below lead to the first push.';
+  if (isNew) return 'Nothing has been sent yet. The steps below lead to the first push.';
   return 'Nothing needs attention: channels and webhooks are healthy.';
 }
 

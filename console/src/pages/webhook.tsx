@@ -66,7 +66,7 @@ function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
       >
         <p className="headline" style={{ marginBottom: 16 }}>
           <Status status={webhook.state} />{' '}
-          {isNew && webhook.state === 'enabled' ? 'Nothing was sent to it yet.' : tellState(webhook)}
+          {isNew && webhook.state === 'enabled' ? 'Nothing has been sent to it yet.' : tellState(webhook)}
         </p>
         <Facts
           facts={[

@@ -6,7 +6,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
     <div style={{ padding: '32px 16px', maxWidth: 620, margin: '0 auto', textAlign: 'center' }}>
       <p style={{ margin: 0, fontWeight: 600 }}>{title}</p>
       {children !== undefined && (
-        <div className="muted" style={{ marginTop: 4 }}>
+        <div className="muted" style={{ marginTop: 4, textWrap: 'balance' }}>
           {children}
         </div>
       )}

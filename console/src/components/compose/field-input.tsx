@@ -35,7 +35,7 @@ export function FieldInput(props: FieldInputProps) {
           maxLength={input.max}
           placeholder={textOf(inherited) || undefined}
           error={error}
-          below={note !== undefined && <p className="muted field-note">{note}</p>}
+          description={note}
         />
       );
     case 'text':

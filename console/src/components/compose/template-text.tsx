@@ -13,6 +13,7 @@ interface TemplateTextProps {
   readonly variables: readonly Variable[];
   readonly placeholder?: string | undefined;
   readonly error?: string | undefined;
+  readonly description?: string | undefined;
   /** Shown below the field: how many of its characters each screen shows. */
   readonly below?: ReactNode;
   readonly rows?: number;
@@ -20,7 +21,7 @@ interface TemplateTextProps {
 }
 
 export function TemplateText(props: TemplateTextProps) {
-  const { label, value, onChange, variables, placeholder, error, below, rows = 1, maxLength } = props;
+  const { label, value, onChange, variables, placeholder, error, description, below, rows = 1, maxLength } = props;
   const field = useDeferred(value, onChange);
   const input = useRef<HTMLTextAreaElement | HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -72,6 +73,7 @@ export function TemplateText(props: TemplateTextProps) {
     maxLength,
     ...(placeholder !== undefined && { placeholder }),
     ...(error !== undefined && { error }),
+    ...(description !== undefined && { description }),
     rightSection: (
       <Tooltip label="Insert a value">
         <ActionIcon variant="subtle" color="gray" aria-label={`Insert a value into ${label}`} onClick={openAtCaret}>
@@ -197,7 +199,7 @@ function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMen
   }
   return (
     <div>
-      <p id={headingId} role="status" className="muted" style={{ margin: '0 0 4px', fontSize: 12 }}>
+      <p id={headingId} role="status" className="muted" style={{ margin: '0 8px 4px', fontSize: 12 }}>
         A value of each user{!isInside && '. The key ↓ goes to the list.'}
       </p>
       <ul
@@ -224,7 +226,11 @@ function ValueMenu({ variables, prefix, isFocused, onInsert, onClose }: ValueMen
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p className="muted">No attribute or property begins so.</p>}
+      {shown.length === 0 && (
+        <p className="muted" style={{ margin: '4px 8px' }}>
+          No attribute or property begins so.
+        </p>
+      )}
       <Button variant="subtle" size="compact-xs" color="gray" onClick={onClose}>
         Close
       </Button>
