@@ -20,7 +20,7 @@ export const consoleWebhookTests: readonly Test<ConsoleBench>[] = [
       const page = await browser.newPage();
       const webhook = await makeWebhook(bench, page, app, []);
       await page.goto(bench.url(`/apps/${app.id}/settings/webhooks/${webhook}`));
-      await page.getByRole('button', { name: 'Rotate' }).click();
+      await page.getByRole('button', { name: 'Rotate', exact: true }).click();
       const chosen = inField(Date.now() + 2 * dayMs);
       await page.getByLabel('Finish by itself at').fill(chosen);
       await page.getByRole('button', { name: 'Make the new secret' }).click();
@@ -33,7 +33,7 @@ export const consoleWebhookTests: readonly Test<ConsoleBench>[] = [
       // The field refuses a time that the service would refuse.
       await page.getByRole('button', { name: 'Finish the rotation' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Finish the rotation' }).click();
-      await page.getByRole('button', { name: 'Rotate' }).click();
+      await page.getByRole('button', { name: 'Rotate', exact: true }).click();
       const field = page.getByLabel('Finish by itself at');
       await field.fill(inField(Date.now() + 32 * dayMs));
       equal(await field.evaluate((input: HTMLInputElement) => input.validity.rangeOverflow), true);
