@@ -64,7 +64,11 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
           `With ${result.refusals.refused} dead tokens it does ${result.refusals.ratio} × the ${result.refusals.per_second_without} a second that it does without any.`,
           `The first such send, before their code was compiled, did ${result.refusals.ratio_first} × that.`,
         ]),
-    ...(result.ratio_latency === undefined ? [] : [`It does ${result.ratio_latency} × what it does without latency.`]),
+    ...(result.ratio_latency === undefined
+      ? []
+      : [
+          `It does ${result.ratio_latency} × what it does without latency, and did ${result.ratio_latency_first} × the first time.`,
+        ]),
     ...(result.beside === undefined
       ? []
       : [

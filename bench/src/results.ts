@@ -85,6 +85,8 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly again?: { readonly per_second: number; readonly ratio_best_peer: number; readonly ratio_limit: number };
   /** Present with a latency: our rate divided by our rate without latency. */
   readonly ratio_latency?: number;
+  /** The same of the first send with a latency, whose code was not compiled yet. */
+  readonly ratio_latency_first?: number;
   /**
    * Present with refusals: the rate of the same run without refusals, the ratio of our rate to it,
    * and that of the first send with refusals, whose code was not compiled yet.

@@ -30,7 +30,7 @@ export interface OurPlan {
   readonly credentials: Credentials;
   /**
    * The latency of the push services. When it is not 0, the same message is sent before and after
-   * without latency, to compare.
+   * without latency, to compare, and once with it that does not count.
    */
   readonly latencyMs: number;
   readonly warmUpPushes: number;
@@ -48,10 +48,10 @@ export interface OurPlan {
 export interface OurRun {
   readonly ours: SendFigures;
   /**
-   * The rate with latency divided by the mean rate of the sends without, before and after;
-   * undefined without latency.
+   * The rate with latency divided by the mean rate of the sends without, before and after, and the
+   * same of the first send with latency; undefined without latency.
    */
-  readonly ratioLatency: number | undefined;
+  readonly ratioLatency: { readonly ratio: number; readonly first: number } | undefined;
   /**
    * The mean rate of the sends without refusals, before and after, the rate of the first send with
    * them, and their number in the measured one; undefined without refusals.
@@ -103,14 +103,15 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   };
   /** A send to compare with: without refusals, or else without latency. */
   const sendPlainly = () => send(refuseEvery > 0 ? latencyMs : 0);
-  // The first send to everybody fills the database's buffers, and the first with refusals compiles
-  // what follows them in each worker, so no comparison counts them.
+  // The first send to everybody fills the database's buffers. The first with refusals or a latency
+  // compiles in each worker what these ask for. No comparison counts either.
   if (isCompared) await sendPlainly();
-  const firstRefused = refuseEvery > 0 ? await send(latencyMs, refuseEvery) : undefined;
+  const first = isCompared ? await send(latencyMs, refuseEvery) : undefined;
   const before = isCompared ? await sendPlainly() : undefined;
   const { span, cpuOfWorkerUs, ours, refused } = await send(latencyMs, refuseEvery);
   const after = isCompared ? await sendPlainly() : undefined;
   const plainRate = before && after && (before.ours.per_second + after.ours.per_second) / 2;
+  const compared = plainRate !== undefined && first ? { plainRate, firstRate: first.ours.per_second } : undefined;
   const again = isCompared ? undefined : await sendPlainly();
   const postgres = await readPostgresVersion(sql);
   // Processes write their profiles when they end.
@@ -120,11 +121,14 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   return {
     ours,
     withoutRefusals:
-      plainRate === undefined || firstRefused === undefined
-        ? undefined
-        : { perSecond: Math.round(plainRate), perSecondFirst: firstRefused.ours.per_second, refused },
+      compared && refuseEvery > 0
+        ? { perSecond: Math.round(compared.plainRate), perSecondFirst: compared.firstRate, refused }
+        : undefined,
     again: again?.ours.per_second,
-    ratioLatency: plainRate !== undefined && refuseEvery === 0 ? ours.per_second / plainRate : undefined,
+    ratioLatency:
+      compared && refuseEvery === 0
+        ? { ratio: ours.per_second / compared.plainRate, first: compared.firstRate / compared.plainRate }
+        : undefined,
     postgres,
     workerParts: (await Promise.all(profiles)).flat(),
   };

@@ -126,7 +126,10 @@ export async function measureSend(
         ratio_limit: rounded(again / limit.per_second),
       },
     }),
-    ...(ratioLatency !== undefined && { ratio_latency: rounded(ratioLatency) }),
+    ...(ratioLatency && {
+      ratio_latency: rounded(ratioLatency.ratio),
+      ratio_latency_first: rounded(ratioLatency.first),
+    }),
     ...(withoutRefusals && {
       refusals: {
         share: refuse,
