@@ -215,7 +215,7 @@ async function lookAsViewer(bench: ConsoleBench, context: TestContext, { link, a
   await page.getByText('Only admins and owners can do this. Your role is viewer.').first().waitFor();
   equal(await page.getByRole('button', { name: /^(Set up|Replace|Remove|Test)$/ }).count(), 0);
   await page.goto(bench.url(`/apps/${app.id}/users`));
-  await page.getByText('Your role may not see this').waitFor();
+  await page.getByText('Your role may not open this').waitFor();
 }
 
 async function readAudit(bench: ConsoleBench, page: Page, app: ConsoleApp): Promise<void> {
