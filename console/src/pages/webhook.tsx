@@ -170,7 +170,8 @@ function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
   return (
     <Card title="Test">
       <p className="muted" style={{ margin: '0 0 12px' }}>
-        Sends one signed request of the kind webhook.test and shows the answer here. It is not in the log below.
+        Sends one signed request of the kind <span className="mono">webhook.test</span> and shows the answer here. It is
+        not in the log below.
       </p>
       {last && (
         <p style={{ margin: '0 0 12px' }} role="status">
@@ -308,7 +309,8 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
   return (
     <Card title="Replay">
       <p className="muted" style={{ margin: '0 0 12px' }}>
-        Sends the events of a time range again, also those that were delivered. Each has the header service-replay.
+        Sends the events of a time range again, also those that were delivered. Each has the header{' '}
+        <span className="mono">service-replay</span>.
       </p>
       <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 560, display: 'grid', gap: 12 }}>
         <div style={{ display: 'flex', flexWrap: 'wrap', gap: 12, alignItems: 'start' }}>
