@@ -5,7 +5,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useNavigate, useParams } from 'react-router';
+import { Link, useNavigate, useParams } from 'react-router';
 import express from '../../../node/examples/express.ts?raw';
 import fastify from '../../../node/examples/fastify.ts?raw';
 import hono from '../../../node/examples/hono.ts?raw';
@@ -58,6 +58,9 @@ function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
   const isNew = attempts?.data.length === 0;
   return (
     <>
+      <div className="crumbs">
+        <Link to={paths.webhooks(app)}>Webhooks</Link>
+      </div>
       <Card
         title={webhook.endpoint}
         actions={
