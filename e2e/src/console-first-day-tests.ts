@@ -212,10 +212,10 @@ async function lookAsViewer(bench: ConsoleBench, context: TestContext, { link, a
   await page.getByText(/Sent to 2 of 3 devices/).waitFor();
   equal(await page.getByRole('link', { name: /^(Compose|Duplicate|Users)$/ }).count(), 0);
   await page.goto(bench.url(`/apps/${app.id}/settings/channels`));
-  await page.getByText('Only admins and owners can do this. Your role is viewer.').first().waitFor();
+  await page.getByText('Only admins and owners can set up and change channels. Your role is viewer.').first().waitFor();
   equal(await page.getByRole('button', { name: /^(Set up|Replace|Remove|Test)$/ }).count(), 0);
   await page.goto(bench.url(`/apps/${app.id}/users`));
-  await page.getByText('Your role may not see this').waitFor();
+  await page.getByText('Your role may not open this').waitFor();
 }
 
 async function readAudit(bench: ConsoleBench, page: Page, app: ConsoleApp): Promise<void> {

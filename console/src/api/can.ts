@@ -14,45 +14,45 @@ const peopleFrom = {
   owner: 'owners',
 } as const;
 
-/** The least role of each act, as the service's routes demand it. */
-const leastRole = {
-  'app.create': 'admin',
-  'app.edit': 'admin',
-  'app.suspend': 'owner',
-  'app.delete': 'owner',
-  'audit.read': 'admin',
-  'channel.edit': 'admin',
-  'device.delete': 'admin',
-  'device.edit': 'member',
-  'device.read': 'member',
-  'event.read': 'member',
-  'identity.edit': 'admin',
-  'key.edit': 'admin',
-  'message.cancel': 'member',
-  'message.send': 'member',
-  'organisation.edit': 'owner',
-  'plan.edit': 'owner',
-  'property.edit': 'admin',
-  'segment.delete': 'admin',
-  'segment.edit': 'member',
-  'report.rebuild': 'admin',
-  'system.resume': 'owner',
-  'team.edit': 'admin',
-  'token.edit': 'owner',
-  'user.edit': 'member',
-  'user.erase': 'admin',
-  'user.export': 'admin',
-  'user.read': 'member',
-  'webhook.edit': 'admin',
-} as const satisfies Record<string, Role>;
+/** The least role of each act, as the service's routes demand it, and the act in words. */
+const actsByRole = {
+  'app.create': ['admin', 'make apps'],
+  'app.edit': ['admin', 'change the settings of an app'],
+  'app.suspend': ['owner', 'suspend and delete apps'],
+  'app.delete': ['owner', 'suspend and delete apps'],
+  'audit.read': ['admin', 'read the audit'],
+  'channel.edit': ['admin', 'set up and change channels'],
+  'device.delete': ['admin', 'remove devices'],
+  'device.edit': ['member', 'change devices'],
+  'device.read': ['member', 'see devices'],
+  'event.read': ['member', 'see the events of people'],
+  'identity.edit': ['admin', 'change the proof of identity'],
+  'key.edit': ['admin', 'see and change keys'],
+  'message.cancel': ['member', 'cancel messages'],
+  'message.send': ['member', 'compose and send messages'],
+  'organisation.edit': ['owner', 'change the organisation'],
+  'plan.edit': ['owner', 'see and change the plan'],
+  'property.edit': ['admin', 'declare and change properties'],
+  'segment.delete': ['admin', 'delete segments'],
+  'segment.edit': ['member', 'make and change segments'],
+  'report.rebuild': ['admin', 'rebuild the reports'],
+  'system.resume': ['owner', 'resume sending'],
+  'team.edit': ['admin', 'see and change the team'],
+  'token.edit': ['owner', 'see and change operator tokens'],
+  'user.edit': ['member', 'change users'],
+  'user.erase': ['admin', 'erase users'],
+  'user.export': ['admin', 'export users'],
+  'user.read': ['member', 'see users'],
+  'webhook.edit': ['admin', 'add and change webhooks'],
+} as const satisfies Record<string, readonly [Role, string]>;
 
-export type Act = keyof typeof leastRole;
+export type Act = keyof typeof actsByRole;
 
 /** Null: the role may do it. Otherwise the reason, in words for people. */
 export function refusalFor(role: Role, act: Act): string | null {
-  const least = leastRole[act];
+  const [least, words] = actsByRole[act];
   if (roles.indexOf(role) >= roles.indexOf(least)) return null;
-  return `Only ${peopleFrom[least]} can do this. Your role is ${role}.`;
+  return `Only ${peopleFrom[least]} can ${words}. Your role is ${role}.`;
 }
 
 export const mayDo = (role: Role, act: Act): boolean => refusalFor(role, act) === null;

@@ -56,8 +56,9 @@ export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; is
             rightSection={app.id === appId ? <IconCheck size={14} aria-hidden /> : undefined}
           >
             {app.name}
-            {/* The muted colour has too little contrast on the hovered row of the dark theme. */}
-            <span style={{ display: 'block', fontSize: 12 }}>{tellApp(app)}</span>
+            <span className="muted" style={{ display: 'block', fontSize: 12 }}>
+              {tellApp(app)}
+            </span>
           </Menu.Item>
         ))}
         {hasMore && (

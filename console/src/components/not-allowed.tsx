@@ -12,7 +12,7 @@ interface NotAllowedProps {
 /** Stands in place of what the person's role may not read. */
 export function NotAllowed({ what, reason, isPart = false }: NotAllowedProps) {
   const told = (
-    <Empty title="Your role may not see this">{reason} Ask an owner of the organisation for another role.</Empty>
+    <Empty title="Your role may not open this">{reason} Ask an owner of the organisation for another role.</Empty>
   );
   if (isPart) return <Card title={what}>{told}</Card>;
   return (

@@ -135,7 +135,7 @@ function Rows({ app, events }: { app: string; events: readonly ArrivedEvent[] })
           <span className="muted event-time">
             <RelativeTime at={occurred_at} />
           </span>
-          <strong>{name}</strong>
+          <strong className="event-name">{name}</strong>
           {external_id !== null && <Link to={paths.user(app, external_id)}>{external_id}</Link>}
           {device_id !== null && (
             <Link className="mono" to={paths.device(app, device_id)}>

@@ -102,7 +102,7 @@ function Actions({ app, message }: { app: string; message: Message }) {
   if (!may) {
     return (
       <span className="muted" style={{ fontSize: 13 }}>
-        Canceling: {reason}
+        {reason}
       </span>
     );
   }

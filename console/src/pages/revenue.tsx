@@ -243,7 +243,7 @@ function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) 
             ),
           },
           {
-            name: 'Beside the highest',
+            name: 'Share of the highest',
             cell: ({ direct, influenced }) => {
               const amount = Number(direct.amount) + Number(influenced.amount);
               return (

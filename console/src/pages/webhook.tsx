@@ -5,7 +5,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useNavigate, useParams } from 'react-router';
+import { Link, useNavigate, useParams } from 'react-router';
 import express from '../../../node/examples/express.ts?raw';
 import fastify from '../../../node/examples/fastify.ts?raw';
 import hono from '../../../node/examples/hono.ts?raw';
@@ -58,6 +58,9 @@ function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
   const isNew = attempts?.data.length === 0;
   return (
     <>
+      <div className="crumbs">
+        <Link to={paths.webhooks(app)}>Webhooks</Link>
+      </div>
       <Card
         title={webhook.endpoint}
         actions={
@@ -170,7 +173,8 @@ function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
   return (
     <Card title="Test">
       <p className="muted" style={{ margin: '0 0 12px' }}>
-        Sends one signed request of the kind webhook.test and shows the answer here. It is not in the log below.
+        Sends one signed request of the kind <span className="mono">webhook.test</span> and shows the answer here. It is
+        not in the log below.
       </p>
       {last && (
         <p style={{ margin: '0 0 12px' }} role="status">
@@ -308,7 +312,8 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
   return (
     <Card title="Replay">
       <p className="muted" style={{ margin: '0 0 12px' }}>
-        Sends the events of a time range again, also those that were delivered. Each has the header service-replay.
+        Sends the events of a time range again, also those that were delivered. Each has the header{' '}
+        <span className="mono">service-replay</span>.
       </p>
       <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 560, display: 'grid', gap: 12 }}>
         <div style={{ display: 'flex', flexWrap: 'wrap', gap: 12, alignItems: 'start' }}>

@@ -33,7 +33,7 @@ export function Webhooks() {
     </Button>
   ) : (
     <span className="muted" style={{ fontSize: 13 }}>
-      New webhook: {reason}
+      {reason}
     </span>
   );
   return (

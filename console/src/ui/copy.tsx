@@ -39,7 +39,7 @@ export function CodeBlock({ code, label, isWrapped = !code.includes('\n') }: Cod
     <section className={isWrapped ? 'code is-wrapped' : 'code'} aria-label={label}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must be reachable by keyboard */}
       <pre tabIndex={0}>
-        <code>{code}</code>
+        <code>{isWrapped ? <Wrapped code={code} /> : code}</code>
       </pre>
       <CopyButton value={code}>
         {({ copied, copy }) => (
@@ -51,5 +51,19 @@ export function CodeBlock({ code, label, isWrapped = !code.includes('\n') }: Cod
         )}
       </CopyButton>
     </section>
+  );
+}
+
+/** A line may break at any hyphen, and `--` at its end would read as an argument of its own. */
+function Wrapped({ code }: { code: string }) {
+  return code.split(/(--[a-z][a-z-]*)/).map((part, index) =>
+    index % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
+      <span key={index} style={{ whiteSpace: 'nowrap' }}>
+        {part}
+      </span>
+    ) : (
+      part
+    ),
   );
 }

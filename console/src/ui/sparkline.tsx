@@ -17,10 +17,18 @@ export function Sparkline({ values, tone = 'idle' }: { values: readonly number[]
       width={width}
       height={height}
       viewBox={`0 0 ${width} ${height}`}
+      // Beside a long figure it gets narrower, and keeps its height and the weight of its line.
+      preserveAspectRatio="none"
       aria-hidden="true"
       className={`only-wide tone-${tone}`}
     >
-      <polyline points={points.join(' ')} fill="none" stroke="currentColor" strokeWidth="1.5" />
+      <polyline
+        points={points.join(' ')}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="1.5"
+        vectorEffect="non-scaling-stroke"
+      />
     </svg>
   );
 }
