@@ -24,11 +24,21 @@ export const consoleWebhookTests: readonly Test<ConsoleBench>[] = [
       const chosen = inField(Date.now() + 2 * dayMs);
       await page.getByLabel('Finish by itself at').fill(chosen);
       await page.getByRole('button', { name: 'Make the new secret' }).click();
+      await page.getByText(/It finishes by itself on /).waitFor();
       await page.getByLabel('I keep it in a safe place').check();
       await page.getByRole('button', { name: 'Done' }).click();
       await page.getByText(/until you finish, or by itself in 2 days/).waitFor();
       const { rotation } = await read(bench, page, `/webhooks/${webhook}`);
       deepEqual(rotation, { ...(rotation as object), finish_at: new Date(chosen).toISOString(), dual: false });
+
+      // Another secret takes the place of the one that waits. The dialog forgets what was chosen
+      // before.
+      await page.getByRole('button', { name: 'Make another secret' }).click();
+      equal(await page.getByLabel('Finish by itself at').inputValue(), '');
+      await page.getByRole('button', { name: 'Make the new secret' }).click();
+      await page.getByLabel('I keep it in a safe place').check();
+      await page.getByRole('button', { name: 'Done' }).click();
+      await page.getByText(/with the old secret alone until you finish\./).waitFor();
 
       // The field refuses a time that the service would refuse.
       await page.getByRole('button', { name: 'Finish the rotation' }).click();

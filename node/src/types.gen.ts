@@ -921,7 +921,7 @@ export type Report = {
   readonly accepted: number;
   /** Deliveries that a push service took. */
   readonly sent: number;
-  /** Deliveries that no push service took. */
+  /** Deliveries that ended without the acceptance of a push service; after `timeout` it is unknown whether it took the push. */
   readonly failed: number;
   /** Deliveries that were deliberately not tried. */
   readonly skipped: number;

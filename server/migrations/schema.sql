@@ -492,7 +492,7 @@ CREATE TABLE devices (
   is_reached boolean NOT NULL DEFAULT false,
   unresolved_messages smallint NOT NULL DEFAULT 0,
   unresolved_since timestamp with time zone,
-  edited_at timestamp with time zone,
+  changed_at timestamp with time zone,
   CONSTRAINT devices_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT devices_check CHECK (((status = 'invalid'::text) = (status_reason IS NOT NULL))),
   CONSTRAINT devices_check1 CHECK (((status <> 'active'::text) OR (token IS NOT NULL))),

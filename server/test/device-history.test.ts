@@ -105,12 +105,12 @@ describe('devices that a provider refused', () => {
   it('stay active when they got another token after the refused one was read', async () => {
     const device = await newDevice('old-token');
     const [row] = await t.sql`SELECT registered_at FROM devices WHERE app_id = ${app.id} AND id = ${device}`;
-    const registeredAtMs = row?.['registeredAt'].getTime();
+    const storedAtMs = row?.['registeredAt'].getTime();
     const { body } = await register('old-token');
     t.clock.advance(minute);
     await register('new-token', { device_id: body.id });
     t.clock.advance(minute);
-    const refused: RefusedDevice = { deviceId: device, reason: 'unregistered', registeredAtMs };
+    const refused: RefusedDevice = { deviceId: device, reason: 'unregistered', storedAtMs };
     expect(await refuse([refused])).toBe(0);
     expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
   });

@@ -34,7 +34,7 @@ const verdictOf = (deviceId: Uuid, fields: Partial<Verdict> = {}): Verdict => ({
   reason: null,
   goneAtMs: null,
   environmentFound: null,
-  registeredAtMs: t.clock.nowMs(),
+  storedAtMs: t.clock.nowMs(),
   isLocal: false,
   reaches: false,
   isDoubtful: false,

@@ -67,6 +67,7 @@ const messageActs = {
 } as const;
 
 const deviceActs = {
+  edit: ['active', 'invalid'],
   test: ['active'],
   remove: ['active', 'invalid'],
 } as const;

@@ -572,7 +572,7 @@ export type DeviceWithHistory = {
   readonly properties: PropertyValues;
   /** For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel. */
   readonly credential_id: number | null;
-  /** The time of its last registration or edit. */
+  /** When something that can be edited last changed, by whatever means, or when the device was opted out. */
   readonly updated_at: Instant;
   /** Every change of its status, oldest first. */
   readonly history: readonly ({
@@ -657,7 +657,7 @@ export type EditedDevice = {
   readonly properties: PropertyValues;
   /** For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel. */
   readonly credential_id: number | null;
-  /** The time of its last registration or edit. */
+  /** When something that can be edited last changed, by whatever means, or when the device was opted out. */
   readonly updated_at: Instant;
   /** Every change of its status, oldest first. */
   readonly history: readonly ({
@@ -1864,7 +1864,7 @@ export type Report = {
   readonly accepted: number;
   /** Deliveries that a push service took. */
   readonly sent: number;
-  /** Deliveries that no push service took. */
+  /** Deliveries that ended without the acceptance of a push service; after `timeout` it is unknown whether it took the push. */
   readonly failed: number;
   /** Deliveries that were deliberately not tried. */
   readonly skipped: number;

@@ -15,15 +15,21 @@ interface ConfirmProps {
   readonly typed?: string;
   readonly isDestructive?: boolean;
   readonly run: () => Promise<unknown>;
+  /** Called when the dialog closes, done or not. */
+  readonly onClose?: () => void;
   readonly button?: ButtonProps;
 }
 
 export function ConfirmButton(props: ConfirmProps) {
-  const { label, title, effect, act = label, typed, isDestructive = false, run, button } = props;
-  const [isOpen, { open, close }] = useDisclosure(false);
+  const { label, title, effect, act = label, typed, isDestructive = false, run, onClose, button } = props;
+  const [isOpen, { open, close: hide }] = useDisclosure(false);
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const close = () => {
+    hide();
+    onClose?.();
+  };
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);

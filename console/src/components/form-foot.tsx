@@ -70,7 +70,11 @@ function ChangedMeanwhile<Values extends object>({ draft, present, onDone }: Cha
     onDone();
   };
   return (
-    <Alert color="yellow" title="Somebody else saved this meanwhile" role="alert">
+    <Alert
+      color="yellow"
+      title={changes.length > 0 ? 'Somebody else saved this meanwhile' : 'This was saved again meanwhile'}
+      role="alert"
+    >
       <p style={{ margin: 0 }}>Nothing of yours is lost, and nothing is saved yet.</p>
       <ChangeList changes={changes} />
       <Group gap="xs">

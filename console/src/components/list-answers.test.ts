@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tellDevices, tellProperties } from './list-answers.ts';
+import { tellDevices, tellProperties, tellRequests } from './list-answers.ts';
 
 describe('the sentence above a list', () => {
   test.each([
@@ -20,5 +20,9 @@ describe('the sentence above a list', () => {
   ])('of %d devices, %d before, reads as %s', (now, before, text) => {
     const span = { name: 'last_7_days', now: { active_devices: now }, before: { active_devices: before } };
     expect(tellDevices({ spans: [span] } as never)).toBe(text);
+  });
+
+  test('of a log without a request claims nothing of the time before', () => {
+    expect(tellRequests([])).toBe('No request is kept.');
   });
 });

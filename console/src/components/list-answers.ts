@@ -77,7 +77,7 @@ export function tellProperties(read: RowsRead<CataloguedProperty> | null): strin
 
 export function tellRequests(entries: readonly RequestEntry[] | undefined): string | null {
   if (!entries) return null;
-  if (entries.length === 0) return 'No requests in the last 7 days.';
+  if (entries.length === 0) return 'No request is kept.';
   const refused = entries.filter(({ status }) => status >= 400);
   const errors = new Map<string, number>();
   for (const { error } of refused) if (error !== null) errors.set(error, (errors.get(error) ?? 0) + 1);

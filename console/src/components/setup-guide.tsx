@@ -4,7 +4,7 @@ import { Anchor, Button, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { IconCircle, IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
 import { getFirstClick, listDevices, listUsers } from '../api/operations.ts';
 import { queries } from '../api/queries.ts';
@@ -112,15 +112,26 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   // The newest messages move by the live feed. Only where none of them was clicked are others asked
   // about.
   const isNewestClicked = sent.some(({ engagement }) => engagement.clicked > 0);
-  const isOlderAsked = isWanted && sent.length > 0 && !isNewestClicked;
+  // The service looks at some messages only, so this browser remembers a click that it saw once.
+  const [wasClicked, setClicked] = useLocalStorage({
+    key: `carillon-guide-clicked-${app}`,
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
+  const isOlderAsked = isWanted && sent.length > 0 && !isNewestClicked && !wasClicked;
   const older = useQuery({
     queryKey: ['app', app, 'guide', 'click'],
     queryFn: () => getFirstClick(app),
     enabled: isOlderAsked,
     refetchInterval: ({ state }) => (state.data?.seen ? false : lookForClickEveryMs),
   });
+  const isClicked = wasClicked || isNewestClicked || older.data?.seen === true;
+  useEffect(() => {
+    if (isClicked) setClicked(true);
+  }, [isClicked, setClicked]);
   if (!channels.data || !devices.data || !users.data || !messages.data || !webhooks.data) return undefined;
-  if (isOlderAsked && !older.data) return undefined;
+  // Where the answer is an error, the click counts as not seen.
+  if (isOlderAsked && older.isPending) return undefined;
   return [
     {
       name: 'Configure a channel',
@@ -150,7 +161,7 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
     { name: 'Send the first message', isDone: sent.length > 0, waitsFor: 'the first message', how: <FirstSend /> },
     {
       name: 'See the first click',
-      isDone: isNewestClicked || older.data?.seen === true,
+      isDone: isClicked,
       waitsFor: 'the first click',
       how: <p style={{ margin: 0 }}>Click the notification on the device. The SDK reports it by itself.</p>,
     },

@@ -14,6 +14,7 @@ import { DeliveryHistory } from '../components/delivery-history.tsx';
 import { Explain } from '../components/explain.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
+import { tellSaved } from '../components/saved-text.ts';
 import { markOf, Status, toneOf } from '../components/status.tsx';
 import { codeTitle } from '../failure-codes.ts';
 import { channelNames, platformNames } from '../format.ts';
@@ -76,6 +77,12 @@ function tellDevice({ status, status_reason, channel }: Device): string {
   if (status === 'active') return `Reachable by ${channelNames[channel].toLowerCase()}.`;
   if (status === 'unsubscribed') return 'It opted out. It can come back only by subscribing again.';
   return `No longer reachable. ${tellReason(status_reason)}`;
+}
+
+/** When an edit has an effect. */
+function tellEffect({ status }: Device): string {
+  if (status === 'active') return 'Messages that are sent from now on use it.';
+  return 'The device gets no message until it registers again.';
 }
 
 /** Facts that the device told; a line for each of the others would only be a dash. */
@@ -218,7 +225,7 @@ function Actions({ app, device }: { app: string; device: Device }) {
 function Edit({ app, device }: { app: string; device: Device }) {
   const { may } = useMay('device.edit');
   const [isOpen, { open, close }] = useDisclosure(false);
-  if (!may) return null;
+  if (!may || !deviceCan(device.status, 'edit')) return null;
   return (
     <>
       <Button variant="default" onClick={open}>
@@ -229,10 +236,10 @@ function Edit({ app, device }: { app: string; device: Device }) {
           app={app}
           device={device}
           onCancel={close}
-          onSaved={async ({ property_conflicts: _conflicts, ...after }) => {
+          onSaved={async ({ property_conflicts: conflicts, ...after }) => {
             close();
             queryClient.setQueryData<Device>(['app', app, 'device', device.id], after);
-            notifications.show({ message: 'Saved. Messages that are sent from now on use it.' });
+            notifications.show(tellSaved(conflicts, tellEffect(after)));
             await queryClient.invalidateQueries({ queryKey: ['app', app, 'devices'] });
           }}
         />

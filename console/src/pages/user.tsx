@@ -14,6 +14,7 @@ import { Explain } from '../components/explain.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { eventTypeNames } from '../components/property-text.ts';
+import { tellSaved } from '../components/saved-text.ts';
 import { Status } from '../components/status.tsx';
 import { UserHistory, UserSegments } from '../components/user-history.tsx';
 import { count, platformNames } from '../format.ts';
@@ -141,10 +142,10 @@ function Edit({ app, user }: { app: string; user: User }) {
           app={app}
           user={user}
           onCancel={close}
-          onSaved={async ({ property_conflicts: _conflicts, ...after }) => {
+          onSaved={async ({ property_conflicts: conflicts, ...after }) => {
             close();
             queryClient.setQueryData(['app', app, 'user', user.external_id], after);
-            notifications.show({ message: 'Saved. Messages that are sent from now on use it.' });
+            notifications.show(tellSaved(conflicts, 'Messages that are sent from now on use it.'));
             await queryClient.invalidateQueries({ queryKey: ['app', app, 'user', user.external_id] });
             await queryClient.invalidateQueries({ queryKey: ['app', app, 'users'] });
           }}

@@ -11,7 +11,7 @@ import fastify from '../../../node/examples/fastify.ts?raw';
 import hono from '../../../node/examples/hono.ts?raw';
 import next from '../../../node/examples/next.ts?raw';
 import { webhookCan } from '../api/can.ts';
-import type { EventKind, Webhook } from '../api/objects.ts';
+import type { EventKind, RotatedWebhook, Webhook } from '../api/objects.ts';
 import {
   deleteWebhook,
   disableWebhook,
@@ -36,7 +36,7 @@ import { SecretOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
 import { useSave } from '../components/use-save.ts';
 import { isGood, tellAnswer, webhookEvents } from '../components/webhook-text.ts';
-import { count } from '../format.ts';
+import { count, formatExact } from '../format.ts';
 import { WebhookForm } from '../forms/webhook.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
@@ -214,81 +214,89 @@ const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), 
 
 function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   const refresh = useRefresh(app, webhook);
-  const [secret, setSecret] = useState<string | null>(null);
+  const [made, setMade] = useState<RotatedWebhook | null>(null);
   const [isDual, setDual] = useState(false);
   // As the field writes it, on the clock of the browser. Empty: the rotation waits for a person.
   const [finishAt, setFinishAt] = useState('');
   const nowMs = useNow();
   const { rotation } = webhook;
   const rotate = async () => {
-    const made = await rotateWebhook(webhook.id, {
+    const rotated = await rotateWebhook(webhook.id, {
       dual: isDual,
       ...(finishAt !== '' && { finish_at: new Date(finishAt).toISOString() }),
     });
-    setFinishAt('');
-    setSecret(made.secret);
+    setMade(rotated);
     await refresh();
   };
+  const reset = () => {
+    setFinishAt('');
+    setDual(false);
+  };
+  const finishesAt = made?.rotation?.finish_at ?? null;
   return (
     <Card title="Signing secret">
       {rotation ? (
-        <>
-          <p style={{ margin: '0 0 12px' }}>
-            A new secret waits since <RelativeTime at={rotation.created_at} />. Requests are signed{' '}
-            {rotation.dual ? 'with both secrets' : 'with the old secret alone'} until you finish
-            {rotation.finish_at !== null && (
-              <>
-                , or by itself <RelativeTime at={rotation.finish_at} />
-              </>
-            )}
-            .
-          </p>
+        <p style={{ margin: '0 0 12px' }}>
+          A new secret waits since <RelativeTime at={rotation.created_at} />. Requests are signed{' '}
+          {rotation.dual ? 'with both secrets' : 'with the old secret alone'} until you finish
+          {rotation.finish_at !== null && (
+            <>
+              , or by itself <RelativeTime at={rotation.finish_at} />
+            </>
+          )}
+          .
+        </p>
+      ) : (
+        <p className="muted" style={{ margin: '0 0 12px' }}>
+          Rotating takes two steps: the new secret is shown first, and signs only when you finish. Nothing breaks in
+          between.
+        </p>
+      )}
+      <div className="row-actions">
+        {rotation && (
           <ConfirmButton
             label="Finish the rotation"
             title="Finish the rotation?"
             effect="From now on the new secret alone signs, and the old one is erased. Your server must know the new secret already."
             run={async () => refresh(await finishWebhookRotation(webhook.id))}
           />
-        </>
-      ) : (
-        <>
-          <p className="muted" style={{ margin: '0 0 12px' }}>
-            Rotating takes two steps: the new secret is shown first, and signs only when you finish. Nothing breaks in
-            between.
-          </p>
-          <ConfirmButton
-            label="Rotate"
-            title="Make a new signing secret?"
-            act="Make the new secret"
-            effect={
-              <Stack gap="sm">
-                <span>The old secret goes on signing until you finish the rotation, or until the time below.</span>
-                <TextInput
-                  type="datetime-local"
-                  label="Finish by itself at"
-                  description={`At most ${rotationDaysMax} days from now. Empty: only when you finish it`}
-                  min={toField(nowMs)}
-                  max={toField(nowMs + rotationDaysMax * 86_400_000)}
-                  value={finishAt}
-                  onChange={({ currentTarget }) => setFinishAt(currentTarget.value)}
-                />
-                <Checkbox
-                  label="Sign with both until then"
-                  description="For receivers that accept any signature of the header"
-                  checked={isDual}
-                  onChange={({ currentTarget }) => setDual(currentTarget.checked)}
-                />
-              </Stack>
-            }
-            run={rotate}
-          />
-        </>
-      )}
+        )}
+        <ConfirmButton
+          label={rotation ? 'Make another secret' : 'Rotate'}
+          title="Make a new signing secret?"
+          act="Make the new secret"
+          effect={
+            <Stack gap="sm">
+              <span>
+                {rotation && 'It takes the place of the secret that waits now. '}
+                The old secret goes on signing until you finish the rotation, or until the time below.
+              </span>
+              <TextInput
+                type="datetime-local"
+                label="Finish by itself at"
+                description={`At most ${rotationDaysMax} days from now. Empty: only when you finish it`}
+                min={toField(nowMs)}
+                max={toField(nowMs + rotationDaysMax * 86_400_000)}
+                value={finishAt}
+                onChange={({ currentTarget }) => setFinishAt(currentTarget.value)}
+              />
+              <Checkbox
+                label="Sign with both until then"
+                description="For receivers that accept any signature of the header"
+                checked={isDual}
+                onChange={({ currentTarget }) => setDual(currentTarget.checked)}
+              />
+            </Stack>
+          }
+          run={rotate}
+          onClose={reset}
+        />
+      </div>
       <SecretOnce
         title="The new signing secret"
-        text="Give it to your server beside the old one, then finish the rotation. It is shown only once."
-        secrets={secret === null ? null : [['New secret', secret]]}
-        onClose={() => setSecret(null)}
+        text={`Give it to your server beside the old one, then finish the rotation. ${finishesAt === null ? '' : `It finishes by itself on ${formatExact(finishesAt)}. `}The secret is shown only once.`}
+        secrets={made && [['New secret', made.secret]]}
+        onClose={() => setMade(null)}
       />
     </Card>
   );
@@ -303,7 +311,12 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
   const save = useSave({
     form,
     save: ({ from, to, events }) =>
-      replayWebhook(webhook.id, { from: new Date(from).toISOString(), to: new Date(to).toISOString(), events }),
+      replayWebhook(webhook.id, {
+        from: new Date(from).toISOString(),
+        to: new Date(to).toISOString(),
+        // A kind that was chosen before the webhook was edited has no box any more.
+        events: events.filter((event) => kinds.some(([kind]) => kind === event)),
+      }),
     onSaved: ({ queued, queued_before, complete }) =>
       notifications.show({
         message: `${count(queued, 'event')} queued${queued_before > 0 ? `, ${count(queued_before, 'event')} before` : ''}${complete ? '' : '; the rest follows when you replay again'}.`,

@@ -8,8 +8,6 @@ import { deviceEditSchema, deviceStatuses, invalidReason } from '../devices/devi
 import { editDevice } from '../devices/edit-device.ts';
 import { listDeviceChanges } from '../devices/history-queries.ts';
 import { findDeviceOnPage, listDevicePage, presentListed } from '../devices/list-devices.ts';
-import { findCredentialOfDevice } from '../devices/listed-queries.ts';
-import { findUpdatedAt } from '../devices/queries.ts';
 import { device, devicePage, exampleDevice, optOutRoutes } from '../devices/routes.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { anyTimeZones, type TimeZones } from '../ground/time-zones.ts';
@@ -46,7 +44,9 @@ const credentialId = count
   .describe(
     'For a browser, the `credential_id` of the key that it subscribed with. Null for a phone: it is reached by the current credential of its channel.',
   );
-const updatedAt = instant.describe('The time of its last registration or edit.');
+const updatedAt = instant.describe(
+  'When something that can be edited last changed, by whatever means, or when the device was opted out.',
+);
 const deviceWithHistory = component(
   'DeviceWithHistory',
   device.extend({ credential_id: credentialId, updated_at: updatedAt, history }),
@@ -117,7 +117,7 @@ export const deviceAreaRoutes = [
     least: 'member',
     summary: 'Change what is stored of a device',
     description:
-      'A field that is absent is kept, null clears it. `environment` is for iOS only. A fact that the device reports at its next registration replaces the edited one. The audit log names the fields, and no value.',
+      'A field that is absent is kept, null clears it. `environment` is for iOS only. A device that opted out cannot be edited. A fact that the device reports at its next registration replaces the edited one. The audit log names the fields that changed, and no value; without a change it has no entry.',
     params,
     body: {
       schema: component('DeviceEdit', editOf(anyTimeZones)),
@@ -139,7 +139,7 @@ export const deviceAreaRoutes = [
     const edited = await editDevice(
       { sql: txSql, clock, by },
       { appId: app.id, id, locale, timezone, environment, properties },
-      (changedAt) => changedAt.getTime() === new Date(seen).getTime(),
+      (updatedAt) => updatedAt.getTime() === new Date(seen).getTime(),
     );
     const present = await read(edited ? sql : txSql, app.id, id);
     if (!present) throw noSuch('device', params.id);
@@ -153,13 +153,12 @@ export const deviceAreaRoutes = [
 /** Reads a device and shapes it; undefined when the app has no such device. */
 async function read(sql: Sql, appId: Uuid, id: Uuid) {
   const found = await findDeviceOnPage(sql, appId, id);
-  const changedAt = await findUpdatedAt(sql, appId, id);
-  if (!found || !changedAt) return undefined;
+  if (!found) return undefined;
   const changes = await listDeviceChanges(sql, appId, [id]);
   return {
     ...presentListed(found),
-    credential_id: found.platform === 'web' ? await findCredentialOfDevice(sql, appId, id) : null,
-    updated_at: changedAt,
+    credential_id: found.platform === 'web' ? found.credentialId : null,
+    updated_at: found.updatedAt,
     history: changes.map(({ at, status, reason }) => ({ at, status, reason })),
   };
 }

@@ -63,6 +63,8 @@ const toldDeliveries = {
   },
 };
 
+const batchesLookedAt = clickLook.batches.toLocaleString('en-US');
+
 const route = routesWith<MessageAreaDeps, AppCaller>('Messages');
 
 export const messageAreaRoutes = [
@@ -100,12 +102,12 @@ export const messageAreaRoutes = [
     path: '/console/api/apps/:app/first-click',
     access: 'session-or-token',
     least: 'viewer',
-    summary: 'Whether a push of the app was clicked',
-    description: `Looks at the newest ${clickLook.messagesPerEnd} messages and at the oldest ${clickLook.messagesPerEnd} that are kept.`,
+    summary: 'Whether a click is found on the newest or the oldest messages',
+    description: `Looks at the newest ${clickLook.messagesPerEnd} messages that were started, then at the oldest ${clickLook.messagesPerEnd}: at ${clickLook.batchesPerMessage} batches of a message at most, and at ${batchesLookedAt} in all. A click elsewhere is not found.`,
     params: appParam,
     answers: {
       200: {
-        description: 'Whether a click was found.',
+        description: 'Whether a click was found there.',
         schema: component('FirstClick', z.strictObject({ seen: z.boolean() })),
         example: { seen: true },
       },

@@ -118,7 +118,8 @@ export const userAreaRoutes = [
     access: 'session-or-token',
     least: 'member',
     summary: 'Change the profile of a user',
-    description: 'A field that is absent is kept, null clears it. The audit log names the fields, and no value.',
+    description:
+      'A field that is absent is kept, null clears it. The audit log names the fields that changed, and no value; without a change it has no entry.',
     params,
     body: {
       schema: component(

@@ -15,7 +15,7 @@ const person = { externalId: 'u-42' };
 const target = {
   deviceId: 'd',
   userId: null,
-  registeredAtMs: 5,
+  storedAtMs: 5,
   credentialId: 3,
   hasMismatches: false,
   isReached: true,

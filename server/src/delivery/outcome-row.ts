@@ -160,10 +160,10 @@ function attemptedItem(
   return { row, isNew, channel, vendor, final, code: errorCode, verdict, externalId, providerReason: reason };
 }
 
-function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {
+function verdictOf({ deviceId, storedAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {
   return {
     deviceId,
-    registeredAtMs,
+    storedAtMs,
     credentialId,
     errorCode,
     reason: null,

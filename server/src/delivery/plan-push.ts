@@ -23,8 +23,8 @@ export interface Target {
   readonly isActive: boolean;
   readonly token: string | null;
   readonly credentialId: number | null;
-  /** The time when this token was last registered. */
-  readonly registeredAtMs: number;
+  /** The time when this token was last registered, or what is stored with it last changed. */
+  readonly storedAtMs: number;
   /**
    * The environment of an iOS token, as the device said or a push found; null when it is not known.
    */

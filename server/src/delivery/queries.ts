@@ -295,7 +295,7 @@ export interface TargetColumns {
   readonly tokens: readonly (string | null)[] | null;
   readonly credentialIds: readonly (number | null)[] | null;
   /** Milliseconds since the epoch. */
-  readonly registeredAts: readonly number[] | null;
+  readonly storedAts: readonly number[] | null;
   readonly environments: readonly (Environment | null)[] | null;
   readonly mismatches: readonly boolean[] | null;
   /**
@@ -333,7 +333,7 @@ export async function selectTargets(
   const [columns] = await sql<(TargetColumns & Record<string, unknown>)[]>`
     SELECT json_agg(d.id) AS device_ids, json_agg(a.user_id) AS user_ids, json_agg(d.platform) AS platforms,
       json_agg(d.status = 'active') AS actives, json_agg(d.token) AS tokens, json_agg(d.credential_id) AS credential_ids,
-      json_agg(round(date_part('epoch', d.registered_at) * 1000)) AS registered_ats,
+      json_agg(round(date_part('epoch', greatest(d.registered_at, d.changed_at)) * 1000)) AS stored_ats,
       json_agg(coalesce(d.environment, d.environment_found)) AS environments, json_agg(d.mismatches > 0) AS mismatches,
       json_agg(d.id) FILTER (WHERE NOT d.is_reached) AS unreached_ids,
       json_agg(d.id) FILTER (WHERE NOT d.is_reached AND d.by_client) AS stranger_ids,

@@ -219,8 +219,8 @@ async function retireDoubtful(
 function refusedBy<Reason extends string>(reason: Reason, verdicts: readonly Verdict[]) {
   // A device that two messages reached in this time is retired once, by the last verdict.
   const byDevice = new Map(verdicts.map((verdict) => [verdict.deviceId, verdict]));
-  return [...byDevice.values()].map(({ deviceId, goneAtMs, registeredAtMs }) => {
-    return { deviceId, reason, goneAtMs, registeredAtMs };
+  return [...byDevice.values()].map(({ deviceId, goneAtMs, storedAtMs }) => {
+    return { deviceId, reason, goneAtMs, storedAtMs };
   });
 }
 
@@ -240,8 +240,8 @@ async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verd
       }),
     );
   }
-  const found = successes.flatMap(({ deviceId, registeredAtMs, environmentFound }) =>
-    environmentFound === null ? [] : [{ deviceId, registeredBy: new Date(registeredAtMs), environmentFound }],
+  const found = successes.flatMap(({ deviceId, storedAtMs, environmentFound }) =>
+    environmentFound === null ? [] : [{ deviceId, storedBy: new Date(storedAtMs), environmentFound }],
   );
   if (found.length > 0) await updateEnvironmentFound(sql, appId, found);
 }

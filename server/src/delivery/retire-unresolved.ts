@@ -33,7 +33,7 @@ export async function retireUnresolved(
         const gone = await countUnresolved(tx, appId, [...once.keys()], { at, ...rule });
         const items = [...once.values()]
           .filter(({ deviceId }) => gone.has(deviceId))
-          .map(({ deviceId, registeredAtMs }) => ({ deviceId, reason: 'unregistered' as const, registeredAtMs }));
+          .map(({ deviceId, storedAtMs }) => ({ deviceId, reason: 'unregistered' as const, storedAtMs }));
         await invalidateDevices(tx, { appId, credentialId: null, at, items });
         left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
       }

@@ -21,10 +21,11 @@ export interface Verdict {
    */
   readonly goneAtMs: number | null;
   /**
-   * The time when the device had registered the token of this push. A device that registered again
-   * since is not retired.
+   * The time when the device had registered the token of this push, or when its environment or
+   * another stored value last changed before the push. A device that registered or changed since is
+   * not retired, because the push used another token or environment.
    */
-  readonly registeredAtMs: number;
+  readonly storedAtMs: number;
   /** The environment in which a push found the device's token, to be remembered. */
   readonly environmentFound: Environment | null;
   /** Found by a local check without asking the provider, so it says nothing of the credential. */

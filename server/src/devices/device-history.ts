@@ -51,15 +51,18 @@ export interface RefusedDevice {
    * does not say.
    */
   readonly goneAtMs?: number | null;
-  /** `devices.registered_at`, in milliseconds, as read together with the refused token. */
-  readonly registeredAtMs?: number;
+  /**
+   * The later of `devices.registered_at` and `devices.changed_at`, in milliseconds, as read together
+   * with the refused token.
+   */
+  readonly storedAtMs?: number;
 }
 
 /**
  * Retires those of the devices that are still active. The caller has locked them all by
- * `lockDevicesById`. A device keeps its status when it registered after the provider's instant or
- * after the refused token was read, because the refusal was about its earlier token. Returns how
- * many changed.
+ * `lockDevicesById`. A device keeps its status when it registered after the provider's instant, and
+ * when it registered or its environment changed after the refused token was read. The refusal was
+ * then about its earlier token or environment. Returns how many changed.
  */
 export async function invalidateDevices(
   tx: Tx,
@@ -73,9 +76,9 @@ export async function invalidateDevices(
 ): Promise<number> {
   const { appId, credentialId, at } = refused;
   if (refused.items.length === 0) return 0;
-  const refusals = refused.items.map(({ deviceId, reason, goneAtMs, registeredAtMs }): Refusal => {
-    const limitsMs = [at.getTime(), goneAtMs ?? Number.POSITIVE_INFINITY, registeredAtMs ?? Number.POSITIVE_INFINITY];
-    return { deviceId, reason, registeredBy: new Date(Math.min(...limitsMs)) };
+  const refusals = refused.items.map(({ deviceId, reason, goneAtMs, storedAtMs }): Refusal => {
+    const registeredBy = new Date(Math.min(at.getTime(), goneAtMs ?? Number.POSITIVE_INFINITY));
+    return { deviceId, reason, registeredBy, storedBy: new Date(storedAtMs ?? at) };
   });
   const changed = await updateInvalid(tx, appId, refusals);
   if (changed.length === 0) return 0;

@@ -13,7 +13,7 @@ import { issueOf } from '../ground/issue.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
 import { component } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
-import { propertyChanges, type StoredProperties } from '../properties/property.ts';
+import { propertyChanges, type StoredProperties, showsSame } from '../properties/property.ts';
 import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } from './token.ts';
 
 export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
@@ -42,6 +42,29 @@ export interface Device {
   readonly status: DeviceStatus;
   /** The device's own properties. */
   readonly properties: StoredProperties;
+  /** When what a person may edit of it last changed; null: not since its first registration. */
+  readonly changedAt: Date | null;
+}
+
+/** What is stored of a device and a person may edit. */
+export interface EditableValues {
+  readonly environment: Environment | null;
+  readonly locale: string | null;
+  readonly timezone: string | null;
+  readonly properties: StoredProperties;
+}
+
+/**
+ * Lists what differs between two states of a device, as an edit names it. A stored value whose key
+ * the catalog no longer has (`isLive`) is not shown, so its removal is no difference.
+ */
+export function listChanges(
+  former: EditableValues,
+  after: EditableValues,
+  isLive: (id: number) => boolean,
+): (keyof EditableValues)[] {
+  const names = (['environment', 'locale', 'timezone'] as const).filter((name) => former[name] !== after[name]);
+  return showsSame(former.properties, after.properties, isLive) ? names : [...names, 'properties'];
 }
 
 /**

@@ -16,7 +16,8 @@ import {
   type PropertyConflict,
   type StoredProperties,
 } from '../properties/property.ts';
-import { findUpdatedAt, lockDevice, updateEdited } from './queries.ts';
+import { type EditableValues, listChanges } from './device.ts';
+import { lockDevice, updateKnown } from './queries.ts';
 import { copyToAudience } from './register-device.ts';
 
 /** An absent field keeps the stored value; null clears it. */
@@ -33,6 +34,8 @@ interface EditedDevice {
   /** The device's own properties after the edit. */
   readonly stored: StoredProperties;
   readonly conflicts: readonly PropertyConflict[];
+  /** The fields that differ now. */
+  readonly changes: readonly (keyof EditableValues)[];
 }
 
 /** The device is not there, or is not as the writer saw it: nothing is written. */
@@ -41,22 +44,23 @@ class NotAsSeen extends Error {
 }
 
 /**
- * Undefined: there is no such device, or `isAsSeen` refused the time of its last registration or
- * edit. Throws the 400 for too many properties, and for an environment of a device that has none.
- * The audit entry names the fields, and no value.
+ * Undefined: there is no such device, or `isAsSeen` refused the time of its last change. Throws the
+ * 400 for too many properties, for a device that opted out, and for an environment of a device that
+ * has none. The audit entry names the fields that changed, and no value; without a change there is
+ * no entry.
  */
 export async function editDevice(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
   request: EditDevice,
   isAsSeen: (updatedAt: Date) => boolean,
 ): Promise<EditedDevice | undefined> {
-  const { appId, id, ...given } = request;
-  const fields = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const { appId, id } = request;
   const edit = (): Promise<EditedDevice> =>
     transaction(sql, async (tx) => {
       const edited = await editIn(tx, clock, request, isAsSeen);
-      const target = encodeId('dev', id);
-      await recordAudit({ tx, clock, by }, { appId, action: 'device.edit', target, after: { fields } });
+      const [target, fields] = [encodeId('dev', id), edited.changes];
+      if (fields.length > 0)
+        await recordAudit({ tx, clock, by }, { appId, action: 'device.edit', target, after: { fields } });
       return edited;
     });
   try {
@@ -73,21 +77,35 @@ async function editIn(
   request: EditDevice,
   isAsSeen: (updatedAt: Date) => boolean,
 ): Promise<EditedDevice> {
-  const { appId, id, locale, timezone, properties } = request;
-  const learned = await learnProperties(tx, clock, { appId, given: properties ?? noChanges, mayAdd: true });
+  const { appId, id, ...given } = request;
+  const learned = await learnProperties(tx, clock, { appId, given: given.properties ?? noChanges, mayAdd: true });
   const device = await lockDevice(tx, appId, id);
-  const updatedAt = await findUpdatedAt(tx, appId, id);
-  if (!device || !updatedAt || !isAsSeen(updatedAt)) throw new NotAsSeen();
-  const environment = request.environment === undefined ? device.environment : request.environment;
+  if (!device) throw new NotAsSeen();
+  const row = await getAudienceRow(tx, appId, id);
+  if (!isAsSeen(device.changedAt ?? row.createdAt)) throw new NotAsSeen();
+  const environment = given.environment === undefined ? device.environment : given.environment;
   if (environment !== null && device.platform !== 'ios') {
     throw invalid([{ path: ['environment'], code: 'invalid_value', message: 'environment is for ios only.' }]);
   }
-  const changed = await changeProperties(tx, appId, device.properties, learned, properties !== null);
-  const row = await getAudienceRow(tx, appId, id);
-  await updateEdited(tx, clock, { appId, id, environment, properties: changed.stored });
-  const facts = mergeFacts(row, { locale, timezone });
-  await updateKnownDevice(tx, appId, { deviceId: id, facts, lastSeenAt: row.lastSeenAt });
-  if (properties !== undefined) await copyToAudience(tx, appId, row, changed);
+  // Imports skip such a device as well. It may be one of an erased person, of whom nothing is stored
+  // again.
+  if (device.status === 'unsubscribed' && Object.values(given).some((value) => value !== undefined)) {
+    const message = 'This device opted out. It can be edited when it has registered again.';
+    throw invalid([{ path: [], code: 'invalid_value', message }]);
+  }
+  const changed = await changeProperties(tx, appId, device.properties, learned, given.properties !== null);
+  const facts = mergeFacts(row, { locale: given.locale, timezone: given.timezone });
+  const { stored } = changed;
+  const { locale, timezone } = row;
+  const after = { ...facts, environment, properties: stored };
+  const changes = listChanges({ ...device, locale, timezone }, after, (number) => changed.catalog.has(number));
+  if (changes.length > 0) {
+    const startsAnew = environment !== device.environment;
+    const effects = { startsAnew, isChanged: true, credentialId: null, identifiedAt: null };
+    await updateKnown(tx, clock, { appId, id, environment, properties: stored, ...effects });
+    await updateKnownDevice(tx, appId, { deviceId: id, facts, lastSeenAt: row.lastSeenAt });
+    if (changes.includes('properties')) await copyToAudience(tx, appId, row, changed);
+  }
   await recordSightings(tx, clock, appId, learned, changed.gone);
-  return { stored: changed.stored, conflicts: learned.conflicts };
+  return { stored, conflicts: learned.conflicts, changes };
 }

@@ -10,6 +10,12 @@ export interface Refusal {
   readonly reason: InvalidReason;
   /** A device that registered after this instant is not changed. */
   readonly registeredBy: Date;
+  /**
+   * A device that registered or changed after this instant is not changed. An edit moves
+   * `changed_at` and not `registered_at`, because an edit is no sign of life: with a later
+   * `registered_at`, the provider's word about a token that died before the edit would be ignored.
+   */
+  readonly storedBy: Date;
 }
 
 /** A device whose status changed, and its new status. */
@@ -21,18 +27,20 @@ export interface DeviceChange {
 }
 
 /**
- * Makes those of the refused devices invalid that are still active and have not registered since;
- * returns them. `array_position` replaces a join, because a distributed database cannot join with a
- * list.
+ * Makes those of the refused devices invalid that are still active and have neither registered nor
+ * changed since; returns them. `array_position` replaces a join, because a distributed database
+ * cannot join with a list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
   const reasons = refusals.map((refusal) => refusal.reason);
-  const limits = refusals.map((refusal) => refusal.registeredBy.toISOString());
+  const registeredBys = refusals.map((refusal) => refusal.registeredBy.toISOString());
+  const storedBys = refusals.map((refusal) => refusal.storedBy.toISOString());
   return tx<DeviceChange[]>`
     UPDATE devices SET status = 'invalid', status_reason = (${reasons}::text[])[array_position(${ids}::uuid[], id)]
     WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
-      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]
+      AND registered_at <= (${registeredBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
+      AND greatest(registered_at, changed_at) <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
@@ -96,21 +104,21 @@ export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]
 }
 
 /**
- * Stores the environment that pushes found for iOS tokens, unless the device names its own or has
- * registered again since.
+ * Stores the environment that pushes found for iOS tokens, unless the device names its own, or has
+ * registered or changed since.
  */
 export async function updateEnvironmentFound(
   tx: Tx,
   appId: Uuid,
-  found: readonly { readonly deviceId: Uuid; readonly registeredBy: Date; readonly environmentFound: Environment }[],
+  found: readonly { readonly deviceId: Uuid; readonly storedBy: Date; readonly environmentFound: Environment }[],
 ): Promise<void> {
   const ids = found.map(({ deviceId }) => deviceId);
-  const limits = found.map(({ registeredBy }) => registeredBy.toISOString());
+  const storedBys = found.map(({ storedBy }) => storedBy.toISOString());
   const environments = found.map(({ environmentFound }) => environmentFound);
   await tx`
     UPDATE devices SET environment_found = (${environments}::text[])[array_position(${ids}::uuid[], id)]
     WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND platform = 'ios' AND environment IS NULL
-      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
+      AND greatest(registered_at, changed_at) <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
 }
 
 /** Appends changes of status to the history. */

@@ -6,7 +6,13 @@ import type { Sql } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { type Property, presentProperties } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
-import { type DeviceFilters, findListedDevice, type ListedDevice, listDevices } from './listed-queries.ts';
+import {
+  type DeviceFilters,
+  findShownDevice,
+  type ListedDevice,
+  listDevices,
+  type ShownDevice,
+} from './listed-queries.ts';
 
 export interface DeviceOnPage extends ListedDevice {
   readonly catalog: ReadonlyMap<number, Property>;
@@ -25,9 +31,13 @@ export async function listDevicePage(
   return devices.map((device) => ({ ...device, catalog }));
 }
 
-/** One device as a page would hold it; undefined when the app has no such device. */
-export async function findDeviceOnPage(sql: Sql, appId: Uuid, id: Uuid): Promise<DeviceOnPage | undefined> {
-  const device = await findListedDevice(sql, appId, id);
+/** One device as a page would hold it, and more; undefined when the app has no such device. */
+export async function findDeviceOnPage(
+  sql: Sql,
+  appId: Uuid,
+  id: Uuid,
+): Promise<(DeviceOnPage & ShownDevice) | undefined> {
+  const device = await findShownDevice(sql, appId, id);
   if (!device) return undefined;
   const numbers = Object.keys(device.properties).map(Number);
   return { ...device, catalog: numbers.length === 0 ? new Map() : await readCatalog(sql, appId, numbers) };

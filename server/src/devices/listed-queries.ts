@@ -26,11 +26,12 @@ export interface WholeDevice extends ListedDevice {
   readonly credentialId: number | null;
 }
 
-/** The number of the credential that a device registered with; null: it named none. */
-export async function findCredentialOfDevice(sql: Sql, appId: Uuid, id: Uuid): Promise<number | null> {
-  const [row] = await sql<{ credentialId: number | null }[]>`
-    SELECT credential_id FROM devices WHERE app_id = ${appId} AND id = ${id}`;
-  return row?.credentialId ?? null;
+/** A device as its page shows it. */
+export interface ShownDevice extends ListedDevice {
+  /** The number of the credential that it registered with; null: it named none. */
+  readonly credentialId: number | null;
+  /** When what a person may edit of it last changed. */
+  readonly updatedAt: Date;
 }
 
 /** Lists an app's devices in the order of ids, after one. */
@@ -56,11 +57,15 @@ export interface DeviceFilters {
   readonly search?: string | null;
 }
 
-/** Finds one device of the app. */
-export async function findListedDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<ListedDevice | undefined> {
-  const [device] = await tx<ListedDevice[]>`
+/**
+ * Finds one device of the app. One statement reads its values and their time, so that an edit of
+ * these values never carries the time of later ones.
+ */
+export async function findShownDevice(sql: Sql, appId: Uuid, id: Uuid): Promise<ShownDevice | undefined> {
+  const [device] = await sql<ShownDevice[]>`
     SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
-      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at,
+      d.credential_id, coalesce(d.changed_at, a.created_at) AS updated_at
     FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
     WHERE a.app_id = ${appId} AND a.device_id = ${id}`;
   return device;

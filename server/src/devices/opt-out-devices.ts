@@ -39,7 +39,7 @@ export async function optOutLocked(tx: Tx, clock: Clock, appId: Uuid, devices: r
   if (devices.length === 0) return;
   const ids = devices.map((device) => device.id);
   await insertFormerLinks(tx, clock, appId, ids);
-  await updateUnsubscribed(tx, appId, ids);
+  await updateUnsubscribed(tx, clock, appId, ids);
   await writeCopies(tx, appId, { profile: null, devices, slotted: await listSlottedAndNumbered(tx, appId, []) });
   await updateActive(tx, appId, ids, false);
   const changes = devices

@@ -1,7 +1,7 @@
 // SQL: devices and their tokens. One token belongs to one device.
 import type { Environment, Platform } from '../channels/channel.ts';
 import { type Clock, nowOf } from '../database/clock.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { Device } from './device.ts';
@@ -69,7 +69,7 @@ export async function deleteToken(tx: Tx, appId: Uuid, platform: Platform, hash:
 /** Locks one device. Every transaction that writes the device's audience row holds this lock. */
 export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
   const [device] = await tx<Device[]>`
-    SELECT id, platform, token_hash, credential_id, environment, status, properties FROM devices
+    SELECT id, platform, token_hash, credential_id, environment, status, properties, changed_at FROM devices
     WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
   return device;
 }
@@ -123,31 +123,51 @@ export async function insertDevice(
 }
 
 /**
- * Stores that a locked device registered again. With `startsAnew`, results about its former token
- * or environment are deleted. With `keepsToken`, a token that is stored stays as it is.
+ * The next `changed_at` of a device. It is later than the former one and than the registration, so
+ * that two states of one millisecond have different times.
+ */
+const nextChange = (tx: Tx, clock: Clock): Fragment => tx`
+  greatest(${nowOf(tx, clock)}, changed_at, registered_at) + interval '1 millisecond'`;
+
+/** Deletes the results that are about a former token or environment. */
+const forgetResults = (tx: Tx): Fragment => tx`
+  environment_found = NULL, mismatches = 0, unresolved_messages = 0, unresolved_since = NULL`;
+
+/** The effects of a write on the state of its device. */
+interface WriteEffects {
+  /** The device has another token or environment, or becomes active: former results are deleted. */
+  readonly startsAnew: boolean;
+  /** Something that a person may edit differs. */
+  readonly isChanged: boolean;
+}
+
+/**
+ * Stores that a locked device registered again. With `keepsToken`, a token that is stored stays as
+ * it is.
  */
 export async function updateRegistration(
   tx: Tx,
   clock: Clock,
-  device: DeviceWrite & { readonly startsAnew: boolean; readonly keepsToken: boolean },
+  device: DeviceWrite & WriteEffects & { readonly keepsToken: boolean },
 ): Promise<void> {
-  const { appId, id, token, credentialId, environment, properties, startsAnew, keepsToken } = device;
+  const { appId, id, token, credentialId, environment, properties, startsAnew, isChanged, keepsToken } = device;
   await tx`
     UPDATE devices SET
       token = ${keepsToken ? tx`coalesce(token, ${token.text})` : tx`${token.text}`}, token_hash = ${token.hash}, token_hint = ${token.hint}, credential_id = ${credentialId},
       environment = ${environment}, properties = ${tx.json(properties)},
       status = 'active', status_reason = NULL, registered_at = ${nowOf(tx, clock)}
-      ${startsAnew ? tx`, environment_found = NULL, mismatches = 0, unresolved_messages = 0, unresolved_since = NULL` : tx``}
+      ${startsAnew ? tx`, ${forgetResults(tx)}` : tx``} ${isChanged ? tx`, changed_at = ${nextChange(tx, clock)}` : tx``}
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
 /**
- * Corrects the stored facts of a locked device; its token, its status and the time of its
+ * Corrects what is stored of a locked device; its token, its status and the time of its
  * registration stay.
  */
 export async function updateKnown(
   tx: Tx,
-  device: {
+  clock: Clock,
+  device: WriteEffects & {
     readonly appId: Uuid;
     readonly id: Uuid;
     readonly environment: Environment | null;
@@ -157,37 +177,12 @@ export async function updateKnown(
     readonly identifiedAt: Date | null;
   },
 ): Promise<void> {
-  const { appId, id, environment, properties, credentialId, identifiedAt } = device;
+  const { appId, id, environment, properties, credentialId, identifiedAt, startsAnew, isChanged } = device;
   await tx`
     UPDATE devices SET properties = ${tx.json(properties)}, credential_id = coalesce(credential_id, ${credentialId}::smallint),
-      identified_at = coalesce(${identifiedAt}::timestamptz, identified_at),
-      environment_found = CASE WHEN environment IS NOT DISTINCT FROM ${environment}::text THEN environment_found END,
-      environment = ${environment}::text
+      identified_at = coalesce(${identifiedAt}::timestamptz, identified_at), environment = ${environment}::text
+      ${startsAnew ? tx`, ${forgetResults(tx)}` : tx``} ${isChanged ? tx`, changed_at = ${nextChange(tx, clock)}` : tx``}
     WHERE app_id = ${appId} AND id = ${id}`;
-}
-
-/**
- * Stores a person's edit of a locked device. Where the environment changes, the one that worked is
- * found again.
- */
-export async function updateEdited(
-  tx: Tx,
-  clock: Clock,
-  device: Pick<DeviceWrite, 'appId' | 'id' | 'environment' | 'properties'>,
-): Promise<void> {
-  const { appId, id, environment, properties } = device;
-  await tx`
-    UPDATE devices SET properties = ${tx.json(properties)}, edited_at = ${nowOf(tx, clock)},
-      environment_found = CASE WHEN environment IS NOT DISTINCT FROM ${environment}::text THEN environment_found END,
-      environment = ${environment}::text
-    WHERE app_id = ${appId} AND id = ${id}`;
-}
-
-/** Finds when a device last registered or was edited; undefined when there is no such device. */
-export async function findUpdatedAt(tx: Tx, appId: Uuid, id: Uuid): Promise<Date | undefined> {
-  const [row] = await tx<{ updatedAt: Date }[]>`
-    SELECT greatest(registered_at, edited_at) AS updated_at FROM devices WHERE app_id = ${appId} AND id = ${id}`;
-  return row?.updatedAt;
 }
 
 /** Retires a locked device whose token has moved to another device. */
@@ -199,20 +194,21 @@ export async function updateReplaced(tx: Tx, appId: Uuid, id: Uuid): Promise<voi
 
 /**
  * Opts locked devices out. The hashes of their tokens stay, so that the same token finds the same
- * device.
+ * device. An edit that was opened before is refused.
  */
-export async function updateUnsubscribed(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+export async function updateUnsubscribed(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET status = 'unsubscribed', status_reason = NULL, token = NULL, token_hint = NULL, mismatches = 0,
-      identified_at = NULL
+      identified_at = NULL,
+      changed_at = CASE WHEN status = 'unsubscribed' THEN changed_at ELSE ${nextChange(tx, clock)} END
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
 /** Deletes the own properties of locked devices. */
-export async function clearOwnProperties(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+export async function clearOwnProperties(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
-    UPDATE devices SET properties = '{}' WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])
-      AND properties <> '{}'`;
+    UPDATE devices SET properties = '{}', changed_at = ${nextChange(tx, clock)}
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND properties <> '{}'`;
 }
 
 /** Stores that a locked device belongs to a user from now on, and returns the instant. */
@@ -258,7 +254,7 @@ export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid
 
 /**
  * Deletes a retired key's values from up to `limit` devices, and returns how many had one of their
- * own.
+ * own. No answer has shown these values since the key was deleted, so `changed_at` stays.
  */
 export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`

@@ -26,7 +26,7 @@ import {
   type StoredProperties,
 } from '../properties/property.ts';
 import type { NewDevicePermit } from '../quotas/address-limit.ts';
-import { type Device, devicesPerUserMax } from './device.ts';
+import { type Device, devicesPerUserMax, listChanges } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
   deleteToken,
@@ -325,9 +325,7 @@ export async function registerAgain(
   // The keys of a subscription never change. A stranger who knows an endpoint could otherwise set
   // keys of its own, and then prove with them that the device is its own.
   const keepsToken = request.byClient && !hasNewToken;
-  const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew, keepsToken };
-  // Sent together, so that neither waits for the answer to the other.
-  const [former] = await Promise.all([rowOf(id), updateRegistration(tx, clock, write)]);
+  const former = await rowOf(id);
   if (
     device.status !== 'active' &&
     former.externalId !== null &&
@@ -335,7 +333,17 @@ export async function registerAgain(
   ) {
     await unlinkDevices(tx, clock, appId, [{ id, properties: device.properties }]);
   }
-  const row = await updateSeenDevice(tx, clock, { appId, deviceId: id, facts: mergeFacts(former, facts) });
+  const merged = mergeFacts(former, facts);
+  const after = { ...merged, environment, properties: properties.stored };
+  const { locale, timezone } = former;
+  const changes = listChanges({ ...device, locale, timezone }, after, (number) => properties.catalog.has(number));
+  const effects = { startsAnew, isChanged: changes.length > 0 };
+  const write = { appId, id, token, credentialId, environment, properties: properties.stored, keepsToken, ...effects };
+  // Sent together, so that neither waits for the answer to the other.
+  const [row] = await Promise.all([
+    updateSeenDevice(tx, clock, { appId, deviceId: id, facts: merged }),
+    updateRegistration(tx, clock, write),
+  ]);
   if (changesProperties(request, learned)) await copyToAudience(tx, appId, row, properties);
   if (device.status !== 'active') {
     const change = { deviceId: id, platform, status: 'active', reason: null, former: device.status } as const;

@@ -17,7 +17,7 @@ export const apiErrors = {
   quota_exceeded: { status: 429, message: 'The monthly quota is used up.' },
   internal_error: { status: 500, message: 'Something went wrong on our side. Name the request id when you report it.' },
   unavailable: { status: 503, message: 'The service is unavailable for the moment. Try again.' },
-  changed_meanwhile: { status: 400, message: 'Somebody changed this meanwhile. Look at it again.', of: 'console' },
+  changed_meanwhile: { status: 400, message: 'This was changed meanwhile. Look at it again.', of: 'console' },
   not_signed_in: { status: 401, message: 'Sign in to the console, or send an operator token.', of: 'console' },
   wrong_credentials: { status: 401, message: 'The e-mail address, password or code is wrong.', of: 'console' },
   role_too_low: { status: 403, message: 'Your role does not allow this.', of: 'console' },

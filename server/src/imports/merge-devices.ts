@@ -16,7 +16,7 @@ import type { Environment, Platform } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import { claimTokens } from '../devices/claim-tokens.ts';
-import { type Device, devicesPerUserMax } from '../devices/device.ts';
+import { type Device, devicesPerUserMax, listChanges } from '../devices/device.ts';
 import { insertDevices } from '../devices/insert-many.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
 import { lockDevice, updateKnown, updateTokenDevice, updateUnidentified } from '../devices/queries.ts';
@@ -307,10 +307,14 @@ export async function writeDevices(
     const hasOther = isMoved || !isSame(state.properties, device.properties);
     const owner = state.ownerId === null ? undefined : users.byExternalId.get(state.ownerId);
     const { id } = state;
-    if (hasOther || state.environment !== device.environment || state.credentialId !== device.credentialId) {
-      writes.push(
-        updateKnown(tx, { ...state, appId, identifiedAt: isMoved && state.ownerId !== null ? clock.date() : null }),
-      );
+    const { environment, properties, facts } = state;
+    const { locale, timezone } = row;
+    const after = { ...facts, environment, properties };
+    const changes = listChanges({ ...device, locale, timezone }, after, (number) => catalog.has(number));
+    if (hasOther || changes.length > 0 || state.credentialId !== device.credentialId) {
+      const identifiedAt = isMoved && state.ownerId !== null ? clock.date() : null;
+      const effects = { startsAnew: environment !== device.environment, isChanged: changes.length > 0 };
+      writes.push(updateKnown(tx, clock, { ...state, appId, identifiedAt, ...effects }));
     }
     if (hasOther || (owner && isChanged(owner))) writes.push(updateProfileCopy(tx, appId, [id], copyOf(state)));
     const hasNews = isNews(state, row);

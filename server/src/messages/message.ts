@@ -144,7 +144,9 @@ export const report = component(
   z.strictObject({
     accepted: count.describe('Deliveries made.'),
     sent: count.describe('Deliveries that a push service took.'),
-    failed: count.describe('Deliveries that no push service took.'),
+    failed: count.describe(
+      'Deliveries that ended without the acceptance of a push service; after `timeout` it is unknown whether it took the push.',
+    ),
     skipped: count.describe('Deliveries that were deliberately not tried.'),
     pending: z.int().min(1).optional().describe('Only while some delivery is not final.'),
   }),

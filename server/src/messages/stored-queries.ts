@@ -128,22 +128,27 @@ export const clickLook = { messagesPerEnd: 500, batchesPerMessage: 100, batches:
 /**
  * Whether a click is counted on one of the newest or of the oldest messages of an app. An app that
  * was just set up has its first click among the oldest, and an app in use has one among the newest.
- * Batches have no index by app, so all messages would be read one by one.
+ * Batches have no index by app, so all messages would be read one by one. The newest messages come
+ * first, then the oldest: where each has many batches, the oldest are not reached.
  */
 export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
   const [row] = await tx<{ isClicked: boolean }[]>`
-    WITH ends AS (
-      (SELECT id FROM messages WHERE app_id = ${appId} AND started_at IS NOT NULL
-        ORDER BY started_at DESC, id DESC LIMIT ${clickLook.messagesPerEnd})
-      UNION
-      (SELECT id FROM messages WHERE app_id = ${appId} AND started_at IS NOT NULL
-        ORDER BY started_at, id LIMIT ${clickLook.messagesPerEnd})
-    )
     SELECT EXISTS (
       SELECT 1 FROM (
-        SELECT b.clicked FROM ends CROSS JOIN LATERAL (
-          SELECT clicked FROM batches WHERE message_id = ends.id ORDER BY id LIMIT ${clickLook.batchesPerMessage}
-        ) AS b LIMIT ${clickLook.batches}
+        SELECT b.clicked FROM (
+          -- A message of both ends is one of the newest: its place among them is negative.
+          SELECT id, min(part) AS part, min(place) AS place FROM (
+            (SELECT id, 1 AS part, -extract(epoch FROM started_at) AS place FROM messages
+              WHERE app_id = ${appId} AND started_at IS NOT NULL
+              ORDER BY started_at DESC, id DESC LIMIT ${clickLook.messagesPerEnd})
+            UNION ALL
+            (SELECT id, 2 AS part, extract(epoch FROM started_at) AS place FROM messages
+              WHERE app_id = ${appId} AND started_at IS NOT NULL
+              ORDER BY started_at, id LIMIT ${clickLook.messagesPerEnd})
+          ) AS ends GROUP BY id ORDER BY part, place
+        ) AS message CROSS JOIN LATERAL (
+          SELECT clicked FROM batches WHERE message_id = message.id ORDER BY id LIMIT ${clickLook.batchesPerMessage}
+        ) AS b ORDER BY message.part, message.place LIMIT ${clickLook.batches}
       ) AS looked WHERE clicked > 0
     ) AS is_clicked`;
   return row?.isClicked ?? false;

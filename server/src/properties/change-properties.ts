@@ -17,7 +17,7 @@ import { readCatalog } from './queries.ts';
 
 export interface ChangedProperties {
   readonly stored: StoredProperties;
-  /** Entries of the stored properties, and of those with a slot. */
+  /** Entries of the former and the stored properties, and of those with a slot. */
   readonly catalog: ReadonlyMap<number, Property>;
   /** Texts that the owner had and no longer has, for `recordSightings`. */
   readonly gone: readonly TextGone[];
@@ -35,7 +35,7 @@ export async function changeProperties(
   keepsFormer: boolean,
 ): Promise<ChangedProperties> {
   const formerKept = keepsFormer ? former : {};
-  const numbers = [...Object.keys(formerKept).map(Number), ...learned.changes.keys()];
+  const numbers = [...Object.keys(former).map(Number), ...learned.changes.keys()];
   const catalog = await readCatalog(tx, appId, numbers);
   return { ...applyChanges(formerKept, former, learned, catalog), catalog };
 }

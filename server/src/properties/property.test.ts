@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { mergeProperties, type Property, presentConflict, presentProperties, sampleOf, textsGone } from './property.ts';
+import {
+  mergeProperties,
+  type Property,
+  presentConflict,
+  presentProperties,
+  sampleOf,
+  showsSame,
+  textsGone,
+} from './property.ts';
 
 const property = (id: number, key: string): Property => ({ id, key, type: 'string', slot: null });
 
@@ -80,6 +88,21 @@ describe('a sample', () => {
     [false, false],
   ])('of %j is %j', (value, sample) => {
     expect(sampleOf(value)).toBe(sample);
+  });
+});
+
+describe('two states of an owner', () => {
+  it.each([
+    ['equal in any order', { 1: 'a', 2: true }, { 2: true, 1: 'a' }, true],
+    ['a value that is added', {}, { 1: 'a' }, false],
+    ['a value that is removed', { 1: 'a' }, {}, false],
+    ['another value', { 1: 'a' }, { 1: 'b' }, false],
+    ['another type', { 1: '1' }, { 1: 1 }, false],
+    ['a value of a key that the catalog no longer has', { 1: 'a', 9: 'dead' }, { 1: 'a' }, true],
+  ])('%s', (_name, one, other, isSame) => {
+    const isLive = (id: number) => id !== 9;
+    expect(showsSame(one, other, isLive)).toBe(isSame);
+    expect(showsSame(other, one, isLive)).toBe(isSame);
   });
 });
 

@@ -118,6 +118,15 @@ export function mergeProperties(
   return Object.fromEntries(merged);
 }
 
+/**
+ * Returns whether two states of an owner show the same values. Values under numbers that the catalog
+ * no longer has (`isLive`) are not shown.
+ */
+export function showsSame(one: StoredProperties, other: StoredProperties, isLive: (id: number) => boolean): boolean {
+  const ids = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...ids].every((id) => one[id] === other[id] || !isLive(Number(id)));
+}
+
 /** A text that an owner had under a property, as a sample shows it. */
 export interface TextGone {
   readonly id: number;

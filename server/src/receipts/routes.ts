@@ -63,7 +63,7 @@ export const receiptRoutes = [
     summary: 'Say that a notification was displayed, clicked or dismissed',
     description: 'Each mark is set once. `action` goes with `clicked` only.',
     body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' } },
-    answers: { 200: { description: 'Recorded.', schema: recordedReceipt, example: { recorded: true } } },
+    answers: { 200: { description: 'Recorded, now or before.', schema: recordedReceipt, example: { recorded: true } } },
     refusals: ['not_found', 'rate_limited', 'unavailable'],
   }).handle(async (deps, { body, address }) => {
     const subject = readToken(deps, body.token, address);

@@ -46,7 +46,7 @@ async function eraseIn(
   const locked = await lockDevicesOfUser(tx, appId, externalId);
   const devices = locked.map(({ device }) => device);
   const deviceIds = devices.map(({ id }) => id);
-  await clearOwnProperties(tx, appId, deviceIds);
+  await clearOwnProperties(tx, clock, appId, deviceIds);
   const emptied = devices.map((device) => ({ ...device, properties: {} }));
   await optOutLocked(tx, clock, appId, emptied);
   await deleteFormerLinksOfUser(tx, clock, appId, userId);

@@ -50,7 +50,7 @@ export const identifyRoutes = [
     access: 'client-or-server',
     summary: 'Link a device to a user, or to nobody',
     description:
-      'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove the `external_id`, also by server key, unless it is null.',
+      'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove the `external_id`, also by server key, unless `external_id` is null.',
     body: {
       schema: identifyRequestSchema,
       example: {

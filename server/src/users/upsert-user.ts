@@ -8,7 +8,7 @@ import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
-import { noChanges, type PropertyChanges, type PropertyConflict } from '../properties/property.ts';
+import { noChanges, type PropertyChanges, type PropertyConflict, showsSame } from '../properties/property.ts';
 import { copyToDevices } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
 import { devicesShownMax, type FoundUser } from './find-user.ts';
@@ -32,6 +32,8 @@ export interface UpsertUser {
 export interface UpsertedUser extends FoundUser {
   readonly created: boolean;
   readonly conflicts: readonly PropertyConflict[];
+  /** The fields that differ from the former profile; none for a new one. */
+  readonly changes: readonly (AttributeName | 'properties')[];
 }
 
 /**
@@ -50,27 +52,22 @@ class NotAsSeen extends Error {}
 
 /**
  * Edits the profile of a user who is there, in the name of a person. Undefined: there is no such
- * user, or `isAsSeen` refused the stored one. The audit entry names the fields, and no value.
+ * user, or `isAsSeen` refused the stored one. The audit entry names the fields that changed, and no
+ * value; without a change there is no entry.
  */
 export async function editUser(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
   request: Omit<UpsertUser, 'deviceId'>,
   isAsSeen: (former: User) => boolean,
 ): Promise<UpsertedUser | undefined> {
-  const { appId, externalId: _externalId, properties, ...attributes } = request;
-  const fields = Object.entries({ ...attributes, properties: properties === undefined ? undefined : true })
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const { appId } = request;
   const edit = (): Promise<UpsertedUser> =>
     transaction(sql, async (tx) => {
       const edited = await upsertIn(tx, clock, noNumbers, { ...request, deviceId: null }, isAsSeen);
-      const change = {
-        appId,
-        action: 'user.edit',
-        target: encodeId('usr', edited.user.id),
-        after: { fields },
-      } as const;
-      await recordAudit({ tx, clock, by }, change);
+      const fields = edited.changes.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+      const target = encodeId('usr', edited.user.id);
+      if (fields.length > 0)
+        await recordAudit({ tx, clock, by }, { appId, action: 'user.edit', target, after: { fields } });
       return edited;
     });
   try {
@@ -84,6 +81,7 @@ export async function editUser(
 /** A user who is there has a number, or gets one from a worker. */
 const noNumbers: NumbersAtHand = { next: () => null };
 
+/** With `isAsSeen`, a profile that would stay the same is not written. */
 async function upsertIn(
   tx: Tx,
   clock: Clock,
@@ -100,13 +98,22 @@ async function upsertIn(
   const keepsFormer = request.properties !== null;
   const changed = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
   const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: changed.stored };
-  const user = former
-    ? await updateUser(tx, clock, appId, write)
-    : await insertUser(tx, clock, appId, { ...write, number: numbers.next(appId) });
-  await copyToDevices(tx, clock, appId, { user, aliasedId: request.deviceId });
+  const changes = former ? listChanges(former, write, (number) => changed.catalog.has(number)) : [];
+  const isEditOfNothing = isAsSeen !== undefined && changes.length === 0;
+  const user = !former
+    ? await insertUser(tx, clock, appId, { ...write, number: numbers.next(appId) })
+    : isEditOfNothing
+      ? former
+      : await updateUser(tx, clock, appId, write);
+  if (!isEditOfNothing) await copyToDevices(tx, clock, appId, { user, aliasedId: request.deviceId });
   const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
   await recordSightings(tx, clock, appId, learned, changed.gone);
-  return { user, created: !former, conflicts: learned.conflicts, catalog: changed.catalog, deviceIds };
+  return { user, created: !former, conflicts: learned.conflicts, catalog: changed.catalog, deviceIds, changes };
+}
+
+function listChanges(former: User, after: UserWrite, isLive: (id: number) => boolean): UpsertedUser['changes'] {
+  const names = attributeNames.filter((name) => former[name] !== after[name]);
+  return showsSame(former.properties, after.properties, isLive) ? names : [...names, 'properties'];
 }
 
 const attributeNames = ['firstName', 'country', 'language', 'timezone'] as const;

@@ -175,6 +175,22 @@ describe('the profile of a user', () => {
     expect(entries[0]?.text).toContain('first_name');
     expect(entries[0]?.text).not.toMatch(/Augusta|\bada\b/);
   });
+
+  it('stays as it is after an edit that changes nothing, and the audit log names only what changed', async () => {
+    await t.server.post('/v1/users', { external_id: 'calm', first_name: 'Bo', properties: { level: 1 } });
+    const path = at('/users/calm');
+    const seen = await read('/users/calm');
+    t.clock.advance(1_000);
+    const edit = (fields: object) => member.send('PATCH', path, { updated_at: seen.updated_at, ...fields });
+    expect(await edit({})).toMatchObject({ status: 200, body: { ...seen, property_conflicts: [] } });
+    expect((await edit({ first_name: 'Bo', properties: { level: 1 } })).body).toMatchObject(seen);
+    const told = await edit({ properties: { level: 'high' } });
+    expect(told.body).toMatchObject({ ...seen, property_conflicts: [{ key: 'level', value: 'high', kept: 1 }] });
+    await edit({ first_name: 'Bea', country: null, properties: { level: 'high' } });
+    const entries = await t.sql<{ after: { fields: string[] } }[]>`
+      SELECT after FROM audit_entries WHERE action = 'user.edit' AND target = ${seen.id}`;
+    expect(entries.map(({ after }) => after.fields)).toEqual([['first_name']]);
+  });
 });
 
 describe('R-92 the pause', () => {

@@ -69,13 +69,29 @@ describe('messages', () => {
     const filter = { field: 'country', op: 'eq', value: 'FR' };
     const { body: segment } = await server.post('/v1/segments', { name: 'France', filter });
     const rules = { exclude_segment_id: segment.id, per_second: 50 };
-    const local = { local_time: true, local_time_past: 'now' };
-    const sendAt = new Date(t.clock.nowMs() + 86_400_000).toISOString().replace('Z', '+01:00');
-    const scheduled = await send({ ...rules, ...local, send_at: sendAt });
-    const told = { ...rules, local_send_at: sendAt, local_time_past: 'now' };
-    expect((await member.send('GET', at(`/messages/${scheduled}`))).body).toMatchObject(told);
-    expect((await member.send('POST', at(`/messages/${scheduled}/cancel`))).body).toMatchObject(told);
-    expect((await server.get(`/v1/messages/${scheduled}`)).body).not.toHaveProperty('exclude_segment_id');
+    const seconds = new Date(t.clock.nowMs() + 86_400_000).toISOString().slice(0, 19);
+    const byKey = (fields: object) => send({ ...rules, local_time: true, ...fields });
+    // The console sends by its own POST.
+    const byPerson = async (fields: object): Promise<string> => {
+      const message = { audience: { all: true }, content: { title: 'Not in France' }, ...rules, local_time: true };
+      return (await member.send('POST', at('/messages'), { ...message, ...fields })).body.id;
+    };
+    for (const [make, local_time_past] of [
+      [byKey, 'now'],
+      [byKey, 'skip'],
+      [byPerson, 'now'],
+      [byPerson, 'skip'],
+    ] as const) {
+      // A time without milliseconds gets them, and keeps its offset.
+      const scheduled = await make({ send_at: `${seconds}+01:00`, local_time_past });
+      const told = { ...rules, local_send_at: `${seconds}.000+01:00`, local_time_past };
+      expect((await member.send('GET', at(`/messages/${scheduled}`))).body).toMatchObject(told);
+      expect((await member.send('POST', at(`/messages/${scheduled}/cancel`))).body).toMatchObject(told);
+      expect((await server.get(`/v1/messages/${scheduled}`)).body).not.toHaveProperty('exclude_segment_id');
+    }
+    const withMs = await byKey({ send_at: `${seconds}.120+01:00` });
+    expect((await member.send('GET', at(`/messages/${withMs}`))).body.local_send_at).toBe(`${seconds}.120+01:00`);
+    await member.send('POST', at(`/messages/${withMs}/cancel`));
     expect((await member.send('GET', at(`/messages/${autumn}`))).body).toMatchObject({
       exclude_segment_id: null,
       per_second: null,
@@ -117,88 +133,6 @@ describe('devices', () => {
     expect(body).toMatchObject({ id: other, status: 'unsubscribed', token_hint: null });
     expect(body.history.map(({ status }: { status: string }) => status)).toEqual(['active', 'unsubscribed']);
     expect((await member.send('GET', at(`/devices/${unknownId('dev')}`))).status).toBe(404);
-  });
-});
-
-describe('an edit of a device', () => {
-  it('changes what is stored and what filters read, and the audit log names the fields without a value', async () => {
-    const token = t.pushSubscription();
-    const stored = { locale: 'en-GB', properties: { topic: 'sport', shoe: 'red' } };
-    const { body: own } = await server.post('/v1/devices', { platform: 'web', token, ...stored });
-    await server.post('/v1/users', { external_id: 'owner-1', device_id: own.id, properties: { plan: 'pro' } });
-    const path = at(`/devices/${own.id}`);
-    const seen = (await member.send('GET', path)).body;
-    const reach = async (filter: object) => {
-      const { body } = await member.send('POST', at('/segments/preview'), { filter });
-      return body.count;
-    };
-    const chess = { field: 'properties.topic', op: 'eq', value: 'chess' };
-    expect(await reach(chess)).toBe(0);
-    t.clock.advance(1_000);
-    const edit = {
-      updated_at: seen.updated_at,
-      locale: 'de-at',
-      timezone: 'europe/berlin',
-      properties: { topic: 'chess', shoe: null, size: 3 },
-    };
-    const edited = await member.send('PATCH', path, edit);
-    const { status, token_hint, external_id, last_seen_at, history } = seen;
-    expect(edited).toMatchObject({
-      status: 200,
-      body: { status, token_hint, external_id, last_seen_at, history, locale: 'de-AT', timezone: 'Europe/Berlin' },
-    });
-    expect(edited.body.properties).toEqual({ topic: 'chess', size: 3 });
-    expect(await reach({ and: [chess, { field: 'device.locale', op: 'eq', value: 'de-AT' }] })).toBe(1);
-    // The values of its user are still there for filters.
-    expect(await reach({ and: [chess, { field: 'properties.plan', op: 'eq', value: 'pro' }] })).toBe(1);
-    expect(await newestEntry()).toMatchObject({ action: 'device.edit', actorName: member.email, target: own.id });
-    const [audited] = await t.sql<{ text: string }[]>`
-      SELECT a::text AS text FROM audit_entries a WHERE action = 'device.edit' AND target = ${own.id}`;
-    expect(audited?.text).toContain('timezone');
-    expect(audited?.text).not.toMatch(/Berlin|chess/);
-
-    // A value of another type is told and not written.
-    const conflict = { updated_at: edited.body.updated_at, properties: { size: 'big' } };
-    t.clock.advance(1_000);
-    const other = await member.send('PATCH', path, conflict);
-    expect(other.body.property_conflicts).toMatchObject([{ key: 'size', value: 'big', kept: 3 }]);
-    expect(other.body.properties).toEqual({ topic: 'chess', size: 3 });
-  });
-
-  it('is refused after another edit and after a registration, which keeps what it does not name', async () => {
-    const token = t.pushSubscription();
-    const { body: own } = await server.post('/v1/devices', { platform: 'web', token });
-    const path = at(`/devices/${own.id}`);
-    const seen = (await member.send('GET', path)).body;
-    t.clock.advance(1_000);
-    const edit = { updated_at: seen.updated_at, locale: 'de-DE' };
-    expect((await member.send('PATCH', path, edit)).status).toBe(200);
-    const late = await member.send('PATCH', path, { ...edit, locale: 'fr-FR' });
-    expect(late).toMatchObject({ status: 400, body: { error: 'changed_meanwhile', present: { locale: 'de-DE' } } });
-    const { updated_at } = late.body.present;
-    t.clock.advance(1_000);
-    await server.post('/v1/devices', { platform: 'web', token, timezone: 'Europe/Paris' });
-    expect((await member.send('PATCH', path, { updated_at, locale: 'fr-FR' })).body).toMatchObject({
-      error: 'changed_meanwhile',
-      present: { locale: 'de-DE', timezone: 'Europe/Paris' },
-    });
-  });
-
-  it('has an environment for iOS alone, and names what it does not take', async () => {
-    const { body: iphone } = await server.post('/v1/devices', { platform: 'ios', token: 'ab'.repeat(32) });
-    const edit = async (id: string, fields: object) => {
-      const { body } = await member.send('GET', at(`/devices/${id}`));
-      t.clock.advance(1_000);
-      return member.send('PATCH', at(`/devices/${id}`), { updated_at: body.updated_at, ...fields });
-    };
-    expect((await edit(iphone.id, { environment: 'sandbox' })).body).toMatchObject({ environment: 'sandbox' });
-    expect((await edit(iphone.id, { environment: null })).body).toMatchObject({ environment: null });
-    const issueAt = async (id: string, fields: object) => (await edit(id, fields)).body.issues[0].path;
-    expect(await issueAt(device, { environment: 'sandbox' })).toEqual(['environment']);
-    expect(await issueAt(device, { timezone: 'Moon' })).toEqual(['timezone']);
-    expect(await issueAt(device, { token: 'x' })).toEqual(['token']);
-    const unknown = at(`/devices/${unknownId('dev')}`);
-    expect((await member.send('PATCH', unknown, { updated_at: later(), locale: null })).status).toBe(404);
   });
 });
 

@@ -218,6 +218,37 @@ describe('an import', () => {
     expect(stored).toEqual({ devices: count, tokens: count, rows: count, owned: count, people: 50 });
   });
 
+  it('moves the time of a device whose editable values it corrects, and of no other', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const stored = { environment: 'production', locale: 'de-DE', timezone: 'Europe/Berlin', properties: { size: 3 } };
+    const others = [
+      { ...stored, app_version: '2.0', external_id: 'u-1' },
+      { ...stored, environment: 'sandbox' },
+      { ...stored, locale: 'de-AT' },
+      { ...stored, timezone: 'Europe/Vienna' },
+      { ...stored, properties: { size: 4 } },
+      { ...stored, properties: null },
+    ];
+    for (const n of others.keys()) await server.post('/v1/devices', { platform: 'ios', token: iosToken(n), ...stored });
+    await t.sql`UPDATE devices SET mismatches = 2 WHERE app_id = ${app.id}`;
+    await importInto(
+      app,
+      others.map((fields, n) => ({ platform: 'ios', token: iosToken(n), ...fields })),
+    );
+    const rows = await t.sql<{ isMoved: boolean; mismatches: number }[]>`
+      SELECT changed_at > registered_at AS is_moved, mismatches FROM devices WHERE app_id = ${app.id} ORDER BY token`;
+    expect(rows.map(({ isMoved, mismatches }) => [isMoved, mismatches])).toEqual([
+      [null, 2],
+      // What pushes said is about the former environment.
+      [true, 0],
+      [true, 2],
+      [true, 2],
+      [true, 2],
+      [true, 2],
+    ]);
+  });
+
   it("accepts a provider's “gone” for a device that has no date in the file", async () => {
     const app = await t.newApp();
     await importInto(app, [

@@ -162,7 +162,7 @@ it.each(['CONNECTION_BUSY', '53300'])(
       errorCode: 'credential_mismatch',
       reason: null,
       goneAtMs: null,
-      registeredAtMs: clock.nowMs(),
+      storedAtMs: clock.nowMs(),
       environmentFound: null,
       isLocal: false,
       reaches: false,

@@ -1,0 +1,18 @@
+// What a person is told after a save of properties: a value of another type is not written. Pure.
+import type { PropertyConflict } from '../api/objects.ts';
+import { propertyTypeNames } from './property-text.ts';
+
+interface Saved {
+  readonly color?: 'yellow';
+  readonly message: string;
+}
+
+/** `effect` is the sentence after a save of everything. */
+export function tellSaved(conflicts: readonly PropertyConflict[], effect: string): Saved {
+  if (conflicts.length === 0) return { message: `Saved. ${effect}` };
+  const nameOf = (type: keyof typeof propertyTypeNames): string => `“${propertyTypeNames[type].toLowerCase()}”`;
+  const told = conflicts.map(
+    ({ key, expected, received }) => `${key} takes ${nameOf(expected)} and got ${nameOf(received)}`,
+  );
+  return { color: 'yellow', message: `Not everything was saved: ${told.join('; ')}.` };
+}
