@@ -2,10 +2,8 @@
 import type { PropertyConflict } from '../api/objects.ts';
 import { propertyTypeNames } from './property-text.ts';
 
-interface Saved {
-  readonly color?: 'yellow';
-  readonly message: string;
-}
+/** A type and no interface: Mantine takes only what may have further attributes. */
+type Saved = { readonly color?: 'yellow'; readonly message: string };
 
 /** `effect` is the sentence after a save of everything. */
 export function tellSaved(conflicts: readonly PropertyConflict[], effect: string): Saved {
