@@ -203,9 +203,12 @@ describe('devices that a faulty credential had retired', () => {
 });
 
 describe('mismatches in a row', () => {
+  /** As read for a push that begins now. */
+  const readNow = (...ids: Uuid[]) => ids.map((deviceId) => ({ deviceId, storedAtMs: t.clock.nowMs() }));
+
   it('retire a device at the third; a success or a new token resets the count', async () => {
     const [steady, lucky] = [await newDevice('steady'), await newDevice('lucky')];
-    const count = () => countMismatches(t.sql, app.id, [steady, lucky], 3);
+    const count = () => countMismatches(t.sql, app.id, readNow(steady, lucky), 3);
     expect(await count()).toEqual(new Set());
     expect(await count()).toEqual(new Set());
     await forgetMismatches(t.sql, app.id, [lucky]);
@@ -221,6 +224,15 @@ describe('mismatches in a row', () => {
     const device = await newDevice('inactive');
     t.clock.advance(minute);
     await refuse([{ deviceId: device, reason: 'unregistered' }]);
-    expect(await countMismatches(t.sql, app.id, [device], 1)).toEqual(new Set());
+    expect(await countMismatches(t.sql, app.id, readNow(device), 1)).toEqual(new Set());
+  });
+
+  it('are not counted when the device registered after the push was planned', async () => {
+    const device = await newDevice('late');
+    const planned = readNow(device);
+    t.clock.advance(minute);
+    await register('late');
+    expect(await countMismatches(t.sql, app.id, planned, 1)).toEqual(new Set());
+    expect(await countMismatches(t.sql, app.id, readNow(device), 1)).toEqual(new Set([device]));
   });
 });

@@ -78,7 +78,9 @@ describe('verdicts', () => {
   it('reset the count of mismatches after a success, without writing to a device that has none', async () => {
     const { uuids } = await twoDevicesOf('mismatched');
     const [first, second] = uuids;
-    await transaction(t.sql, (tx) => countMismatches(tx, t.app.id, [first], 3));
+    await transaction(t.sql, (tx) =>
+      countMismatches(tx, t.app.id, [{ deviceId: first, storedAtMs: t.clock.nowMs() }], 3),
+    );
     const versionsOf = () =>
       t.sql`SELECT id, mismatches, xmin::text FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
     const before = await versionsOf();

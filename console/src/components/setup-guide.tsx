@@ -125,10 +125,11 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
     enabled: isOlderAsked,
     refetchInterval: ({ state }) => (state.data?.seen ? false : lookForClickEveryMs),
   });
-  const isClicked = wasClicked || isNewestClicked || older.data?.seen === true;
+  const isSeen = isNewestClicked || older.data?.seen === true;
+  const isClicked = wasClicked || isSeen;
   useEffect(() => {
-    if (isClicked) setClicked(true);
-  }, [isClicked, setClicked]);
+    if (isSeen) setClicked(true);
+  }, [isSeen, setClicked]);
   if (!channels.data || !devices.data || !users.data || !messages.data || !webhooks.data) return undefined;
   // Where the answer is an error, the click counts as not seen.
   if (isOlderAsked && older.isPending) return undefined;

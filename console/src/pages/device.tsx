@@ -225,12 +225,16 @@ function Actions({ app, device }: { app: string; device: Device }) {
 function Edit({ app, device }: { app: string; device: Device }) {
   const { may } = useMay('device.edit');
   const [isOpen, { open, close }] = useDisclosure(false);
-  if (!may || !deviceCan(device.status, 'edit')) return null;
+  const canOpen = may && deviceCan(device.status, 'edit');
+  // A form that is open stays when the device opts out, so that nothing typed vanishes unexplained.
+  if (!canOpen && !isOpen) return null;
   return (
     <>
-      <Button variant="default" onClick={open}>
-        Edit
-      </Button>
+      {canOpen && (
+        <Button variant="default" onClick={open}>
+          Edit
+        </Button>
+      )}
       <Modal opened={isOpen} onClose={close} title="Edit the device" closeButtonProps={{ 'aria-label': 'Close' }}>
         <DeviceForm
           app={app}

@@ -38,7 +38,7 @@ export function Overview() {
       <PageHead title={name} answer={isKnown ? tellState(all.length, isNew, isPaused) : null} />
       <div className="stack">
         {all.length > 0 && <NeedsAttention concerns={all} />}
-        <SetupGuide app={app} />
+        <SetupGuide key={app} app={app} />
         <LastDays app={app} />
         <LastMessages app={app} />
       </div>

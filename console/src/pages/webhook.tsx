@@ -215,11 +215,14 @@ const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), 
 function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   const refresh = useRefresh(app, webhook);
   const [made, setMade] = useState<RotatedWebhook | null>(null);
-  const [isDual, setDual] = useState(false);
-  // As the field writes it, on the clock of the browser. Empty: the rotation waits for a person.
-  const [finishAt, setFinishAt] = useState('');
   const nowMs = useNow();
   const { rotation } = webhook;
+  // Null: as the rotation that waits, so that another secret changes nothing else of it.
+  const [chosenDual, setDual] = useState<boolean | null>(null);
+  const [chosenFinish, setFinishAt] = useState<string | null>(null);
+  const isDual = chosenDual ?? rotation?.dual ?? false;
+  // As the field writes it, on the clock of the browser. Empty: the rotation waits for a person.
+  const finishAt = chosenFinish ?? (rotation?.finish_at ? toWallClock(rotation.finish_at, false) : '');
   const rotate = async () => {
     const rotated = await rotateWebhook(webhook.id, {
       dual: isDual,
@@ -229,8 +232,8 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
     await refresh();
   };
   const reset = () => {
-    setFinishAt('');
-    setDual(false);
+    setFinishAt(null);
+    setDual(null);
   };
   const finishesAt = made?.rotation?.finish_at ?? null;
   return (
@@ -269,6 +272,7 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
             <Stack gap="sm">
               <span>
                 {rotation && 'It takes the place of the secret that waits now. '}
+                {rotation?.dual && 'A server that accepts only that secret refuses requests from then on. '}
                 The old secret goes on signing until you finish the rotation, or until the time below.
               </span>
               <TextInput

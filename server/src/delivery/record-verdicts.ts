@@ -207,7 +207,7 @@ async function retireDoubtful(
   // once, so each round takes one verdict per device.
   while (mismatched.length > 0) {
     const once = new Map(mismatched.map((verdict) => [verdict.deviceId, verdict]));
-    const stale = await countMismatches(tx, appId, [...once.keys()], mismatchesMax);
+    const stale = await countMismatches(tx, appId, [...once.values()], mismatchesMax);
     await retire(
       'credential_mismatch',
       [...once.values()].filter(({ deviceId }) => stale.has(deviceId)),
@@ -241,7 +241,7 @@ async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verd
     );
   }
   const found = successes.flatMap(({ deviceId, storedAtMs, environmentFound }) =>
-    environmentFound === null ? [] : [{ deviceId, storedBy: new Date(storedAtMs), environmentFound }],
+    environmentFound === null ? [] : [{ deviceId, storedAtMs, environmentFound }],
   );
   if (found.length > 0) await updateEnvironmentFound(sql, appId, found);
 }

@@ -30,7 +30,7 @@ export async function retireUnresolved(
       for (let left = unresolved; left.length > 0; ) {
         const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
         const at = clock.date();
-        const gone = await countUnresolved(tx, appId, [...once.keys()], { at, ...rule });
+        const gone = await countUnresolved(tx, appId, [...once.values()], { at, ...rule });
         const items = [...once.values()]
           .filter(({ deviceId }) => gone.has(deviceId))
           .map(({ deviceId, storedAtMs }) => ({ deviceId, reason: 'unregistered' as const, storedAtMs }));

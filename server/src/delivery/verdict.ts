@@ -23,7 +23,7 @@ export interface Verdict {
   /**
    * The time when the device had registered the token of this push, or when its environment or
    * another stored value last changed before the push. A device that registered or changed since is
-   * not retired, because the push used another token or environment.
+   * left to its next push, because this one may have used another token or environment.
    */
   readonly storedAtMs: number;
   /** The environment in which a push found the device's token, to be remembered. */

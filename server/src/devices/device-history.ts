@@ -61,8 +61,9 @@ export interface RefusedDevice {
 /**
  * Retires those of the devices that are still active. The caller has locked them all by
  * `lockDevicesById`. A device keeps its status when it registered after the provider's instant, and
- * when it registered or its environment changed after the refused token was read. The refusal was
- * then about its earlier token or environment. Returns how many changed.
+ * when it registered or changed in any way after the refused token was read. The refusal may then be
+ * about its earlier token or environment, and the next push finds a dead token again. Returns how
+ * many changed.
  */
 export async function invalidateDevices(
   tx: Tx,

@@ -1,7 +1,7 @@
 // SQL: whether devices are reachable: changes of their status, the mismatches counted against them,
 // and the history.
 import type { Environment, Platform } from '../channels/channel.ts';
-import type { Sql, Tx } from '../database/db.ts';
+import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { DeviceStatus, InvalidReason } from './device.ts';
 
@@ -72,19 +72,35 @@ export async function updateRestored(
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
+/** A device as it was read for a push. */
+export interface ReadDevice {
+  readonly deviceId: Uuid;
+  /** The later of its registration and its last change, in milliseconds. */
+  readonly storedAtMs: number;
+}
+
+/** A condition: a row of `devices` neither registered nor changed since it was read. */
+export function isAsRead(tx: Tx, read: readonly ReadDevice[]): Fragment {
+  const ids = read.map(({ deviceId }) => deviceId);
+  const storedBys = read.map(({ storedAtMs }) => new Date(storedAtMs).toISOString());
+  return tx`greatest(registered_at, changed_at)
+    <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
+}
+
 /**
  * Counts a credential_mismatch for each locked device, and returns the devices that have reached
- * `mismatchesMax` in a row.
+ * `mismatchesMax` in a row. One that registered or changed since it was read is not counted.
  */
 export async function countMismatches(
   tx: Tx,
   appId: Uuid,
-  ids: readonly Uuid[],
+  read: readonly ReadDevice[],
   mismatchesMax: number,
 ): Promise<Set<Uuid>> {
+  const ids = read.map(({ deviceId }) => deviceId);
   const rows = await tx<{ id: Uuid; mismatches: number }[]>`
     UPDATE devices SET mismatches = least(mismatches + 1, ${mismatchesMax}::int)
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'active'
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active' AND ${isAsRead(tx, read)}
     RETURNING id, mismatches`;
   return new Set(rows.filter((row) => row.mismatches >= mismatchesMax).map((row) => row.id));
 }
@@ -110,15 +126,14 @@ export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]
 export async function updateEnvironmentFound(
   tx: Tx,
   appId: Uuid,
-  found: readonly { readonly deviceId: Uuid; readonly storedBy: Date; readonly environmentFound: Environment }[],
+  found: readonly (ReadDevice & { readonly environmentFound: Environment })[],
 ): Promise<void> {
   const ids = found.map(({ deviceId }) => deviceId);
-  const storedBys = found.map(({ storedBy }) => storedBy.toISOString());
   const environments = found.map(({ environmentFound }) => environmentFound);
   await tx`
     UPDATE devices SET environment_found = (${environments}::text[])[array_position(${ids}::uuid[], id)]
     WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND platform = 'ios' AND environment IS NULL
-      AND greatest(registered_at, changed_at) <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
+      AND ${isAsRead(tx, found)}`;
 }
 
 /** Appends changes of status to the history. */

@@ -254,7 +254,8 @@ export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid
 
 /**
  * Deletes a retired key's values from up to `limit` devices, and returns how many had one of their
- * own. No answer has shown these values since the key was deleted, so `changed_at` stays.
+ * own. `changed_at` stays: an edit that was opened before the key was deleted sends only what its
+ * writer changed, and a value for the key makes the key anew, as by any other way.
  */
 export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`

@@ -2,6 +2,7 @@
 // invention, because strangers can register anything.
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
+import { isAsRead, type ReadDevice } from './history-queries.ts';
 
 /**
  * Marks these devices as reached. Rows that another transaction has locked are skipped, because the
@@ -18,18 +19,21 @@ export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): P
 /**
  * Counts a message that failed for each of these locked devices because its host has no address.
  * Returns the devices that have failed so in `messagesMost` messages, the last at least
- * `hoursLeast` hours after the first.
+ * `hoursLeast` hours after the first. One that registered or changed since it was read is not
+ * counted.
  */
 export async function countUnresolved(
   tx: Tx,
   appId: Uuid,
-  ids: readonly Uuid[],
+  read: readonly ReadDevice[],
   { at, messagesMost, hoursLeast }: { readonly at: Date; readonly messagesMost: number; readonly hoursLeast: number },
 ): Promise<Set<Uuid>> {
+  const ids = read.map(({ deviceId }) => deviceId);
   const rows = await tx<{ id: Uuid; isGone: boolean }[]>`
     UPDATE devices SET unresolved_messages = least(unresolved_messages + 1, ${messagesMost}::int),
       unresolved_since = coalesce(unresolved_since, ${at}::timestamptz)
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'active' AND NOT is_reached
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active' AND NOT is_reached
+      AND ${isAsRead(tx, read)}
     RETURNING id, unresolved_messages >= ${messagesMost}
       AND unresolved_since <= ${at}::timestamptz - make_interval(hours => ${hoursLeast}) AS is_gone`;
   return new Set(rows.filter(({ isGone }) => isGone).map(({ id }) => id));
