@@ -28,7 +28,8 @@ export function addExplainCommand(program: Command): void {
 }
 
 async function explain({ app: name, message, user, device }: ExplainOptions): Promise<Answer> {
-  if ((user === undefined) === (device === undefined)) throw new CommandError('Give either --user or --device, not both');
+  if ((user === undefined) === (device === undefined))
+    throw new CommandError('Give either --user or --device, not both');
   const subject = user === undefined ? { deviceId: device ?? '' } : { externalId: user };
   return withDatabase(loadCommandConfig(), async ({ sql, clock }) => {
     const app = await getApp(sql, name);
