@@ -1,15 +1,10 @@
-// What is stored of a device: the facts that a message follows, and the properties that the device
-// has of its own.
+// The form of a device: locale, time zone, environment, and its own properties.
 import { Select, Stack, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import type { Device, EditedDevice } from '../api/objects.ts';
 import { editDevice } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
 import { deviceEditOf, deviceValuesOf } from '../components/device-values.ts';
 import { FormFoot } from '../components/form-foot.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
-import { fieldOf, fieldOfIssue, type UserValues, unfinishedNumbers } from '../components/user-values.ts';
+import { useEditForm } from '../components/use-edit-form.ts';
 import { OwnProperties, TimeZoneSelect } from './user.tsx';
 
 interface DeviceFormProps {
@@ -20,27 +15,15 @@ interface DeviceFormProps {
 }
 
 export function DeviceForm({ app, device, onSaved, onCancel }: DeviceFormProps) {
-  const draft = useDraft<UserValues>(`device ${app} ${device.id}`, {
+  const { draft, form, save, catalog, submit } = useEditForm({
+    app,
+    name: `device ${app} ${device.id}`,
     initialValues: deviceValuesOf(device),
     seen: device.updated_at,
     read,
+    send: (base, values, seen) => editDevice(app, device.id, deviceEditOf(base, values, seen)),
+    onSaved,
   });
-  const { form } = draft;
-  const save = useSave({
-    form,
-    fieldOf: fieldOfIssue,
-    save: (values) => editDevice(app, device.id, deviceEditOf(draft.base, values, draft.seen)),
-    onSaved: (after) => {
-      draft.forget();
-      return onSaved(after);
-    },
-  });
-  const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
-  const submit = (values: UserValues) => {
-    const wrong = unfinishedNumbers(values, catalog);
-    if (wrong.length === 0) return save.submit(values);
-    form.setErrors(Object.fromEntries(wrong.map((key) => [fieldOf(key), 'Type a number.'])));
-  };
   return (
     <form onSubmit={form.onSubmit(submit)}>
       <Stack>

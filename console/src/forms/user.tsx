@@ -2,25 +2,14 @@
 // with the input of its type.
 import { ActionIcon, NumberInput, Select, Stack, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconTrash } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { CataloguedProperty, EditedUser, User } from '../api/objects.ts';
 import { editUser } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
-import { type Draft, useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
-import {
-  editOf,
-  fieldOf,
-  fieldOfIssue,
-  keysOf,
-  typeOf,
-  type UserValues,
-  unfinishedNumbers,
-  valuesOf,
-} from '../components/user-values.ts';
+import type { Draft } from '../components/use-draft.ts';
+import { useEditForm } from '../components/use-edit-form.ts';
+import { editOf, fieldOf, keysOf, typeOf, type UserValues, valuesOf } from '../components/user-values.ts';
 import { paths } from '../paths.ts';
 
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
@@ -33,27 +22,15 @@ interface UserFormProps {
 }
 
 export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
-  const draft = useDraft<UserValues>(`user ${app} ${user.external_id}`, {
+  const { draft, form, save, catalog, submit } = useEditForm({
+    app,
+    name: `user ${app} ${user.external_id}`,
     initialValues: valuesOf(user),
     seen: user.updated_at,
     read,
+    send: (base, values, seen) => editUser(app, user.external_id, editOf(base, values, seen)),
+    onSaved,
   });
-  const { form } = draft;
-  const save = useSave({
-    form,
-    fieldOf: fieldOfIssue,
-    save: (values) => editUser(app, user.external_id, editOf(draft.base, values, draft.seen)),
-    onSaved: (after) => {
-      draft.forget();
-      return onSaved(after);
-    },
-  });
-  const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
-  const submit = (values: UserValues) => {
-    const wrong = unfinishedNumbers(values, catalog);
-    if (wrong.length === 0) return save.submit(values);
-    form.setErrors(Object.fromEntries(wrong.map((key) => [fieldOf(key), 'Type a number.'])));
-  };
   return (
     <form onSubmit={form.onSubmit(submit)}>
       <Stack>

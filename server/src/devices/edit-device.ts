@@ -2,10 +2,11 @@
 // and its user. A fact that it reports at its next registration replaces the edited one.
 import { mergeFacts } from '../audience/device-facts.ts';
 import { getAudienceRow, updateKnownDevice } from '../audience/queries.ts';
-import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import { editAsSeen, NotAsSeen } from '../audit/edit-as-seen.ts';
+import type { Audited } from '../audit/record-audit.ts';
 import type { Environment } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
+import type { Sql, Tx } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { invalid } from '../http/api-error.ts';
 import { changeProperties } from '../properties/change-properties.ts';
@@ -38,11 +39,6 @@ interface EditedDevice {
   readonly changes: readonly (keyof EditableValues)[];
 }
 
-/** The device is not there, or is not as the writer saw it: nothing is written. */
-class NotAsSeen extends Error {
-  override readonly name = 'NotAsSeen';
-}
-
 /**
  * Undefined: there is no such device, or `isAsSeen` refused the time of its last change. Throws the
  * 400 for too many properties, for a device that opted out, and for an environment of a device that
@@ -55,20 +51,12 @@ export async function editDevice(
   isAsSeen: (updatedAt: Date) => boolean,
 ): Promise<EditedDevice | undefined> {
   const { appId, id } = request;
-  const edit = (): Promise<EditedDevice> =>
-    transaction(sql, async (tx) => {
-      const edited = await editIn(tx, clock, request, isAsSeen);
-      const [target, fields] = [encodeId('dev', id), edited.changes];
-      if (fields.length > 0)
-        await recordAudit({ tx, clock, by }, { appId, action: 'device.edit', target, after: { fields } });
-      return edited;
-    });
-  try {
-    return await repeatOnDeadlock(edit);
-  } catch (error) {
-    if (error instanceof NotAsSeen) return undefined;
-    throw error;
-  }
+  return editAsSeen(
+    { sql, clock, by },
+    { appId, action: 'device.edit' },
+    (tx) => editIn(tx, clock, request, isAsSeen),
+    ({ changes }) => ({ target: encodeId('dev', id), fields: changes }),
+  );
 }
 
 async function editIn(
@@ -87,8 +75,8 @@ async function editIn(
   if (environment !== null && device.platform !== 'ios') {
     throw invalid([{ path: ['environment'], code: 'invalid_value', message: 'environment is for ios only.' }]);
   }
-  // Imports skip such a device as well. It may be one of an erased person, of whom nothing is stored
-  // again.
+  // The device may have belonged to an erased person, and nothing of that person is stored again.
+  // Imports skip such a device too.
   if (device.status === 'unsubscribed' && Object.values(given).some((value) => value !== undefined)) {
     const message = 'This device opted out. It can be edited when it has registered again.';
     throw invalid([{ path: [], code: 'invalid_value', message }]);

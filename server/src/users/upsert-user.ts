@@ -2,7 +2,8 @@
 // transaction. Concurrent upserts of one user run one after the other; for each key the later value
 // wins.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
-import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import { editAsSeen, NotAsSeen } from '../audit/edit-as-seen.ts';
+import type { Audited } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
@@ -47,9 +48,6 @@ export async function upsertUser(
   return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, numbers, request)));
 }
 
-/** The user is not there, or is not as the writer saw it: nothing is written. */
-class NotAsSeen extends Error {}
-
 /**
  * Edits the profile of a user who is there, in the name of a person. Undefined: there is no such
  * user, or `isAsSeen` refused the stored one. The audit entry names the fields that changed, and no
@@ -61,21 +59,15 @@ export async function editUser(
   isAsSeen: (former: User) => boolean,
 ): Promise<UpsertedUser | undefined> {
   const { appId } = request;
-  const edit = (): Promise<UpsertedUser> =>
-    transaction(sql, async (tx) => {
-      const edited = await upsertIn(tx, clock, noNumbers, { ...request, deviceId: null }, isAsSeen);
-      const fields = edited.changes.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-      const target = encodeId('usr', edited.user.id);
-      if (fields.length > 0)
-        await recordAudit({ tx, clock, by }, { appId, action: 'user.edit', target, after: { fields } });
-      return edited;
-    });
-  try {
-    return await repeatOnDeadlock(edit);
-  } catch (error) {
-    if (error instanceof NotAsSeen) return undefined;
-    throw error;
-  }
+  return editAsSeen(
+    { sql, clock, by },
+    { appId, action: 'user.edit' },
+    (tx) => upsertIn(tx, clock, noNumbers, { ...request, deviceId: null }, isAsSeen),
+    ({ user, changes }) => ({
+      target: encodeId('usr', user.id),
+      fields: changes.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+    }),
+  );
 }
 
 /** A user who is there has a number, or gets one from a worker. */
