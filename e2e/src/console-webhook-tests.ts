@@ -76,7 +76,7 @@ export const consoleWebhookTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('button', { name: 'Replay' }).click();
       await page.getByText('2 events queued.').waitFor();
 
-      // Of a webhook that hears one kind there is nothing to choose.
+      // A webhook that hears one kind has no choice of kinds.
       const some = await makeWebhook(bench, page, app, ['message.failed']);
       await page.goto(bench.url(`/apps/${app.id}/settings/webhooks/${some}`));
       await page.getByRole('heading', { name: 'Replay' }).waitFor();

@@ -1,5 +1,5 @@
-// What a person may edit of a device, as values of a form, and what of them a save sends. Pure. A
-// property stands under `property KEY`, as in the profile of a user.
+// The values of a device's form, and the changes that a save sends. Pure. A property stands under
+// `property KEY`, as in the profile of a user.
 import type { Device, DeviceEdit } from '../api/objects.ts';
 import { changesIn, fieldOf, type UserValues } from './user-values.ts';
 

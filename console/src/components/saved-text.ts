@@ -1,4 +1,5 @@
-// What a person is told after a save of properties: a value of another type is not written. Pure.
+// The notice after a save. It names the properties that were not saved, because their values have
+// another type than the catalog's. Pure.
 import type { PropertyConflict } from '../api/objects.ts';
 import { propertyTypeNames } from './property-text.ts';
 

@@ -131,7 +131,7 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
     if (isSeen) setClicked(true);
   }, [isSeen, setClicked]);
   if (!channels.data || !devices.data || !users.data || !messages.data || !webhooks.data) return undefined;
-  // Where the answer is an error, the click counts as not seen.
+  // An error of this question does not hide the guide: the step then stays open.
   if (isOlderAsked && older.isPending) return undefined;
   return [
     {

@@ -45,7 +45,7 @@ export const editOf = (base: UserValues, values: UserValues, seen: string): User
   ...changesIn(attributes, base, values),
 });
 
-/** What differs from `base` in these fields and in the properties; null clears. */
+/** The changed fields and properties, as a save sends them. Null clears a value. */
 export function changesIn(fields: readonly string[], base: UserValues, values: UserValues) {
   const isChanged = (field: string): boolean => values[field] !== base[field];
   const properties = keysOf(values).filter((key) => isChanged(fieldOf(key)));

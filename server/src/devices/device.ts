@@ -46,7 +46,7 @@ export interface Device {
   readonly changedAt: Date | null;
 }
 
-/** What is stored of a device and a person may edit. */
+/** The stored values of a device that a person may edit. */
 export interface EditableValues {
   readonly environment: Environment | null;
   readonly locale: string | null;
@@ -138,7 +138,7 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
   });
 }
 
-/** What a person may edit of a device. An absent field keeps the stored value; null clears it. */
+/** The body of an edit of a device. An absent field keeps the stored value; null clears it. */
 export function deviceEditSchema(timeZones: TimeZones) {
   return z.strictObject({
     locale: localeField.nullish(),

@@ -254,8 +254,8 @@ export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid
 
 /**
  * Deletes a retired key's values from up to `limit` devices, and returns how many had one of their
- * own. `changed_at` stays: an edit that was opened before the key was deleted sends only what its
- * writer changed, and a value for the key makes the key anew, as by any other way.
+ * own. `changed_at` stays, because an edit that was opened before sends only the changed values. A
+ * changed value of the deleted key adds the key to the catalog again, as in every other request.
  */
 export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`

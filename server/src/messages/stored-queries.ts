@@ -122,7 +122,7 @@ export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid
     ORDER BY m.created_at DESC, m.id DESC`;
 }
 
-/** What `hasClick` reads at most, so that it costs an app with millions of messages as little. */
+/** The most rows that `hasClick` reads, however many messages an app has. */
 export const clickLook = { messagesPerEnd: 500, batchesPerMessage: 100, batches: 5_000 } as const;
 
 /**

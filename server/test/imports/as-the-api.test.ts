@@ -240,7 +240,7 @@ describe('an import', () => {
       SELECT changed_at > registered_at AS is_moved, mismatches FROM devices WHERE app_id = ${app.id} ORDER BY token`;
     expect(rows.map(({ isMoved, mismatches }) => [isMoved, mismatches])).toEqual([
       [null, 2],
-      // What pushes said is about the former environment.
+      // The former results are about the former environment.
       [true, 0],
       [true, 2],
       [true, 2],

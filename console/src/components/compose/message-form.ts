@@ -45,8 +45,8 @@ export function readForm(stored: unknown): MessageForm {
 }
 
 /**
- * The form of a message like one that exists. It is sent now, and to present members; whom the
- * other one left out is left out again.
+ * The form of a duplicate of a message. The duplicate is sent now, to the present members of the
+ * audience. It has the same exclusion.
  */
 export function duplicateOf(message: Message): MessageForm {
   const { name, audience, exclude_segment_id: excluded, content, per_second: rate, metadata } = message;
