@@ -1,5 +1,6 @@
-// Judges the Authorization header of one request, by RFC 8292 and the vendor's own rules. It
-// remembers verified signatures, as the RFC encourages, because senders reuse one token for hours.
+// Judges the Authorization header of one request, by RFC 8292 and the vendor's own rules. Whatever a
+// header says to every endpoint is remembered, as the RFC encourages, because senders reuse one token
+// for hours.
 import type { KeyObject } from 'node:crypto';
 import { type Check, fail, pass, skip, warn } from './check.ts';
 import type { Subscription } from './subscriptions.ts';
@@ -31,11 +32,21 @@ export interface VapidVerdict {
   readonly publicKey: Buffer | null;
 }
 
+/** The contents of a header, which are the same for every endpoint. */
+interface Contents {
+  readonly key: string;
+  readonly publicKey: KeyObject | string;
+  readonly point: Buffer | null;
+  readonly decoded: DecodedToken | string;
+  /** Undefined when the token or the key cannot be read. */
+  readonly signature: Check | undefined;
+}
+
 const rememberedMax = 1000;
 
-/** Judges Authorization headers. One per sandbox, so that the memory of signatures is shared. */
+/** Judges Authorization headers. One per sandbox, so that its memory is shared. */
 export class VapidJudge {
-  readonly #verified = new Map<string, string | null>();
+  readonly #remembered = new Map<string, Contents | string>();
 
   judge(
     authorization: string | undefined,
@@ -52,37 +63,56 @@ export class VapidJudge {
           : fail('authorization', 'authorization_missing', 'the Authorization header is missing');
       return { checks: [check], seen: null, publicKey: null };
     }
-    const parameters = parseVapidHeader(authorization);
-    if (typeof parameters === 'string') {
-      return { checks: [fail('authorization', 'authorization_malformed', parameters)], seen: null, publicKey: null };
+    const contents = this.#read(authorization);
+    if (typeof contents === 'string') {
+      return { checks: [fail('authorization', 'authorization_malformed', contents)], seen: null, publicKey: null };
     }
-    const key = readPublicKey(parameters.key);
-    const decoded = decodeToken(parameters.token);
-    const checks = [pass('authorization', 'vapid with t and k'), checkKey(parameters.key, key, boundKey)];
+    const { key, publicKey, point, decoded, signature } = contents;
+    const checks = [pass('authorization', 'vapid with t and k'), checkKey(key, publicKey, boundKey)];
     if (typeof decoded === 'string') checks.push(fail('vapid_signature', 'vapid_token_malformed', decoded));
     else {
-      if (typeof key !== 'string') checks.push(this.#checkSignature(authorization, decoded, key));
+      if (signature) checks.push(signature);
       checks.push(...checkClaims(decoded.claims, vendor, origin, nowSeconds));
     }
     return {
       checks,
-      seen:
-        typeof decoded === 'string' ? null : { header: decoded.header, claims: decoded.claims, key: parameters.key },
-      publicKey: typeof key === 'string' ? null : Buffer.from(parameters.key, 'base64url'),
+      seen: typeof decoded === 'string' ? null : { header: decoded.header, claims: decoded.claims, key },
+      publicKey: point,
     };
   }
 
-  #checkSignature(authorization: string, decoded: DecodedToken, key: KeyObject): Check {
-    let fault = this.#verified.get(authorization);
-    if (fault === undefined) {
-      fault = signatureFault(decoded, key);
-      if (this.#verified.size >= rememberedMax) this.#verified.clear();
-      this.#verified.set(authorization, fault);
-    }
-    return fault === null
-      ? pass('vapid_signature', 'ES256, made by the owner of k')
-      : fail('vapid_signature', 'vapid_signature', fault);
+  /** The contents of a header, or a sentence about why it has none. */
+  #read(authorization: string): Contents | string {
+    const known = this.#remembered.get(authorization);
+    if (known !== undefined) return known;
+    const contents = readContents(authorization);
+    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
+    this.#remembered.set(authorization, contents);
+    return contents;
   }
+}
+
+function readContents(authorization: string): Contents | string {
+  const parameters = parseVapidHeader(authorization);
+  if (typeof parameters === 'string') return parameters;
+  const { key, token } = parameters;
+  const publicKey = readPublicKey(key);
+  const decoded = decodeToken(token);
+  const isReadable = typeof publicKey !== 'string' && typeof decoded !== 'string';
+  return {
+    key,
+    publicKey,
+    point: typeof publicKey === 'string' ? null : Buffer.from(key, 'base64url'),
+    decoded,
+    signature: isReadable ? checkSignature(decoded, publicKey) : undefined,
+  };
+}
+
+function checkSignature(decoded: DecodedToken, key: KeyObject): Check {
+  const fault = signatureFault(decoded, key);
+  return fault === null
+    ? pass('vapid_signature', 'ES256, made by the owner of k')
+    : fail('vapid_signature', 'vapid_signature', fault);
 }
 
 /**
