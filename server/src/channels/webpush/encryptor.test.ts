@@ -1,5 +1,7 @@
 import { createECDH, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import type { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { createThreadedEncryptor } from './encryptor.ts';
 
@@ -23,9 +25,20 @@ function createReader() {
   };
 }
 
+/** An encryptor whose thread was started, by enough messages at once, and takes work. */
+async function createWithThread() {
+  const encryptor = built.createThreadedEncryptor();
+  const launched = once(process, 'worker') as Promise<[Worker]>;
+  const { p256dh, auth } = createReader();
+  const first = Array.from({ length: 4 }, () => encryptor.encrypt(Buffer.from('first'), p256dh, auth));
+  const [thread] = await launched;
+  await Promise.all([once(thread, 'online'), ...first]);
+  return encryptor;
+}
+
 describe('the threaded encryptor', () => {
   it('gives each of many messages to its own reader, and none to a key that is no point', async () => {
-    const encryptor = built.createThreadedEncryptor();
+    const encryptor = await createWithThread();
     const readers = Array.from({ length: 100 }, createReader);
     const noPoint = Buffer.alloc(65, 4);
     const bodies = await Promise.all([
@@ -45,8 +58,18 @@ describe('the threaded encryptor', () => {
     expect(read(await encryptor.encrypt(Buffer.from('late'), p256dh, auth))).toBe('late');
   });
 
-  it('loses nothing when it is closed with messages under way', async () => {
+  it('encrypts many messages that come before its thread has started', async () => {
     const encryptor = built.createThreadedEncryptor();
+    const readers = Array.from({ length: 100 }, createReader);
+    const bodies = await Promise.all(
+      readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth)),
+    );
+    expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `${i}`));
+    await encryptor.close();
+  });
+
+  it('loses nothing when it is closed with messages under way', async () => {
+    const encryptor = await createWithThread();
     const readers = Array.from({ length: 40 }, createReader);
     const asked = readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth));
     await encryptor.close();

@@ -46,6 +46,8 @@ interface Waiting extends EncryptJob {
  */
 export function createThreadedEncryptor(): Encryptor {
   let thread: Worker | undefined;
+  /** Jobs do not wait for the thread to start, because a busy machine takes a while to start it. */
+  let hasStarted = false;
   let isBroken = !existsSync(threadFile);
   let isScheduled = false;
   const queued: Waiting[] = [];
@@ -58,6 +60,9 @@ export function createThreadedEncryptor(): Encryptor {
   const start = (): Worker => {
     const started = new Worker(threadFile);
     started.unref();
+    started.on('online', () => {
+      hasStarted = true;
+    });
     // Answers come in the order of the messages.
     started.on('message', (packed: Uint8Array) => {
       const jobs = underWay.shift() ?? [];
@@ -76,16 +81,17 @@ export function createThreadedEncryptor(): Encryptor {
   };
 
   const giveToThread = (): void => {
-    thread ??= start();
     const jobs = queued.splice(0, jobsAtOnce);
     underWay.push(jobs);
     const packed = packJobs(jobs);
-    thread.postMessage(packed, [packed.buffer]);
+    thread?.postMessage(packed, [packed.buffer]);
   };
 
   const share = (): void => {
     isScheduled = false;
+    if (!isBroken && queued.length >= jobsWorthAThread) thread ??= start();
     while (
+      hasStarted &&
       !isBroken &&
       underWay.length < chunksAhead &&
       queued.length >= (underWay.length > 0 ? 1 : jobsWorthAThread)
