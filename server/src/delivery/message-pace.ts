@@ -1,7 +1,8 @@
 // The pace of one message in one run of a batch: a push takes a place before it asks the provider.
 // Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
-// takes a slice of places at once and drops those for which it is too late. So a second holds at
-// most `per_second` requests, plus 2 % or one request for late ones.
+// takes a slice of places at once and drops those for which it is too late. A push that was held up
+// between its place and its request takes another place. So a second holds at most `per_second`
+// requests, plus 2 % or one request for late ones.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseState, type Sql } from '../database/db.ts';
@@ -17,8 +18,8 @@ export interface MessagePace {
   /** The time at which the batch should come again. */
   readonly nextAtMs: number;
   /**
-   * Takes one more place, for a request that a push needs beside its first. Waits as long as
-   * necessary and never rejects.
+   * Takes one more place, for a request that a push needs beside its first, or in place of one that
+   * has passed. Waits as long as necessary and never rejects.
    */
   again(): Promise<void>;
 }
@@ -80,39 +81,52 @@ export function createMessagePace(
     return undefined;
   };
 
-  return {
-    async take() {
-      while (!isOver) {
-        while (places[0] !== undefined && isLate(places[0])) places.shift();
-        const place = places.shift();
-        if (place !== undefined) {
-          left--;
-          // The next slice is asked for while this one lasts. Otherwise there would be a gap
-          // between them.
-          if (places.length <= sliceMax / 2 && places.length < left && sliceMax > 1 && clock.nowMs() < endsAtMs)
-            reserveOnce().catch(() => undefined);
-          await sleepUntil(place);
-          return place;
-        }
-        const nowMs = clock.nowMs();
-        if (nowMs >= endsAtMs) return end(nowMs);
-        try {
-          await reserveOnce();
-        } catch (error) {
-          if (isDatabaseState(error)) return end(nowMs + downWaitMs);
-          throw error;
-        }
-        if (places.length > 0) continue;
-        if (nextAtMs - clock.nowMs() > patienceMs) return end(nextAtMs);
-        await sleepUntil(nextAtMs);
+  const take = async (): Promise<number | undefined> => {
+    while (!isOver) {
+      while (places[0] !== undefined && isLate(places[0])) places.shift();
+      const place = places.shift();
+      if (place !== undefined) {
+        left--;
+        // The next slice is asked for while this one lasts. Otherwise there would be a gap
+        // between them.
+        if (places.length <= sliceMax / 2 && places.length < left && sliceMax > 1 && clock.nowMs() < endsAtMs)
+          reserveOnce().catch(() => undefined);
+        await sleepUntil(place);
+        return place;
       }
-      return undefined;
-    },
+      const nowMs = clock.nowMs();
+      if (nowMs >= endsAtMs) return end(nowMs);
+      try {
+        await reserveOnce();
+      } catch (error) {
+        if (isDatabaseState(error)) return end(nowMs + downWaitMs);
+        throw error;
+      }
+      if (places.length > 0) continue;
+      if (nextAtMs - clock.nowMs() > patienceMs) return end(nextAtMs);
+      await sleepUntil(nextAtMs);
+    }
+    return undefined;
+  };
+
+  /** Takes one more of the places that this run reserves. False: as `take`, none comes soon. */
+  const takeInTime = async (): Promise<boolean> => {
+    for (;;) {
+      left++;
+      const placeMs = await take();
+      if (placeMs === undefined) return false;
+      if (!isLate(placeMs)) return true;
+    }
+  };
+
+  return {
+    take,
     isLate,
     get nextAtMs() {
       return nextAtMs;
     },
     async again() {
+      if (await takeInTime().catch(() => false)) return;
       // Without the database the rate is kept as if no other process were sending.
       const alone = (): number => clock.nowMs() + apartMs;
       const startMs = await reservePlaces(sql, clock, rate, { count: 1, soonestMs: 0, aheadMs: hourMs }).catch(alone);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Outcome } from '../channels/channel.ts';
 import type { Attempt } from './delivery.ts';
 import type { BatchContext, PlannedPush, Target } from './plan-push.ts';
-import { type PushDeps, pushOne } from './push-one.ts';
+import { type PushDeps, type PushPace, pushOne } from './push-one.ts';
 import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
@@ -48,6 +48,7 @@ async function push(
   sender: object,
   isWanted: () => boolean,
   before: readonly Attempt[] = [],
+  pace?: PushPace,
 ) {
   const context = {
     batch: { dueAt: new Date(0), claims: 1 },
@@ -62,7 +63,7 @@ async function push(
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = { clock, lanes: { pause: () => undefined }, random: () => 0 } as unknown as PushDeps;
   const planned = { kind: 'planned', token: '{}', route } as unknown as PlannedPush;
-  return pushOne(deps, context, target as unknown as Target, planned, before);
+  return pushOne(deps, context, target as unknown as Target, planned, before, pace);
 }
 
 test('a push that has waited for a connection goes out within its window', async () => {
@@ -71,6 +72,24 @@ test('a push that has waited for a connection goes out within its window', async
 
 test('R-91 a push whose window has ended is deferred and is no attempt', async () => {
   expect(await pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
+});
+
+test('R-91 an attempt that waited for another place began when it got that', async () => {
+  const clock = { ms: 0, nowMs: () => clock.ms };
+  const pace = {
+    again: async () => undefined,
+    ready: async () => {
+      clock.ms = 500;
+    },
+  };
+  const sender = {
+    async send(request: SendRequest): Promise<Outcome> {
+      await request.ready?.();
+      const provider = { name: 'webpush', headers: {}, body: null, truncated: false, httpStatus: 201 } as const;
+      return { kind: 'sent', providerMessageId: null, provider: { ...provider, transportError: null }, latencyMs: 1 };
+    },
+  };
+  expect(await push(clock, sender, () => true, [], pace)).toMatchObject({ kind: 'attempted', atMs: 500 });
 });
 
 test('a push whose message has ended is deferred and is no attempt', async () => {

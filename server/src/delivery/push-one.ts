@@ -41,9 +41,17 @@ export type PushResult =
       readonly urls: string | null;
     };
 
+/** The rate of a push's message, as the push meets it once it has its place. */
+export interface PushPace {
+  /** Awaited before each request after the first. */
+  readonly again: () => Promise<void>;
+  /** Awaited before the first request; undefined while the place has not passed. */
+  readonly ready: () => Promise<void> | undefined;
+}
+
 /**
- * Makes a planned push. `before` holds the attempts already made, oldest first. `again` is awaited
- * before each request after the first. Never rejects.
+ * Makes a planned push. `before` holds the attempts already made, oldest first; `pace` is undefined
+ * for a message without a rate. Never rejects.
  */
 export async function pushOne(
   deps: PushDeps,
@@ -51,11 +59,11 @@ export async function pushOne(
   target: Target,
   planned: PlannedPush,
   before: readonly Attempt[],
-  again?: () => Promise<void>,
+  pace?: PushPace,
 ): Promise<PushResult> {
   const { batch, content } = context;
   const { channel, sender, credential, ttlSeconds, windowEndsAtMs } = planned.route;
-  const startedAtMs = deps.clock.nowMs();
+  let startedAtMs = deps.clock.nowMs();
   const rendered = content.render(channel, target.person, languageOfDelivery(target.person.language, target.locale));
   if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
   if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
@@ -81,7 +89,13 @@ export async function pushOne(
     content: withDefaultUrl(channel, rendered.content, context.defaultUrl),
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
-    again,
+    again: pace?.again,
+    ready:
+      pace &&
+      (() =>
+        pace.ready()?.then(() => {
+          startedAtMs = deps.clock.nowMs();
+        })),
     isWanted,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };

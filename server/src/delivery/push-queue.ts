@@ -10,7 +10,7 @@ import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
-import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
+import { type PushDeps, type PushPace, type PushResult, pushOne } from './push-one.ts';
 
 export interface QueueDeps extends PushDeps {
   /** The right to have a push under way in this process, shared fairly between apps. */
@@ -68,7 +68,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         await waited(next.until);
         next = door.next();
       }
-      if (next.kind === 'planned') void underWay.push(target, next, attempts);
+      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace());
     }
   } finally {
     await underWay.none();
@@ -96,12 +96,17 @@ class PushesUnderWay {
    * Makes a push that has its slot, and gives the slot back. A push that fails in our own code ends
    * neither the other pushes nor the process.
    */
-  async push(target: Target, planned: PlannedPush, attempts: readonly Attempt[]): Promise<void> {
-    const { context, pace, settle } = this.#queue;
+  async push(
+    target: Target,
+    planned: PlannedPush,
+    attempts: readonly Attempt[],
+    pace: PushPace | undefined,
+  ): Promise<void> {
+    const { context, settle } = this.#queue;
     this.#count++;
     let went: 'well' | 'badly' | undefined;
     try {
-      const result = await pushOne(this.#deps, context, target, planned, attempts, pace?.again);
+      const result = await pushOne(this.#deps, context, target, planned, attempts, pace);
       went = wentOf(this.#deps, result);
       const settled = settle(target, attempts, result);
       if (settled) await settled;
@@ -206,6 +211,14 @@ class Door {
       if (turn) return { kind: 'wait', until: turn.then(() => this.#takeTurn(slot)) };
     }
     return decided;
+  }
+
+  /** The rate as the push meets it that has just got its place; undefined without a rate. */
+  pace(): PushPace | undefined {
+    const { pace } = this.#queue;
+    const placeMs = this.#placeMs;
+    if (pace === null || placeMs === undefined) return undefined;
+    return { again: pace.again, ready: () => (pace.isLate(placeMs) ? pace.again() : undefined) };
   }
 
   #takeTurn(slot: Slot): void {

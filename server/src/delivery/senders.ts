@@ -89,6 +89,9 @@ class OpenPush<Credential> implements Push<Credential> {
   get again() {
     return this.#request.again;
   }
+  get ready() {
+    return this.#request.ready;
+  }
   get isWanted() {
     return this.#request.isWanted;
   }

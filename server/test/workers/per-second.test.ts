@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { aheadMs } from '../../src/delivery/message-pace.ts';
 import { claimNextPacedBatch, deletePastPaces, reservePlaces } from '../../src/delivery/pace-queries.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
+import { armFailpoints } from '../../src/ground/failpoint.ts';
 import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
@@ -139,6 +140,34 @@ describe('a message with per_second', () => {
     expect((row?.nextAt.getTime() ?? 0) - Date.parse((await messageOf(t, body.id)).started_at)).toBeGreaterThanOrEqual(
       3000,
     );
+  });
+
+  it('R-91 takes another place for each push that was held up until its place had passed', async () => {
+    const t = await setUp();
+    const pushes = 60;
+    const id = await queue(t, pushes, 100);
+    let letGo = (): void => undefined;
+    const allBegun = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let begun = 0;
+    onTestFinished(
+      armFailpoints((name) => {
+        if (name !== 'push.before_write') return;
+        begun += 1;
+        if (begun === pushes) setImmediate(letGo);
+        return allBegun;
+      }),
+    );
+    t.startWorkers();
+    await allBegun;
+    const nextAt = async () =>
+      (await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`)[0]?.nextAt.getTime();
+    const before = (await nextAt()) ?? Number.NaN;
+    expect((await untilFinal(t, id)).report).toMatchObject({ sent: pushes });
+    expect(t.push.requests).toHaveLength(pushes);
+    // Only the pushes of the last 20 ms were in time: no more than 3, as places are 10 ms apart.
+    expect((await nextAt()) ?? Number.NaN).toBeGreaterThanOrEqual(before + (pushes - 3) * 10);
   });
 
   it('R-91 fails open deliveries as expired when its window ends', async () => {
