@@ -71,7 +71,7 @@ export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
   return withoutPadding(padded);
 }
 
-/** One for all secrets: to make one costs a sixth of what it computes. */
+/** Shared by all pushes: making an object costs a seventh of computing a secret with it. */
 const receiver = createECDH('prime256v1');
 
 /**

@@ -1,6 +1,5 @@
-// Judges the Authorization header of one request, by RFC 8292 and the vendor's own rules. Whatever a
-// header says to every endpoint is remembered, as the RFC encourages, because senders reuse one token
-// for hours.
+// Judges the Authorization header of one request, by RFC 8292 and the vendor's own rules. A header's
+// contents are remembered, as the RFC encourages, because senders reuse one header for hours.
 import type { KeyObject } from 'node:crypto';
 import { type Check, fail, pass, skip, warn } from './check.ts';
 import type { Subscription } from './subscriptions.ts';

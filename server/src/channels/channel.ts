@@ -72,12 +72,6 @@ export interface Push<Credential> {
    */
   readonly again?: (() => Promise<void>) | undefined;
   /**
-   * Called when the first request is ready, after all work and waits of the channel itself. A
-   * promise: the push was held up so long that its place in its message's rate has passed, and it
-   * waits for another. Undefined or absent: no wait.
-   */
-  readonly ready?: (() => Promise<void> | undefined) | undefined;
-  /**
    * Called when a request is about to go out, after every wait. False: the request does not go out
    * (R-04). Absent: it always does.
    */

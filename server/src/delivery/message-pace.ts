@@ -1,6 +1,6 @@
 // The pace of one message in one run of a batch: a push takes a place before it asks the provider.
 // Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
-// takes a slice of places at once and drops those for which it is too late. A push that was held up
+// takes a slice of places at once and drops those for which it is too late. A push that is held up
 // between its place and its request takes another place. So a second holds at most `per_second`
 // requests, plus 2 % or one request for late ones.
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,11 +15,13 @@ export interface MessagePace {
    */
   take(): Promise<number | undefined>;
   isLate(placeMs: number): boolean;
+  /** A place that was taken is not used, so its push takes one more. */
+  miss(): void;
   /** The time at which the batch should come again. */
   readonly nextAtMs: number;
   /**
-   * Takes one more place, for a request that a push needs beside its first, or in place of one that
-   * has passed. Waits as long as necessary and never rejects.
+   * Takes one more place, for a request that a push needs beside its first. Waits as long as
+   * necessary and never rejects.
    */
   again(): Promise<void>;
 }
@@ -56,6 +58,8 @@ export function createMessagePace(
   let nextAtMs = 0;
   let isOver = false;
   let reserving: Promise<void> | undefined;
+  /** The last place of `again` that was taken without the database. */
+  let aloneMs = 0;
 
   const isLate = (placeMs: number): boolean => clock.nowMs() > placeMs + Math.max(lateMs, apartMs);
 
@@ -81,54 +85,47 @@ export function createMessagePace(
     return undefined;
   };
 
-  const take = async (): Promise<number | undefined> => {
-    while (!isOver) {
-      while (places[0] !== undefined && isLate(places[0])) places.shift();
-      const place = places.shift();
-      if (place !== undefined) {
-        left--;
-        // The next slice is asked for while this one lasts. Otherwise there would be a gap
-        // between them.
-        if (places.length <= sliceMax / 2 && places.length < left && sliceMax > 1 && clock.nowMs() < endsAtMs)
-          reserveOnce().catch(() => undefined);
-        await sleepUntil(place);
-        return place;
-      }
-      const nowMs = clock.nowMs();
-      if (nowMs >= endsAtMs) return end(nowMs);
-      try {
-        await reserveOnce();
-      } catch (error) {
-        if (isDatabaseState(error)) return end(nowMs + downWaitMs);
-        throw error;
-      }
-      if (places.length > 0) continue;
-      if (nextAtMs - clock.nowMs() > patienceMs) return end(nextAtMs);
-      await sleepUntil(nextAtMs);
-    }
-    return undefined;
-  };
-
-  /** Takes one more of the places that this run reserves. False: as `take`, none comes soon. */
-  const takeInTime = async (): Promise<boolean> => {
-    for (;;) {
-      left++;
-      const placeMs = await take();
-      if (placeMs === undefined) return false;
-      if (!isLate(placeMs)) return true;
-    }
-  };
-
   return {
-    take,
+    async take() {
+      while (!isOver) {
+        while (places[0] !== undefined && isLate(places[0])) places.shift();
+        const place = places.shift();
+        if (place !== undefined) {
+          left--;
+          // The next slice is asked for while this one lasts. Otherwise there would be a gap
+          // between them.
+          if (places.length <= sliceMax / 2 && places.length < left && sliceMax > 1 && clock.nowMs() < endsAtMs)
+            reserveOnce().catch(() => undefined);
+          await sleepUntil(place);
+          return place;
+        }
+        const nowMs = clock.nowMs();
+        if (nowMs >= endsAtMs) return end(nowMs);
+        try {
+          await reserveOnce();
+        } catch (error) {
+          if (isDatabaseState(error)) return end(nowMs + downWaitMs);
+          throw error;
+        }
+        if (places.length > 0) continue;
+        if (nextAtMs - clock.nowMs() > patienceMs) return end(nextAtMs);
+        await sleepUntil(nextAtMs);
+      }
+      return undefined;
+    },
     isLate,
+    miss() {
+      left++;
+    },
     get nextAtMs() {
       return nextAtMs;
     },
     async again() {
-      if (await takeInTime().catch(() => false)) return;
       // Without the database the rate is kept as if no other process were sending.
-      const alone = (): number => clock.nowMs() + apartMs;
+      const alone = (): number => {
+        aloneMs = Math.max(aloneMs, clock.nowMs()) + apartMs;
+        return aloneMs;
+      };
       const startMs = await reservePlaces(sql, clock, rate, { count: 1, soonestMs: 0, aheadMs: hourMs }).catch(alone);
       await sleepUntil(startMs ?? alone());
     },

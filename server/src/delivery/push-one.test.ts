@@ -6,6 +6,23 @@ import { type PushDeps, type PushPace, pushOne } from './push-one.ts';
 import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
+const answer = { name: 'webpush', headers: {}, body: null, truncated: false } as const;
+const accepted: Outcome = {
+  kind: 'sent',
+  providerMessageId: null,
+  provider: { ...answer, httpStatus: 201, transportError: null },
+  latencyMs: 1,
+};
+/** The outcome of a request that was not wanted when it was about to go out. */
+const unsent: Outcome = {
+  kind: 'refused',
+  errorCode: 'provider_unavailable',
+  retryable: true,
+  retryAfterMs: null,
+  reason: null,
+  provider: { ...answer, httpStatus: null, transportError: 'connect_error' },
+  latencyMs: 0,
+};
 
 /**
  * A push that waits for its connection. Meanwhile the clock goes on and the message may be ended;
@@ -15,27 +32,38 @@ async function pushAfter(waitedMs: number, isStillWanted: boolean) {
   const clock = { ms: 0, nowMs: () => clock.ms };
   let isWanted = true;
   let requests = 0;
-  const outcomeOf = (kind: 'sent' | 'unwanted'): Outcome => {
-    const provider = { name: 'webpush', headers: {}, body: null, truncated: false } as const;
-    if (kind === 'sent') {
-      const accepted = { ...provider, httpStatus: 201, transportError: null };
-      return { kind, providerMessageId: null, provider: accepted, latencyMs: 1 };
-    }
-    const unsent = { ...provider, httpStatus: null, transportError: 'connect_error' } as const;
-    const refused = { kind: 'refused', errorCode: 'provider_unavailable', retryable: true } as const;
-    return { ...refused, retryAfterMs: null, reason: null, provider: unsent, latencyMs: 0 };
-  };
   const sender = {
     async send(request: SendRequest): Promise<Outcome> {
       clock.ms += waitedMs;
       isWanted = isStillWanted;
-      if (request.isWanted?.() === false) return outcomeOf('unwanted');
+      if (request.isWanted?.() === false) return unsent;
       requests += 1;
-      return outcomeOf('sent');
+      return accepted;
     },
   };
   const { kind } = await push(clock, sender, () => isWanted);
   return { kind, requests };
+}
+
+/**
+ * A push of a message with a rate. It waits for its connection and then makes this many requests,
+ * as far as it may. Its place passes at 20 ms.
+ */
+async function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
+  const clock = { ms: 0, nowMs: () => clock.ms };
+  let requests = 0;
+  const sender = {
+    async send({ isWanted }: SendRequest): Promise<Outcome> {
+      for (let i = 0; i < requestsWanted; i++) {
+        clock.ms += waitedMs;
+        if (isWanted?.() === false) return unsent;
+        requests += 1;
+      }
+      return accepted;
+    },
+  };
+  const pace = { again: async () => undefined, isLate: () => clock.ms > 20 };
+  return { result: await push(clock, sender, () => true, [], pace), requests };
 }
 
 /** A push that ends with this outcome. */
@@ -74,22 +102,17 @@ test('R-91 a push whose window has ended is deferred and is no attempt', async (
   expect(await pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
 });
 
-test('R-91 an attempt that waited for another place began when it got that', async () => {
-  const clock = { ms: 0, nowMs: () => clock.ms };
-  const pace = {
-    again: async () => undefined,
-    ready: async () => {
-      clock.ms = 500;
-    },
-  };
-  const sender = {
-    async send(request: SendRequest): Promise<Outcome> {
-      await request.ready?.();
-      const provider = { name: 'webpush', headers: {}, body: null, truncated: false, httpStatus: 201 } as const;
-      return { kind: 'sent', providerMessageId: null, provider: { ...provider, transportError: null }, latencyMs: 1 };
-    },
-  };
-  expect(await push(clock, sender, () => true, [], pace)).toMatchObject({ kind: 'attempted', atMs: 500 });
+test('R-91 a push whose place has passed before its request is late and no attempt', async () => {
+  expect(await pushPacedAfter(21)).toEqual({ result: { kind: 'late' }, requests: 0 });
+  expect(await pushPacedAfter(20)).toMatchObject({ result: { kind: 'attempted' }, requests: 1 });
+});
+
+test('R-91 a push that has begun is not late with its second request, whose place it took by itself', async () => {
+  expect(await pushPacedAfter(15, 2)).toMatchObject({ result: { kind: 'attempted' }, requests: 2 });
+});
+
+test('an attempt begins when its first request goes out', async () => {
+  expect(await pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
 });
 
 test('a push whose message has ended is deferred and is no attempt', async () => {

@@ -27,6 +27,19 @@ export interface PushDeps {
  */
 const untriedAgainMs = 30_000;
 
+/** How a push that has its place keeps its message's rate. */
+export interface PushPace {
+  /** Awaited before each request after the first. */
+  readonly again: () => Promise<void>;
+  /** Whether the place has passed. Asked when the first request is about to go out. */
+  readonly isLate: () => boolean;
+}
+
+/** No request went out, because the push's place had passed by then. */
+export interface Late {
+  readonly kind: 'late';
+}
+
 /** The result of a delivery on this turn. */
 export type PushResult =
   | Unpushed
@@ -41,16 +54,8 @@ export type PushResult =
       readonly urls: string | null;
     };
 
-/** The rate of a push's message, as the push meets it once it has its place. */
-export interface PushPace {
-  /** Awaited before each request after the first. */
-  readonly again: () => Promise<void>;
-  /** Awaited before the first request; undefined while the place has not passed. */
-  readonly ready: () => Promise<void> | undefined;
-}
-
 /**
- * Makes a planned push. `before` holds the attempts already made, oldest first; `pace` is undefined
+ * Makes a planned push. `before` holds the attempts already made, oldest first. `pace` is undefined
  * for a message without a rate. Never rejects.
  */
 export async function pushOne(
@@ -60,7 +65,7 @@ export async function pushOne(
   planned: PlannedPush,
   before: readonly Attempt[],
   pace?: PushPace,
-): Promise<PushResult> {
+): Promise<PushResult | Late> {
   const { batch, content } = context;
   const { channel, sender, credential, ttlSeconds, windowEndsAtMs } = planned.route;
   let startedAtMs = deps.clock.nowMs();
@@ -73,11 +78,16 @@ export async function pushOne(
   const receiptToken = context.tokenOf(target.deviceId);
   // Called as late as possible, because the push may have waited for a connection. Its window may
   // have passed by then (R-91).
-  let isLeft = false;
+  let left: 'unwanted' | 'late' | undefined;
+  let hasBegun = false;
   const isWanted = (): boolean => {
-    if (context.isWanted() && deps.clock.nowMs() < windowEndsAtMs) return true;
-    isLeft = true;
-    return false;
+    const nowMs = deps.clock.nowMs();
+    if (!context.isWanted() || nowMs >= windowEndsAtMs) left = 'unwanted';
+    else if (!hasBegun && pace?.isLate()) left = 'late';
+    if (left) return false;
+    if (!hasBegun) startedAtMs = nowMs;
+    hasBegun = true;
+    return true;
   };
   const sending = sender.send({
     credential,
@@ -90,12 +100,6 @@ export async function pushOne(
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
     again: pace?.again,
-    ready:
-      pace &&
-      (() =>
-        pace.ready()?.then(() => {
-          startedAtMs = deps.clock.nowMs();
-        })),
     isWanted,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
@@ -103,8 +107,8 @@ export async function pushOne(
   const heldAfter = failpoint('push.after_reply');
   if (heldAfter) await heldAfter;
   // No request went out, so this is not an attempt.
-  if (isLeft && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
-    return { kind: 'deferred', untilMs: deps.clock.nowMs() };
+  if (left && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
+    return left === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: deps.clock.nowMs() };
   // The host's name was not looked up, so nothing is known of the host. Only a delivery without
   // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
   // looked up until their window closes.

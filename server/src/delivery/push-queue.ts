@@ -10,7 +10,7 @@ import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
-import { type PushDeps, type PushPace, type PushResult, pushOne } from './push-one.ts';
+import { type Late, type PushDeps, type PushPace, type PushResult, pushOne } from './push-one.ts';
 
 export interface QueueDeps extends PushDeps {
   /** The right to have a push under way in this process, shared fairly between apps (R-62). */
@@ -60,7 +60,16 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
       until.then(() => resolve(), reject);
     });
   try {
-    for (const target of targets) {
+    for (let begun = 0; ; ) {
+      // A late push comes next, and is not asked a second time whether it is late. Otherwise a
+      // machine on which every push is late would send nothing.
+      const late = underWay.late.shift();
+      const target = late ?? targets[begun++];
+      if (!target) {
+        await underWay.none();
+        if (underWay.late.length === 0) break;
+        continue;
+      }
       const attempts = queue.attemptsOf(target.deviceId);
       door.turnTo(target, attempts);
       let next = door.next();
@@ -68,7 +77,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         await waited(next.until);
         next = door.next();
       }
-      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace());
+      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(late !== undefined));
     }
   } finally {
     await underWay.none();
@@ -82,6 +91,8 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
  */
 class PushesUnderWay {
   readonly failures: unknown[] = [];
+  /** Deliveries whose push was not made, because its place had passed. */
+  readonly late: Target[] = [];
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
   #count = 0;
@@ -108,8 +119,13 @@ class PushesUnderWay {
     try {
       const result = await pushOne(this.#deps, context, target, planned, attempts, pace);
       went = wentOf(this.#deps, result);
-      const settled = settle(target, attempts, result);
-      if (settled) await settled;
+      if (result.kind === 'late') {
+        this.#queue.pace?.miss();
+        this.late.push(target);
+      } else {
+        const settled = settle(target, attempts, result);
+        if (settled) await settled;
+      }
     } catch (error) {
       this.failures.push(error);
     }
@@ -132,7 +148,7 @@ class PushesUnderWay {
  * up. While our own event loop is busy, such an answer reports neither: more pushes at once would
  * only cost memory.
  */
-function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badly' | undefined {
+function wentOf({ hasSpareTime }: QueueDeps, result: PushResult | Late): 'well' | 'badly' | undefined {
   if (result.kind !== 'attempted') return undefined;
   if (result.outcome.kind === 'refused' && result.outcome.retryable) return 'badly';
   return hasSpareTime() ? 'well' : undefined;
@@ -213,12 +229,15 @@ class Door {
     return decided;
   }
 
-  /** The rate as the push meets it that has just got its place; undefined without a rate. */
-  pace(): PushPace | undefined {
+  /**
+   * The rate for the push that has just got its place; undefined without one. With `isAgain` the
+   * push was late before and is made in any case.
+   */
+  pace(isAgain: boolean): PushPace | undefined {
     const { pace } = this.#queue;
     const placeMs = this.#placeMs;
     if (pace === null || placeMs === undefined) return undefined;
-    return { again: pace.again, ready: () => (pace.isLate(placeMs) ? pace.again() : undefined) };
+    return { again: pace.again, isLate: () => !isAgain && pace.isLate(placeMs) };
   }
 
   #takeTurn(slot: Slot): void {
@@ -262,6 +281,7 @@ class Door {
   }
 
   #takePlace(pace: MessagePace): Next {
+    if (this.#placeMs !== undefined) pace.miss();
     const taken = pace.take().then((placeMs) => {
       this.#placeMs = placeMs;
       if (placeMs !== undefined) return;

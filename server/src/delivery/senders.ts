@@ -89,9 +89,6 @@ class OpenPush<Credential> implements Push<Credential> {
   get again() {
     return this.#request.again;
   }
-  get ready() {
-    return this.#request.ready;
-  }
   get isWanted() {
     return this.#request.isWanted;
   }

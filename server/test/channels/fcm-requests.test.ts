@@ -42,16 +42,6 @@ const unauthenticated = (request: Served) =>
   request.answer(401, {}, '{"error":{"code":401,"message":"Invalid credentials.","status":"UNAUTHENTICATED"}}');
 const bearerOf = ({ headers }: Served) => headers['authorization'];
 
-test("R-91 a push that was held up by Google's access token goes out when its message lets it", async () => {
-  const t = await setup();
-  const seen: number[][] = [];
-  const ready = async () => void seen.push([t.google.seen.length, t.server.seen.length]);
-  expect(await t.send({}, { ready })).toMatchObject({ kind: 'sent' });
-  // After the access token, and before the request.
-  expect(seen).toEqual([[1, 0]]);
-  expect(t.server.seen).toHaveLength(1);
-});
-
 describe('a request', () => {
   test('names the project, carries the access token and contains one message', async () => {
     const t = await setup();

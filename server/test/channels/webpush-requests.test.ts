@@ -1,5 +1,5 @@
 import { createECDH, randomBytes } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { request as plainRequest } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createRequire } from 'node:module';
@@ -272,28 +272,6 @@ async function startForeignService() {
   });
   return { model, port: (front.address() as AddressInfo).port };
 }
-
-test('R-91 a push that was held up by its encryption goes out when its message lets it', async () => {
-  const server = await startPushServer({ protocol: 'h2' });
-  const channel = createTestChannel({ leads: { [`${google}:443`]: server.port } });
-  onTestFinished(async () => {
-    await server.close();
-    await channel.close();
-  });
-  const gate = new EventEmitter();
-  const asked = once(gate, 'asked');
-  const ready = async () => {
-    gate.emit('asked');
-    await once(gate, 'open');
-  };
-  const outcome = channel.send(pushTo(subscriptionTo(`https://${google}/fcm/send/a`), {}, { ready }));
-  await asked;
-  expect(await channel.send(pushTo(subscriptionTo(`https://${google}/fcm/send/b`)))).toMatchObject({ kind: 'sent' });
-  expect(server.seen).toHaveLength(1);
-  gate.emit('open');
-  expect(await outcome).toMatchObject({ kind: 'sent' });
-  expect(server.seen.map(({ path }) => path)).toEqual(['/fcm/send/b', '/fcm/send/a']);
-});
 
 describe('web-push-testing, a push service of other authors', () => {
   test('verifies the token, decrypts the message, and reports when the subscription is gone', async () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { aheadMs } from '../../src/delivery/message-pace.ts';
@@ -146,28 +147,42 @@ describe('a message with per_second', () => {
     const t = await setUp();
     const pushes = 60;
     const id = await queue(t, pushes, 100);
-    let letGo = (): void => undefined;
-    const allBegun = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const nextAt = async () =>
+      (await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`)[0]?.nextAt.getTime() ?? Number.NaN;
     let begun = 0;
+    let before = Number.NaN;
+    const gate = new EventEmitter();
+    const opened = once(gate, 'open');
     onTestFinished(
-      armFailpoints((name) => {
+      armFailpoints(async (name) => {
         if (name !== 'push.before_write') return;
         begun += 1;
-        if (begun === pushes) setImmediate(letGo);
-        return allBegun;
+        if (begun === pushes) {
+          before = await nextAt();
+          gate.emit('open');
+        }
+        await opened;
       }),
     );
     t.startWorkers();
-    await allBegun;
-    const nextAt = async () =>
-      (await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`)[0]?.nextAt.getTime();
-    const before = (await nextAt()) ?? Number.NaN;
     expect((await untilFinal(t, id)).report).toMatchObject({ sent: pushes });
     expect(t.push.requests).toHaveLength(pushes);
     // Only the pushes of the last 20 ms were in time: no more than 3, as places are 10 ms apart.
-    expect((await nextAt()) ?? Number.NaN).toBeGreaterThanOrEqual(before + (pushes - 3) * 10);
+    expect(await nextAt()).toBeGreaterThanOrEqual(before + (pushes - 3) * 10);
+  });
+
+  it('reaches everybody once, also where every push is held up until its place has passed', async () => {
+    const t = await setUp();
+    const id = await queue(t, 60, 400);
+    onTestFinished(
+      armFailpoints((name) => {
+        if (name === 'push.before_write') t.clock.advance(30);
+      }),
+    );
+    t.startWorkers();
+    expect((await untilFinal(t, id)).report).toEqual({ accepted: 60, sent: 60, failed: 0, skipped: 0 });
+    expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(60);
+    expect(t.push.requests).toHaveLength(60);
   });
 
   it('R-91 fails open deliveries as expired when its window ends', async () => {

@@ -115,8 +115,6 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
         if (!Buffer.isBuffer(body)) return body;
         const access = tokens.held(push.credential) ?? (await tokens.tokenFor(push.credential));
         if ('refusal' in access) return access.refusal;
-        const waiting = push.ready?.();
-        if (waiting) await waiting;
         const outcome = readAnswer(await post(push, access.token, body), clock.nowMs());
         return outcome.kind === 'sent' ? outcome : await followUp(push, access.token, body, outcome);
       } catch (error) {

@@ -1,5 +1,5 @@
-// The thread that encrypts for `createThreadedEncryptor`. It takes packed jobs and answers packed
-// bodies in the same order.
+// The thread that encrypts for `createThreadedEncryptor`. It says that it has started, and then
+// takes packed jobs and answers packed bodies in the same order.
 import { parentPort } from 'node:worker_threads';
 import { encrypt } from './encrypt.ts';
 import { packBodies, unpackJobs } from './encrypt-batch.ts';
@@ -9,3 +9,4 @@ parentPort?.on('message', (packed: Uint8Array) => {
   const answer = packBodies(bodies);
   parentPort?.postMessage(answer, [answer.buffer]);
 });
+parentPort?.postMessage('started');

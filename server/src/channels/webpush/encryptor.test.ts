@@ -25,20 +25,25 @@ function createReader() {
   };
 }
 
-/** An encryptor whose thread was started, by enough messages at once, and takes work. */
+/** An encryptor with a thread that has started. */
 async function createWithThread() {
   const encryptor = built.createThreadedEncryptor();
   const launched = once(process, 'worker') as Promise<[Worker]>;
   const { p256dh, auth } = createReader();
   const first = Array.from({ length: 4 }, () => encryptor.encrypt(Buffer.from('first'), p256dh, auth));
   const [thread] = await launched;
-  await Promise.all([once(thread, 'online'), ...first]);
-  return encryptor;
+  await Promise.all([once(thread, 'message'), ...first]);
+  return { encryptor, thread };
+}
+
+/** Asks for one message for each reader: their numbers. */
+function encryptAll(encryptor: ReturnType<typeof createThreadedEncryptor>, readers: ReturnType<typeof createReader>[]) {
+  return Promise.all(readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth)));
 }
 
 describe('the threaded encryptor', () => {
   it('gives each of many messages to its own reader, and none to a key that is no point', async () => {
-    const encryptor = await createWithThread();
+    const { encryptor } = await createWithThread();
     const readers = Array.from({ length: 100 }, createReader);
     const noPoint = Buffer.alloc(65, 4);
     const bodies = await Promise.all([
@@ -58,22 +63,27 @@ describe('the threaded encryptor', () => {
     expect(read(await encryptor.encrypt(Buffer.from('late'), p256dh, auth))).toBe('late');
   });
 
-  it('encrypts many messages that come before its thread has started', async () => {
+  it('loses nothing when its thread never starts', async () => {
     const encryptor = built.createThreadedEncryptor();
+    process.once('worker', (thread: Worker) => void thread.terminate());
     const readers = Array.from({ length: 100 }, createReader);
-    const bodies = await Promise.all(
-      readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth)),
-    );
+    const bodies = await encryptAll(encryptor, readers);
     expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `${i}`));
     await encryptor.close();
   });
 
-  it('loses nothing when it is closed with messages under way', async () => {
-    const encryptor = await createWithThread();
-    const readers = Array.from({ length: 40 }, createReader);
-    const asked = readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth));
-    await encryptor.close();
-    const bodies = await Promise.all(asked);
+  it.each([
+    ['it is closed', ({ encryptor }: Awaited<ReturnType<typeof createWithThread>>) => encryptor.close()],
+    ['its thread dies', ({ thread }: Awaited<ReturnType<typeof createWithThread>>) => thread.terminate()],
+  ])('loses nothing when %s with messages under way', async (_name, end) => {
+    const running = await createWithThread();
+    const readers = Array.from({ length: 100 }, createReader);
+    const asked = encryptAll(running.encryptor, readers);
+    // Now the thread has its first messages, and others wait.
+    await new Promise(setImmediate);
+    await end(running);
+    const bodies = await asked;
     expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `${i}`));
+    await running.encryptor.close();
   });
 });

@@ -25,8 +25,8 @@ const chunksAhead = 2;
 /** Fewer jobs than this in one turn of the event loop are encrypted on the calling thread. */
 const jobsWorthAThread = 4;
 /**
- * Jobs that the calling thread takes in one turn of the event loop while the second thread is busy.
- * They take less than half a millisecond.
+ * Jobs that the calling thread takes in one turn of the event loop while the second thread starts
+ * or is busy. They take less than half a millisecond.
  */
 const jobsHere = 4;
 
@@ -45,9 +45,9 @@ interface Waiting extends EncryptJob {
  * encrypts its open jobs and all later ones.
  */
 export function createThreadedEncryptor(): Encryptor {
+  let launched: Worker | undefined;
+  /** Undefined until it has started, which takes long on a busy machine. No job waits for that. */
   let thread: Worker | undefined;
-  /** Jobs do not wait for the thread to start, because a busy machine takes a while to start it. */
-  let hasStarted = false;
   let isBroken = !existsSync(threadFile);
   let isScheduled = false;
   const queued: Waiting[] = [];
@@ -57,46 +57,46 @@ export function createThreadedEncryptor(): Encryptor {
     for (const { plaintext, p256dh, auth, resolve } of jobs) resolve(encrypt(plaintext, p256dh, auth));
   };
 
-  const start = (): Worker => {
-    const started = new Worker(threadFile);
-    started.unref();
-    started.on('online', () => {
-      hasStarted = true;
-    });
-    // Answers come in the order of the messages.
-    started.on('message', (packed: Uint8Array) => {
-      const jobs = underWay.shift() ?? [];
-      // The thread gets its next work first, so that it is not idle while the bodies are sent.
-      if (queued.length >= jobsWorthAThread && !isBroken) giveToThread();
-      for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
+  const launch = (): Worker => {
+    const worker = new Worker(threadFile);
+    worker.unref();
+    worker.once('message', () => {
+      if (!isBroken) thread = worker;
+      // Answers come in the order of the messages.
+      worker.on('message', (packed: Uint8Array) => {
+        const jobs = underWay.shift() ?? [];
+        // The thread gets its next work first, so that it is not idle while the bodies are sent.
+        if (queued.length >= jobsWorthAThread && !isBroken) giveTo(worker);
+        for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
+      });
     });
     const giveUp = (): void => {
       isBroken = true;
       thread = undefined;
       for (const jobs of underWay.splice(0)) encryptHere(jobs);
     };
-    started.on('error', giveUp);
-    started.on('exit', giveUp);
-    return started;
+    worker.on('error', giveUp);
+    worker.on('exit', giveUp);
+    return worker;
   };
 
-  const giveToThread = (): void => {
+  const giveTo = (worker: Worker): void => {
     const jobs = queued.splice(0, jobsAtOnce);
     underWay.push(jobs);
     const packed = packJobs(jobs);
-    thread?.postMessage(packed, [packed.buffer]);
+    worker.postMessage(packed, [packed.buffer]);
   };
 
   const share = (): void => {
     isScheduled = false;
-    if (!isBroken && queued.length >= jobsWorthAThread) thread ??= start();
+    if (!isBroken && queued.length >= jobsWorthAThread) launched ??= launch();
     while (
-      hasStarted &&
+      thread &&
       !isBroken &&
       underWay.length < chunksAhead &&
       queued.length >= (underWay.length > 0 ? 1 : jobsWorthAThread)
     ) {
-      giveToThread();
+      giveTo(thread);
     }
     encryptHere(queued.splice(0, jobsHere));
     schedule();
@@ -117,7 +117,7 @@ export function createThreadedEncryptor(): Encryptor {
     async close() {
       isBroken = true;
       encryptHere(queued.splice(0));
-      await thread?.terminate();
+      await launched?.terminate();
     },
   };
 }

@@ -54,8 +54,6 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     if (plaintext.length > plaintextBytesMax) return refuseLocally('payload_too_large');
     const body = await encryptor.encrypt(plaintext, subscription.p256dh, subscription.auth);
     if (body === undefined) return refuseLocally('invalid_token', 'The key p256dh is not a point on the curve P-256.');
-    const waiting = push.ready?.();
-    if (waiting) await waiting;
     const authorization = vapid.headerFor(subscription.origin, push.credential);
     const { host, port, path } = subscription;
     const headers = buildHeaders(push, subscription, authorization);
