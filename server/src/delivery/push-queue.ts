@@ -41,6 +41,11 @@ export interface Queue {
   readonly lookAgainAt: (atMs: number) => void;
 }
 
+/**
+ * A push that was late this often in a run is made in any case. Otherwise a machine on which every
+ * push is late would send nothing.
+ */
+const timesLateMost = 5;
 /** A push that waits for its pace checks at least this often whether the service stops. */
 const restMsMax = 100;
 
@@ -61,10 +66,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
     });
   try {
     for (let begun = 0; ; ) {
-      // A late push comes next, and is not asked a second time whether it is late. Otherwise a
-      // machine on which every push is late would send nothing.
-      const late = underWay.late.shift();
-      const target = late ?? targets[begun++];
+      const target = underWay.late.shift() ?? targets[begun++];
       if (!target) {
         await underWay.none();
         if (underWay.late.length === 0) break;
@@ -77,7 +79,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         await waited(next.until);
         next = door.next();
       }
-      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(late !== undefined));
+      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(underWay.mayBeLate(target)));
     }
   } finally {
     await underWay.none();
@@ -91,8 +93,10 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
  */
 class PushesUnderWay {
   readonly failures: unknown[] = [];
-  /** Deliveries whose push was not made, because its place had passed. */
+  /** Deliveries whose push was not made, because its place had passed. They come next. */
   readonly late: Target[] = [];
+  /** How often the push of a delivery was late; absent: never. */
+  readonly #timesLate = new Map<Target, number>();
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
   #count = 0;
@@ -119,10 +123,8 @@ class PushesUnderWay {
     try {
       const result = await pushOne(this.#deps, context, target, planned, attempts, pace);
       went = wentOf(this.#deps, result);
-      if (result.kind === 'late') {
-        this.#queue.pace?.miss();
-        this.late.push(target);
-      } else {
+      if (result.kind === 'late') this.#noteLate(target);
+      else {
         const settled = settle(target, attempts, result);
         if (settled) await settled;
       }
@@ -132,6 +134,16 @@ class PushesUnderWay {
     this.#count--;
     if (this.#count === 0) this.#onNone?.();
     this.#deps.slots.give(context.batch.appId, went);
+  }
+
+  mayBeLate(target: Target): boolean {
+    return (this.#timesLate.get(target) ?? 0) < timesLateMost;
+  }
+
+  #noteLate(target: Target): void {
+    this.#queue.pace?.miss();
+    this.#timesLate.set(target, (this.#timesLate.get(target) ?? 0) + 1);
+    this.late.push(target);
   }
 
   /** Resolves when no push is under way. */
@@ -229,15 +241,12 @@ class Door {
     return decided;
   }
 
-  /**
-   * The rate for the push that has just got its place; undefined without one. With `isAgain` the
-   * push was late before and is made in any case.
-   */
-  pace(isAgain: boolean): PushPace | undefined {
+  /** The rate for the push that has just got its place; undefined without one. */
+  pace(mayBeLate: boolean): PushPace | undefined {
     const { pace } = this.#queue;
     const placeMs = this.#placeMs;
     if (pace === null || placeMs === undefined) return undefined;
-    return { again: pace.again, isLate: () => !isAgain && pace.isLate(placeMs) };
+    return { again: pace.again, isLate: () => mayBeLate && pace.isLate(placeMs) };
   }
 
   #takeTurn(slot: Slot): void {
