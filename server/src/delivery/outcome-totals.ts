@@ -18,21 +18,18 @@ const quarterMs = 900_000;
 
 /** The deliveries among the items that were sent or failed for good. */
 export function totalOutcomes(items: readonly Pick<OutcomeItem, 'row' | 'final' | 'vendor'>[]): OutcomeTotal[] {
-  const totals = new Map<string, OutcomeTotal>();
+  const totals = new Map<number, OutcomeTotal & { count: number }>();
   for (const { row, final, vendor } of items) {
     if (final !== 'sent' && final !== 'failed') continue;
     const code = row.errorCode ?? 0;
-    const total = {
-      bucketMs: Math.floor(row.doneAtMs / quarterMs) * quarterMs,
-      channel: row.channel,
-      vendor: vendors.indexOf(vendor),
-      code,
-      step: code === 0 && row.latencyMs !== null ? latencyStep(row.latencyMs) : 0,
-      count: 1,
-    };
-    const key = `${total.bucketMs} ${total.channel} ${total.vendor} ${code} ${total.step}`;
+    const bucket = Math.floor(row.doneAtMs / quarterMs);
+    const place = vendors.indexOf(vendor);
+    const step = code === 0 && row.latencyMs !== null ? latencyStep(row.latencyMs) : 0;
+    // A number, because a text for each delivery was a twentieth of what a push allocates.
+    const key = (((bucket * 16 + row.channel) * 16 + place) * 256 + code) * 32 + step;
     const known = totals.get(key);
-    totals.set(key, known ? { ...known, count: known.count + 1 } : total);
+    if (known) known.count++;
+    else totals.set(key, { bucketMs: bucket * quarterMs, channel: row.channel, vendor: place, code, step, count: 1 });
   }
   return [...totals.values()];
 }
