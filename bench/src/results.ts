@@ -83,13 +83,13 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
    * buffers and compiles the code. Absent with a latency or refusals.
    */
   readonly again?: { readonly per_second: number; readonly ratio_best_peer: number; readonly ratio_limit: number };
-  /** Present with a latency: our rate divided by our rate without latency. */
+  /** Present with a latency: our mean rate divided by our mean rate without latency. */
   readonly ratio_latency?: number;
   /** The same of the first send with a latency, whose code was not compiled yet. */
   readonly ratio_latency_first?: number;
   /**
-   * Present with refusals: the rate of the same run without refusals, the ratio of our rate to it,
-   * and that of the first send with refusals, whose code was not compiled yet.
+   * Present with refusals: the mean rate of the same run without refusals, the ratio of our mean
+   * rate to it, and that of the first send with refusals, whose code was not compiled yet.
    */
   readonly refusals?: {
     readonly share: number;

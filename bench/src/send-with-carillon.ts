@@ -29,14 +29,14 @@ export interface OurPlan {
   readonly devices: number;
   readonly credentials: Credentials;
   /**
-   * The latency of the push services. When it is not 0, the same message is sent before and after
-   * without latency, to compare, and once with it that does not count.
+   * The latency of the push services. When it is not 0, sends with it and sends without alternate,
+   * to compare.
    */
   readonly latencyMs: number;
   readonly warmUpPushes: number;
   /**
-   * One in this many tokens is gone; 0 means none. Otherwise the same message is sent before and
-   * after without refusals, to compare, and once with them that does not count.
+   * One in this many tokens is gone; 0 means none. Otherwise sends to them and sends without
+   * refusals alternate, to compare.
    */
   readonly refuseEvery: number;
   /** Worker processes. Undefined: the service's default. */
@@ -45,20 +45,23 @@ export interface OurPlan {
   readonly profileDir: string | undefined;
 }
 
+/** Sends with a latency or refusals, and the sends without that they alternate with. */
+export interface Compared {
+  /** Mean rate of the sends without, a second. */
+  readonly perSecondWithout: number;
+  /** The mean rate of the sends with, divided by that. */
+  readonly ratio: number;
+  /** The same of the first send with, whose code was not compiled. It does not count elsewhere. */
+  readonly ratioFirst: number;
+}
+
 export interface OurRun {
+  /** Of sends that are compared, the one whose rate is the median. */
   readonly ours: SendFigures;
-  /**
-   * The rate with latency divided by the mean rate of the sends without, before and after, and the
-   * same of the first send with latency; undefined without latency.
-   */
-  readonly ratioLatency: { readonly ratio: number; readonly first: number } | undefined;
-  /**
-   * The mean rate of the sends without refusals, before and after, the rate of the first send with
-   * them, and their number in the measured one; undefined without refusals.
-   */
-  readonly withoutRefusals:
-    | { readonly perSecond: number; readonly perSecondFirst: number; readonly refused: number }
-    | undefined;
+  /** Dead tokens of the send of `ours`. */
+  readonly refused: number;
+  /** Undefined without latency and refusals. */
+  readonly compared: Compared | undefined;
   /**
    * The rate of the same send once more, with the buffers filled and the code compiled; undefined
    * with latency or refusals, whose send is not the first anyway.
@@ -69,6 +72,8 @@ export interface OurRun {
   readonly workerParts: readonly Part[];
 }
 
+/** Sends of each kind in a comparison. One takes two seconds, and the machine is not steady. */
+const rounds = 5;
 const pollMs = 200;
 const sendWithinMs = 60 * 60_000;
 
@@ -103,16 +108,32 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   };
   /** A send to compare with: without refusals, or else without latency. */
   const sendPlainly = () => send(refuseEvery > 0 ? latencyMs : 0);
-  // The first send to everybody fills the database's buffers. The first with refusals or a latency
-  // compiles in each worker what these ask for. No comparison counts either.
-  if (isCompared) await sendPlainly();
-  const first = isCompared ? await send(latencyMs, refuseEvery) : undefined;
-  const before = isCompared ? await sendPlainly() : undefined;
-  const { span, cpuOfWorkerUs, ours, refused } = await send(latencyMs, refuseEvery);
-  const after = isCompared ? await sendPlainly() : undefined;
-  const plainRate = before && after && (before.ours.per_second + after.ours.per_second) / 2;
-  const compared = plainRate !== undefined && first ? { plainRate, firstRate: first.ours.per_second } : undefined;
-  const again = isCompared ? undefined : await sendPlainly();
+  const compare = async () => {
+    // The first send to everybody fills the database's buffers. The first with refusals or a latency
+    // compiles in each worker what these ask for. No comparison counts either.
+    await sendPlainly();
+    const first = await send(latencyMs, refuseEvery);
+    const without = [await sendPlainly()];
+    const having: SendToAll[] = [];
+    for (let round = 0; round < rounds; round++) {
+      having.push(await send(latencyMs, refuseEvery));
+      without.push(await sendPlainly());
+    }
+    const perSecondWithout = meanRate(without);
+    const compared = {
+      perSecondWithout: Math.round(perSecondWithout),
+      ratio: meanRate(having) / perSecondWithout,
+      ratioFirst: first.ours.per_second / perSecondWithout,
+    };
+    having.sort((a, b) => a.ours.per_second - b.ours.per_second);
+    return { ...(having[Math.floor(rounds / 2)] ?? first), compared, again: undefined };
+  };
+  const measure = async () => ({
+    ...(await send(latencyMs)),
+    compared: undefined,
+    again: (await sendPlainly()).ours.per_second,
+  });
+  const { span, cpuOfWorkerUs, ours, refused, compared, again } = await (isCompared ? compare() : measure());
   const postgres = await readPostgresVersion(sql);
   // Processes write their profiles when they end.
   await service.stop();
@@ -120,15 +141,9 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
   return {
     ours,
-    withoutRefusals:
-      compared && refuseEvery > 0
-        ? { perSecond: Math.round(compared.plainRate), perSecondFirst: compared.firstRate, refused }
-        : undefined,
-    again: again?.ours.per_second,
-    ratioLatency:
-      compared && refuseEvery === 0
-        ? { ratio: ours.per_second / compared.plainRate, first: compared.firstRate / compared.plainRate }
-        : undefined,
+    refused,
+    compared,
+    again,
     postgres,
     workerParts: (await Promise.all(profiles)).flat(),
   };
@@ -194,6 +209,10 @@ async function sendToAll(bench: Bench, latencyMs: number, refuseEvery = 0): Prom
     seconds: rounded(seconds),
   };
   return { ours, span, cpuOfWorkerUs: cpu.worker * 1000, refused };
+}
+
+function meanRate(sends: readonly SendToAll[]): number {
+  return sends.reduce((sum, { ours }) => sum + ours.per_second, 0) / sends.length;
 }
 
 function roundEach({ api, worker, supervisor, postgres }: ByProcess): ByProcess {

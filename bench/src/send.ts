@@ -84,20 +84,16 @@ export async function measureSend(
   }
   const bare = barePlanOf(way);
   const limit = { name: bare.name, ...presentPeer(await runPeer(workbench, receiver, bare, plan)) };
-  const { ours, ratioLatency, withoutRefusals, again, postgres, workerParts } = await sendWithCarillon(
-    workbench,
-    receiver,
-    {
-      way,
-      devices,
-      credentials,
-      latencyMs,
-      warmUpPushes: warmUpPushes[size],
-      refuseEvery: refuse === 0 ? 0 : Math.round(1 / refuse),
-      workers,
-      profileDir,
-    },
-  );
+  const { ours, refused, compared, again, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
+    way,
+    devices,
+    credentials,
+    latencyMs,
+    warmUpPushes: warmUpPushes[size],
+    refuseEvery: refuse === 0 ? 0 : Math.round(1 / refuse),
+    workers,
+    profileDir,
+  });
 
   const bestPeerRate = Math.max(...peers.map((peer) => peer.per_second));
   const usual = devices <= devicesUsual ? undefined : findKept(sendName({ way, devices: devicesUsual, latencyMs }));
@@ -126,19 +122,21 @@ export async function measureSend(
         ratio_limit: rounded(again / limit.per_second),
       },
     }),
-    ...(ratioLatency && {
-      ratio_latency: rounded(ratioLatency.ratio),
-      ratio_latency_first: rounded(ratioLatency.first),
-    }),
-    ...(withoutRefusals && {
-      refusals: {
-        share: refuse,
-        refused: withoutRefusals.refused,
-        per_second_without: withoutRefusals.perSecond,
-        ratio: rounded(ours.per_second / withoutRefusals.perSecond),
-        ratio_first: rounded(withoutRefusals.perSecondFirst / withoutRefusals.perSecond),
-      },
-    }),
+    ...(compared &&
+      refuse === 0 && {
+        ratio_latency: rounded(compared.ratio),
+        ratio_latency_first: rounded(compared.ratioFirst),
+      }),
+    ...(compared &&
+      refuse > 0 && {
+        refusals: {
+          share: refuse,
+          refused,
+          per_second_without: compared.perSecondWithout,
+          ratio: rounded(compared.ratio),
+          ratio_first: rounded(compared.ratioFirst),
+        },
+      }),
     ...(usual?.work === 'send' && {
       beside: {
         devices: devicesUsual,
