@@ -45,18 +45,18 @@ export interface OurPlan {
   readonly profileDir: string | undefined;
 }
 
-/** Sends with a latency or refusals, and the sends without that they alternate with. */
+/** Sends with a latency or refusals, which alternate with plain sends. */
 export interface Compared {
-  /** Mean rate of the sends without, a second. */
-  readonly perSecondWithout: number;
-  /** The mean rate of the sends with, divided by that. */
+  /** Mean pushes a second of the plain sends. */
+  readonly perSecondPlain: number;
+  /** The mean rate of the compared sends, divided by the plain one. */
   readonly ratio: number;
-  /** The same of the first send with, whose code was not compiled. It does not count elsewhere. */
+  /** The rate of the first compared send, whose code was not compiled, divided likewise. */
   readonly ratioFirst: number;
 }
 
 export interface OurRun {
-  /** Of sends that are compared, the one whose rate is the median. */
+  /** In a comparison: the compared send whose rate is the median. */
   readonly ours: SendFigures;
   /** Dead tokens of the send of `ours`. */
   readonly refused: number;
@@ -113,20 +113,20 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     // compiles in each worker what these ask for. No comparison counts either.
     await sendPlainly();
     const first = await send(latencyMs, refuseEvery);
-    const without = [await sendPlainly()];
-    const having: SendToAll[] = [];
+    const plain = [await sendPlainly()];
+    const sends: SendToAll[] = [];
     for (let round = 0; round < rounds; round++) {
-      having.push(await send(latencyMs, refuseEvery));
-      without.push(await sendPlainly());
+      sends.push(await send(latencyMs, refuseEvery));
+      plain.push(await sendPlainly());
     }
-    const perSecondWithout = meanRate(without);
+    const perSecondPlain = meanRate(plain);
     const compared = {
-      perSecondWithout: Math.round(perSecondWithout),
-      ratio: meanRate(having) / perSecondWithout,
-      ratioFirst: first.ours.per_second / perSecondWithout,
+      perSecondPlain: Math.round(perSecondPlain),
+      ratio: meanRate(sends) / perSecondPlain,
+      ratioFirst: first.ours.per_second / perSecondPlain,
     };
-    having.sort((a, b) => a.ours.per_second - b.ours.per_second);
-    return { ...(having[Math.floor(rounds / 2)] ?? first), compared, again: undefined };
+    sends.sort((a, b) => a.ours.per_second - b.ours.per_second);
+    return { ...(sends[Math.floor(rounds / 2)] ?? first), compared, again: undefined };
   };
   const measure = async () => ({
     ...(await send(latencyMs)),

@@ -132,7 +132,7 @@ export async function measureSend(
         refusals: {
           share: refuse,
           refused,
-          per_second_without: compared.perSecondWithout,
+          per_second_without: compared.perSecondPlain,
           ratio: rounded(compared.ratio),
           ratio_first: rounded(compared.ratioFirst),
         },

@@ -1,8 +1,8 @@
 // The pace of one message in one run of a batch: a push takes a place before it asks the provider.
 // Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
 // takes a slice of places at once and drops those for which it is too late. A push that is held up
-// between its place and its request takes another place. So a second holds at most `per_second`
-// requests, plus 2 % or one request for late ones.
+// between its place and its request takes another place, except where too many are. So a second
+// holds at most `per_second` requests, plus 2 % or one request for late ones.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseState, type Sql } from '../database/db.ts';
@@ -15,6 +15,8 @@ export interface MessagePace {
    */
   take(): Promise<number | undefined>;
   isLate(placeMs: number): boolean;
+  /** The run has lasted long enough and gives no more places. */
+  isOver(): boolean;
   /** A place that was taken is not used, so its push takes one more. */
   miss(): void;
   /** The time at which the batch should come again. */
@@ -47,7 +49,7 @@ const downWaitMs = 1000;
 export function createMessagePace(
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   rate: MessageRate,
-  /** The most places that this run can use. */
+  /** The most places that this run can use, besides those that are missed. */
   wanted: number,
 ): MessagePace {
   const apartMs = 1000 / rate.perSecond;
@@ -114,6 +116,7 @@ export function createMessagePace(
       return undefined;
     },
     isLate,
+    isOver: () => isOver || clock.nowMs() >= endsAtMs,
     miss() {
       left++;
     },

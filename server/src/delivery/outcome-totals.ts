@@ -23,13 +23,21 @@ export function totalOutcomes(items: readonly Pick<OutcomeItem, 'row' | 'final' 
     if (final !== 'sent' && final !== 'failed') continue;
     const code = row.errorCode ?? 0;
     const bucket = Math.floor(row.doneAtMs / quarterMs);
-    const place = vendors.indexOf(vendor);
+    const vendorNumber = vendors.indexOf(vendor);
     const step = code === 0 && row.latencyMs !== null ? latencyStep(row.latencyMs) : 0;
     // A number, because a text for each delivery was a twentieth of what a push allocates.
-    const key = (((bucket * 16 + row.channel) * 16 + place) * 256 + code) * 32 + step;
+    const key = (((bucket * 16 + row.channel) * 16 + vendorNumber) * 256 + code) * 32 + step;
     const known = totals.get(key);
     if (known) known.count++;
-    else totals.set(key, { bucketMs: bucket * quarterMs, channel: row.channel, vendor: place, code, step, count: 1 });
+    else
+      totals.set(key, {
+        bucketMs: bucket * quarterMs,
+        channel: row.channel,
+        vendor: vendorNumber,
+        code,
+        step,
+        count: 1,
+      });
   }
   return [...totals.values()];
 }

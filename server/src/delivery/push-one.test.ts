@@ -115,6 +115,13 @@ test('an attempt begins when its first request goes out', async () => {
   expect(await pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
 });
 
+test('a push that is late and no longer wanted is deferred, because it needs no other place', async () => {
+  const isLate = { again: async () => undefined, isLate: () => true };
+  const sender = { send: async ({ isWanted }: SendRequest) => (isWanted?.() ? accepted : unsent) };
+  expect(await push({ nowMs: () => 0 }, sender, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });
+  expect(await push({ nowMs: () => 0 }, sender, () => true, [], isLate)).toEqual({ kind: 'late' });
+});
+
 test('a push whose message has ended is deferred and is no attempt', async () => {
   expect(await pushAfter(0, false)).toEqual({ kind: 'deferred', requests: 0 });
 });

@@ -78,13 +78,13 @@ export async function pushOne(
   const receiptToken = context.tokenOf(target.deviceId);
   // Called as late as possible, because the push may have waited for a connection. Its window may
   // have passed by then.
-  let left: 'unwanted' | 'late' | undefined;
+  let unsentFor: 'unwanted' | 'late' | undefined;
   let hasBegun = false;
   const isWanted = (): boolean => {
     const nowMs = deps.clock.nowMs();
-    if (!context.isWanted() || nowMs >= windowEndsAtMs) left = 'unwanted';
-    else if (!hasBegun && pace?.isLate()) left = 'late';
-    if (left) return false;
+    if (!context.isWanted() || nowMs >= windowEndsAtMs) unsentFor = 'unwanted';
+    else if (!hasBegun && pace?.isLate()) unsentFor = 'late';
+    if (unsentFor) return false;
     if (!hasBegun) startedAtMs = nowMs;
     hasBegun = true;
     return true;
@@ -104,11 +104,11 @@ export async function pushOne(
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;
+  // No request went out, so this is not an attempt.
+  if (unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
+    return unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: deps.clock.nowMs() };
   const heldAfter = failpoint('push.after_reply');
   if (heldAfter) await heldAfter;
-  // No request went out, so this is not an attempt.
-  if (left && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
-    return left === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: deps.clock.nowMs() };
   // The host's name was not looked up, so nothing is known of the host. Only a delivery without
   // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
   // looked up until their window closes.

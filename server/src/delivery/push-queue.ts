@@ -42,10 +42,12 @@ export interface Queue {
 }
 
 /**
- * A push that was late this often in a run is made in any case. Otherwise a machine on which every
- * push is late would send nothing.
+ * So often may pushes of a run be late, and for this share of those that were made. A push beyond
+ * that is made in any case. Otherwise a machine on which every push is late would send nothing, and
+ * would encrypt each push many times.
  */
-const timesLateMost = 5;
+const timesLateMost = 200;
+const lateShareMost = 0.25;
 /** A push that waits for its pace checks at least this often whether the service stops. */
 const restMsMax = 100;
 
@@ -66,23 +68,24 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
     });
   try {
     for (let begun = 0; ; ) {
-      const target = underWay.late.shift() ?? targets[begun++];
+      const late = underWay.late.shift();
+      const target = late ?? targets[begun++];
       if (!target) {
-        await underWay.none();
-        if (underWay.late.length === 0) break;
+        if (underWay.isNone) break;
+        await underWay.change();
         continue;
       }
       const attempts = queue.attemptsOf(target.deviceId);
-      door.turnTo(target, attempts);
+      door.turnTo(target, attempts, late !== undefined);
       let next = door.next();
       while (next.kind === 'wait') {
         await waited(next.until);
         next = door.next();
       }
-      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(underWay.mayBeLate(target)));
+      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(underWay));
     }
   } finally {
-    await underWay.none();
+    await underWay.end();
   }
   if (underWay.failures.length > 0) throw underWay.failures[0];
 }
@@ -95,12 +98,12 @@ class PushesUnderWay {
   readonly failures: unknown[] = [];
   /** Deliveries whose push was not made, because its place had passed. They come next. */
   readonly late: Target[] = [];
-  /** How often the push of a delivery was late; absent: never. */
-  readonly #timesLate = new Map<Target, number>();
+  #made = 0;
+  #timesLate = 0;
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
   #count = 0;
-  #onNone: (() => void) | undefined;
+  #onChange: (() => void) | undefined;
 
   constructor(deps: QueueDeps, queue: Queue) {
     this.#deps = deps;
@@ -125,6 +128,7 @@ class PushesUnderWay {
       went = wentOf(this.#deps, result);
       if (result.kind === 'late') this.#noteLate(target);
       else {
+        this.#made++;
         const settled = settle(target, attempts, result);
         if (settled) await settled;
       }
@@ -132,25 +136,37 @@ class PushesUnderWay {
       this.failures.push(error);
     }
     this.#count--;
-    if (this.#count === 0) this.#onNone?.();
+    if (this.#count === 0) this.#onChange?.();
     this.#deps.slots.give(context.batch.appId, went);
   }
 
-  mayBeLate(target: Target): boolean {
-    return (this.#timesLate.get(target) ?? 0) < timesLateMost;
+  /** Whether a push that is late comes back for another place. Otherwise it is made. */
+  mayBeLate(): boolean {
+    return this.#timesLate < timesLateMost + this.#made * lateShareMost;
   }
 
   #noteLate(target: Target): void {
     this.#queue.pace?.miss();
-    this.#timesLate.set(target, (this.#timesLate.get(target) ?? 0) + 1);
+    this.#timesLate++;
     this.late.push(target);
+    this.#onChange?.();
+  }
+
+  /** No push is under way, and none waits for another place. */
+  get isNone(): boolean {
+    return this.#count === 0 && this.late.length === 0;
   }
 
   /** Resolves when no push is under way. */
-  async none(): Promise<void> {
+  async end(): Promise<void> {
+    while (this.#count > 0) await this.change();
+  }
+
+  /** Resolves when the last push under way has ended, or one has come back late. */
+  async change(): Promise<void> {
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
-      this.#onNone = resolve;
+      this.#onChange = resolve;
     });
   }
 }
@@ -200,10 +216,11 @@ class Door {
     this.#queue = queue;
   }
 
-  turnTo(target: Target, attempts: readonly Attempt[]): void {
+  /** With `isAgain` the provider's pace was waited for already. */
+  turnTo(target: Target, attempts: readonly Attempt[], isAgain: boolean): void {
     this.#target = target;
     this.#attempts = attempts;
-    this.#isInRow = false;
+    this.#isInRow = isAgain;
     this.#placeMs = undefined;
     this.#isWithoutPlace = false;
     this.#slot = undefined;
@@ -242,11 +259,11 @@ class Door {
   }
 
   /** The rate for the push that has just got its place; undefined without one. */
-  pace(mayBeLate: boolean): PushPace | undefined {
+  pace(underWay: PushesUnderWay): PushPace | undefined {
     const { pace } = this.#queue;
     const placeMs = this.#placeMs;
     if (pace === null || placeMs === undefined) return undefined;
-    return { again: pace.again, isLate: () => mayBeLate && pace.isLate(placeMs) };
+    return { again: pace.again, isLate: () => pace.isLate(placeMs) && !pace.isOver() && underWay.mayBeLate() };
   }
 
   #takeTurn(slot: Slot): void {

@@ -31,8 +31,8 @@ export interface OutboundRequest extends OutboundOrigin {
   /** Default: 8 KiB read, 4,096 bytes kept. */
   readonly bodyLimits?: BodyLimits;
   /**
-   * Asked when a connection is ready for the request. False: nothing is written, and the result is
-   * a `connect_error`.
+   * Asked when the request comes, and again when its turn at a connection has come. False: nothing
+   * is written, and the result is a `connect_error`.
    */
   readonly isWanted?: (() => boolean) | undefined;
 }
@@ -182,6 +182,11 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
   const end = (transportError: TransportError) =>
     settle(answer?.() ?? { transportError, written: isWritten, latencyMs: latency() });
 
+  const isUnwanted = (): boolean => request.isWanted?.() === false;
+  if (isUnwanted()) {
+    end('connect_error');
+    return;
+  }
   let call: ClientRequest;
   try {
     call = startRequest(optionsFor(agent, request));
@@ -199,7 +204,7 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     }
   };
   call.once('socket', (socket: TLSSocket) => {
-    if (request.isWanted?.() === false) {
+    if (isUnwanted()) {
       end('connect_error');
       call.destroy();
       return;

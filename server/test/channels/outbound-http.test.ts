@@ -51,11 +51,19 @@ async function serveSockets(onSocket: (socket: Socket) => void, tls: boolean) {
   return (server.address() as AddressInfo).port;
 }
 
+test('a request that is not wanted when it comes opens no connection', async () => {
+  const server = await serve();
+  const result = await client().request(post(server.port, { isWanted: () => false }));
+  expect(result).toMatchObject({ transportError: 'connect_error', written: false });
+  expect(server.connections).toBe(0);
+});
+
 test('a request that is no longer wanted when it gets a connection is not sent', async () => {
   const server = await serve();
   server.handle = (request) => request.answer(200, {}, '');
   const http = client();
-  const result = await http.request(post(server.port, { isWanted: () => false }));
+  let asked = 0;
+  const result = await http.request(post(server.port, { isWanted: () => ++asked === 1 }));
   expect(result).toMatchObject({ transportError: 'connect_error', written: false });
   expect(await http.request(post(server.port, { isWanted: () => true }))).toMatchObject({ status: 200 });
   expect(server.seen).toHaveLength(1);

@@ -153,17 +153,19 @@ describe('a message with per_second', () => {
     let before = Number.NaN;
     const gate = new EventEmitter();
     const opened = once(gate, 'open');
-    onTestFinished(
-      armFailpoints(async (name) => {
-        if (name !== 'push.before_write') return;
-        begun += 1;
-        if (begun === pushes) {
-          before = await nextAt();
-          gate.emit('open');
-        }
-        await opened;
-      }),
-    );
+    const disarm = armFailpoints(async (name) => {
+      if (name !== 'push.before_write') return;
+      begun += 1;
+      if (begun === pushes) {
+        before = await nextAt();
+        gate.emit('open');
+      }
+      await opened;
+    });
+    onTestFinished(() => {
+      disarm();
+      gate.emit('open');
+    });
     t.startWorkers();
     expect((await untilFinal(t, id)).report).toMatchObject({ sent: pushes });
     expect(t.push.requests).toHaveLength(pushes);
@@ -174,14 +176,49 @@ describe('a message with per_second', () => {
   it('reaches everybody once, also where every push is held up until its place has passed', async () => {
     const t = await setUp();
     const id = await queue(t, 60, 400);
+    let begun = 0;
     onTestFinished(
       armFailpoints((name) => {
-        if (name === 'push.before_write') t.clock.advance(30);
+        if (name !== 'push.before_write') return;
+        begun += 1;
+        t.clock.advance(30);
       }),
     );
     t.startWorkers();
     expect((await untilFinal(t, id)).report).toEqual({ accepted: 60, sent: 60, failed: 0, skipped: 0 });
     expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(60);
+    expect(t.push.requests).toHaveLength(60);
+    expect(begun).toBeGreaterThan(60);
+  });
+
+  it('R-05 is handed back by a stop while its pushes are held up', async () => {
+    const t = await setUp();
+    const id = await queue(t, 60, 400);
+    const gate = new EventEmitter();
+    const opened = once(gate, 'open');
+    const held = once(gate, 'held');
+    let begun = 0;
+    const disarm = armFailpoints(async (name) => {
+      if (name !== 'push.before_write') return;
+      begun += 1;
+      if (begun === 20) gate.emit('held');
+      await opened;
+    });
+    onTestFinished(() => {
+      disarm();
+      gate.emit('open');
+    });
+    const workers = t.startWorkers();
+    await held;
+    const stopped = workers.stop();
+    gate.emit('open');
+    await stopped;
+    expect(t.push.requests).toHaveLength(0);
+    expect(await t.sql`SELECT state, claims, sent FROM batches`).toMatchObject([
+      { state: 'waiting', claims: 0, sent: 0 },
+    ]);
+    t.startWorkers();
+    expect((await untilFinal(t, id)).report).toMatchObject({ sent: 60 });
     expect(t.push.requests).toHaveLength(60);
   });
 

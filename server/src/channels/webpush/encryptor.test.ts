@@ -43,7 +43,8 @@ function encryptAll(encryptor: ReturnType<typeof createThreadedEncryptor>, reade
 
 describe('the threaded encryptor', () => {
   it('gives each of many messages to its own reader, and none to a key that is no point', async () => {
-    const { encryptor } = await createWithThread();
+    const { encryptor, thread } = await createWithThread();
+    const hasWorked = once(thread, 'message');
     const readers = Array.from({ length: 100 }, createReader);
     const noPoint = Buffer.alloc(65, 4);
     const bodies = await Promise.all([
@@ -52,6 +53,7 @@ describe('the threaded encryptor', () => {
     ]);
     expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `message ${i}`));
     expect(bodies.at(-1)).toBeUndefined();
+    await hasWorked;
     await encryptor.close();
   });
 

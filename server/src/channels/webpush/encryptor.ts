@@ -46,7 +46,7 @@ interface Waiting extends EncryptJob {
  */
 export function createThreadedEncryptor(): Encryptor {
   let launched: Worker | undefined;
-  /** Undefined until it has started, which takes long on a busy machine. No job waits for that. */
+  /** Undefined until the thread has said that it takes jobs. No job waits for its start. */
   let thread: Worker | undefined;
   let isBroken = !existsSync(threadFile);
   let isScheduled = false;
