@@ -49,10 +49,9 @@ export async function armedWith(plan: FailpointPlan): Promise<ArmedOptions> {
 export async function listFired({ directory }: Pick<FailpointPlan, 'directory'>): Promise<Fired[]> {
   const file = join(directory, 'fired.ndjson');
   if (!existsSync(file)) return [];
-  return (await readFile(file, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Fired);
+  const lines = (await readFile(file, 'utf8')).split('\n');
+  // What follows the last line's end is not written yet.
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as Fired);
 }
 
 /** Makes sure that a rule never acts. Returns false when it has already acted. */
