@@ -1,6 +1,6 @@
 // Fills an app with devices, each of a different person, in the state that a registration and a
-// first push leave. It is faster than a hundred thousand requests. It knows no table: it writes through the
-// server's own bulk inserts.
+// first push leave. It is faster than a hundred thousand requests. It knows no table: it writes
+// through the server's own bulk inserts.
 
 import { RunError } from '../../rig/src/workbench.ts';
 import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';

@@ -50,7 +50,7 @@ export async function listFired({ directory }: Pick<FailpointPlan, 'directory'>)
   const file = join(directory, 'fired.ndjson');
   if (!existsSync(file)) return [];
   const lines = (await readFile(file, 'utf8')).split('\n');
-  // What follows the last line's end is not written yet.
+  // The text after the last line break is a line that is still being written.
   return lines.slice(0, -1).map((line) => JSON.parse(line) as Fired);
 }
 
