@@ -39,6 +39,25 @@ async function untilFinal(t: Bundle, id: string): Promise<ReturnType<typeof JSON
   }
 }
 
+/** Holds every push before its request. `all` resolves when so many are held. */
+function holdPushes(count: number) {
+  const gate = new EventEmitter();
+  const [all, open] = [once(gate, 'held'), once(gate, 'open')];
+  const letGo = () => gate.emit('open');
+  let held = 0;
+  const disarm = armFailpoints(async (name) => {
+    if (name !== 'push.before_write') return;
+    held += 1;
+    if (held === count) gate.emit('held');
+    await open;
+  });
+  onTestFinished(() => {
+    disarm();
+    letGo();
+  });
+  return { all, letGo };
+}
+
 describe('the places of a message', () => {
   const rateOf = (t: Bundle, perSecond: number) => ({ appId: t.app.id, messageId: mintUuid(), perSecond });
   const soonestMs = 25;
@@ -149,24 +168,11 @@ describe('a message with per_second', () => {
     const id = await queue(t, pushes, 100);
     const nextAt = async () =>
       (await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`)[0]?.nextAt.getTime() ?? Number.NaN;
-    let begun = 0;
-    let before = Number.NaN;
-    const gate = new EventEmitter();
-    const opened = once(gate, 'open');
-    const disarm = armFailpoints(async (name) => {
-      if (name !== 'push.before_write') return;
-      begun += 1;
-      if (begun === pushes) {
-        before = await nextAt();
-        gate.emit('open');
-      }
-      await opened;
-    });
-    onTestFinished(() => {
-      disarm();
-      gate.emit('open');
-    });
+    const pushesHeld = holdPushes(pushes);
     t.startWorkers();
+    await pushesHeld.all;
+    const before = await nextAt();
+    pushesHeld.letGo();
     expect((await untilFinal(t, id)).report).toMatchObject({ sent: pushes });
     expect(t.push.requests).toHaveLength(pushes);
     // Only the pushes of the last 20 ms were in time: no more than 3, as places are 10 ms apart.
@@ -175,7 +181,7 @@ describe('a message with per_second', () => {
 
   it('reaches everybody once, also where every push is held up until its place has passed', async () => {
     const t = await setUp();
-    const id = await queue(t, 60, 400);
+    const id = await queue(t, 60, 100);
     let begun = 0;
     onTestFinished(
       armFailpoints((name) => {
@@ -194,24 +200,11 @@ describe('a message with per_second', () => {
   it('R-05 is handed back by a stop while its pushes are held up', async () => {
     const t = await setUp();
     const id = await queue(t, 60, 400);
-    const gate = new EventEmitter();
-    const opened = once(gate, 'open');
-    const held = once(gate, 'held');
-    let begun = 0;
-    const disarm = armFailpoints(async (name) => {
-      if (name !== 'push.before_write') return;
-      begun += 1;
-      if (begun === 20) gate.emit('held');
-      await opened;
-    });
-    onTestFinished(() => {
-      disarm();
-      gate.emit('open');
-    });
+    const pushesHeld = holdPushes(20);
     const workers = t.startWorkers();
-    await held;
+    await pushesHeld.all;
     const stopped = workers.stop();
-    gate.emit('open');
+    pushesHeld.letGo();
     await stopped;
     expect(t.push.requests).toHaveLength(0);
     expect(await t.sql`SELECT state, claims, sent FROM batches`).toMatchObject([
