@@ -42,11 +42,10 @@ export interface Queue {
 }
 
 /**
- * So often may pushes of a run be late, and for this share of those that were made. A push beyond
- * that is made in any case. Otherwise a machine on which every push is late would send nothing, and
- * would encrypt each push many times.
+ * Pushes of a run may be late as often as a second has places, and for this share of the pushes that
+ * were made. A push beyond that is made in any case. Otherwise a machine on which every push is late
+ * would send nothing, and would encrypt each push many times.
  */
-const timesLateMost = 200;
 const lateShareMost = 0.25;
 /** A push that waits for its pace checks at least this often whether the service stops. */
 const restMsMax = 100;
@@ -142,7 +141,8 @@ class PushesUnderWay {
 
   /** Whether a push that is late comes back for another place. Otherwise it is made. */
   mayBeLate(): boolean {
-    return this.#timesLate < timesLateMost + this.#made * lateShareMost;
+    const perSecond = this.#queue.context.batch.perSecond ?? 0;
+    return this.#timesLate < perSecond + this.#made * lateShareMost;
   }
 
   #noteLate(target: Target): void {
