@@ -139,8 +139,12 @@ class PushesUnderWay {
     this.#deps.slots.give(context.batch.appId, went);
   }
 
-  /** Whether a push that is late comes back for another place. Otherwise it is made. */
+  /**
+   * Whether a push that is late comes back for another place. Otherwise it is made. Each run makes
+   * one push at least, also where a hold-up lasts as long as the run.
+   */
   mayBeLate(): boolean {
+    if (this.#made === 0 && this.#queue.pace?.isOver()) return false;
     const perSecond = this.#queue.context.batch.perSecond ?? 0;
     return this.#timesLate < perSecond + this.#made * lateShareMost;
   }
@@ -263,7 +267,7 @@ class Door {
     const { pace } = this.#queue;
     const placeMs = this.#placeMs;
     if (pace === null || placeMs === undefined) return undefined;
-    return { again: pace.again, isLate: () => pace.isLate(placeMs) && !pace.isOver() && underWay.mayBeLate() };
+    return { again: pace.again, isLate: () => pace.isLate(placeMs) && underWay.mayBeLate() };
   }
 
   #takeTurn(slot: Slot): void {
