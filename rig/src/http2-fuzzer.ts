@@ -334,7 +334,7 @@ async function play({ engine, script, random, observe }: Playing): Promise<Playe
     const body = Buffer.alloc(script.hasNoBodies === true ? 0 : random.below(100_000));
     for (let i = 0; i < requestsPerConnection; i += 1) {
       const request = { authority: 'a', path: '/', headers: {}, body, timeoutMs: 60_000 };
-      session.request(request, (result) => results.push(result));
+      session.request(request, { onResult: (result) => results.push(result) });
     }
     await turn();
   }

@@ -6,7 +6,7 @@ import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, errorNumber, skipNumber, statusNumber } from './delivery.ts';
 import { toOutcomeItem } from './outcome-row.ts';
 import type { Target } from './plan-push.ts';
-import type { PushResult } from './push-one.ts';
+import type { PushResult } from './push-under-way.ts';
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 const clock = { nowMs: () => nowMs, date: () => new Date(nowMs) };

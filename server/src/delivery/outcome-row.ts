@@ -11,7 +11,7 @@ import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, statusNumber } from './delivery.ts';
 import type { DeliveryRow } from './delivery-row.ts';
 import type { Target } from './plan-push.ts';
-import type { PushResult } from './push-one.ts';
+import type { PushResult } from './push-under-way.ts';
 import { vendorOfToken } from './push-vendor.ts';
 import type { Verdict } from './verdict.ts';
 

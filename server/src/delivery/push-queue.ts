@@ -4,13 +4,15 @@
 // made.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Outcome } from '../channels/channel.ts';
+import { failpoint } from '../ground/failpoint.ts';
 import type { FairSlots } from '../ground/fair-slots.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
-import { type Late, type PushDeps, type PushPace, type PushResult, pushOne } from './push-one.ts';
+import { type Late, type PushDeps, type PushPace, type PushResult, PushUnderWay } from './push-under-way.ts';
 
 export interface QueueDeps extends PushDeps {
   /** The right to have a push under way in this process, shared fairly between apps. */
@@ -81,7 +83,8 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         await waited(next.until);
         next = door.next();
       }
-      if (next.kind === 'planned') void underWay.push(target, next, attempts, door.pace(underWay));
+      if (next.kind === 'planned')
+        underWay.begin(new PushUnderWay(deps, queue.context, target, next, attempts, door.pace(underWay)));
     }
   } finally {
     await underWay.end();
@@ -110,33 +113,59 @@ class PushesUnderWay {
   }
 
   /**
-   * Makes a push that has its slot, and gives the slot back. A push that fails in our own code ends
-   * neither the other pushes nor the process.
+   * Makes a push that has its slot, and gives the slot back at its end. A push that fails in our own
+   * code ends neither the other pushes nor the process.
    */
-  async push(
-    target: Target,
-    planned: PlannedPush,
-    attempts: readonly Attempt[],
-    pace: PushPace | undefined,
-  ): Promise<void> {
-    const { context, settle } = this.#queue;
+  begin(push: PushUnderWay): void {
     this.#count++;
-    let went: 'well' | 'badly' | undefined;
+    const held = failpoint('push.before_write');
+    if (held) held.then(() => this.#send(push)).catch(this.#fail);
+    else this.#send(push);
+  }
+
+  #send(push: PushUnderWay): void {
     try {
-      const result = await pushOne(this.#deps, context, target, planned, attempts, pace);
-      went = wentOf(this.#deps, result);
-      if (result.kind === 'late') this.#noteLate(target);
-      else {
-        this.#made++;
-        const settled = settle(target, attempts, result);
-        if (settled) await settled;
-      }
+      const begun = push.begin();
+      if (begun instanceof Promise) begun.then((outcome) => this.#hear(push, outcome), this.#fail);
+      else this.#settle(push, begun);
     } catch (error) {
-      this.failures.push(error);
+      this.#fail(error);
     }
+  }
+
+  #hear(push: PushUnderWay, outcome: Outcome): void {
+    try {
+      const result = push.resultOf(outcome);
+      const held = result.kind === 'attempted' ? failpoint('push.after_reply') : undefined;
+      if (held) held.then(() => this.#settle(push, result)).catch(this.#fail);
+      else this.#settle(push, result);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #settle(push: PushUnderWay, result: PushResult | Late): void {
+    const went = wentOf(this.#deps, result);
+    if (result.kind === 'late') {
+      this.#noteLate(push.target);
+      this.#end(went);
+      return;
+    }
+    this.#made++;
+    const settled = this.#queue.settle(push.target, push.before, result);
+    if (settled) settled.then(() => this.#end(went), this.#fail);
+    else this.#end(went);
+  }
+
+  readonly #fail = (error: unknown): void => {
+    this.failures.push(error);
+    this.#end(undefined);
+  };
+
+  #end(went: 'well' | 'badly' | undefined): void {
     this.#count--;
     if (this.#count === 0) this.#onChange?.();
-    this.#deps.slots.give(context.batch.appId, went);
+    this.#deps.slots.give(this.#queue.context.batch.appId, went);
   }
 
   /**

@@ -34,7 +34,7 @@ import {
 import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
 import { totalOutcomes } from './outcome-totals.ts';
 import type { Target } from './plan-push.ts';
-import type { PushResult } from './push-one.ts';
+import type { PushResult } from './push-under-way.ts';
 import { addBatchMarks, advanceBatch, lockClaimedBatch } from './queries.ts';
 import { addDeltas } from './totals-queries.ts';
 import type { VerdictBook } from './verdict-book.ts';

@@ -13,7 +13,7 @@ import { loadOpenDeliveries, type OpenDeliveries } from './open-deliveries.ts';
 import type { OutageWatch } from './outage-watch.ts';
 import type { Target } from './plan-push.ts';
 import { type BatchWork, type PushAllDeps, pushAll } from './push-all.ts';
-import type { PushResult } from './push-one.ts';
+import type { PushResult } from './push-under-way.ts';
 import { handBackAfterSetback, handBackBatch } from './queries.ts';
 import { createRecorder, type RecorderDeps } from './record-outcomes.ts';
 import { setbackOf, waitMsAfter } from './setback.ts';

@@ -3,7 +3,7 @@
 import { CappedBody, readText } from '../outbound/capped-body.ts';
 import { type AnswerHeaders, answerBodyLimits } from '../outbound/http.ts';
 import type { TransportError } from '../outbound/socket.ts';
-import type { Http2Result } from './session.ts';
+import type { Asker } from './session.ts';
 import { Deadline } from './timer-wheel.ts';
 
 /**
@@ -17,7 +17,7 @@ export class Exchange extends Deadline {
   readonly body: Buffer;
   /** The start, by `performance.now()`. */
   readonly startedAt: number;
-  readonly #onResult: (result: Http2Result) => void;
+  readonly #asker: Asker;
   readonly #onTimeout: (exchange: Exchange) => void;
   /** Bytes of the body that were sent. */
   sentBytes = 0;
@@ -40,7 +40,7 @@ export class Exchange extends Deadline {
     readonly sendWindow: number;
     readonly answersBefore: number;
     readonly startedAt: number;
-    readonly onResult: (result: Http2Result) => void;
+    readonly asker: Asker;
     readonly onTimeout: (exchange: Exchange) => void;
   }) {
     super();
@@ -49,7 +49,7 @@ export class Exchange extends Deadline {
     this.sendWindow = options.sendWindow;
     this.answersBefore = options.answersBefore;
     this.startedAt = options.startedAt;
-    this.#onResult = options.onResult;
+    this.#asker = options.asker;
     this.#onTimeout = options.onTimeout;
   }
 
@@ -109,8 +109,8 @@ export class Exchange extends Deadline {
     }
     this.isSettled = true;
     const latencyMs = this.#latencyMs;
-    if (reason === 'refused') this.#onResult({ refused: true, latencyMs });
-    else this.#onResult({ transportError: reason, written: true, latencyMs });
+    if (reason === 'refused') this.#asker.onResult({ refused: true, latencyMs });
+    else this.#asker.onResult({ transportError: reason, written: true, latencyMs });
   }
 
   get #latencyMs(): number {
@@ -122,7 +122,7 @@ export class Exchange extends Deadline {
     this.isSettled = true;
     const answer = this.#answer;
     if (answer !== undefined && isCut) answer.isCut = true;
-    this.#onResult({
+    this.#asker.onResult({
       status: this.#status,
       headers: this.#headers,
       body: answer === undefined ? this.#text : answer.text(),

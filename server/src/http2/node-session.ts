@@ -13,7 +13,7 @@ import type { TLSSocket } from 'node:tls';
 import { CappedBody } from '../outbound/capped-body.ts';
 import { answerBodyLimits } from '../outbound/http.ts';
 import type { TransportError } from '../outbound/socket.ts';
-import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+import type { Asker, Http2Engine, Http2Request, Http2Session, Http2SessionEvents } from './session.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_FLAG_END_STREAM } = constants;
 
@@ -70,24 +70,24 @@ class NodeSession implements Http2Session {
     });
   }
 
-  request(request: Http2Request, onResult: (result: Http2Result) => void): void {
+  request(request: Http2Request, asker: Asker): void {
     let stream: ClientHttp2Stream;
     try {
       stream = this.#session.request(headersOf(request));
     } catch {
       // `request` throws when the session began to close in this turn: nothing was sent.
       this.#stopTaking(this.#error);
-      onResult({ refused: true, latencyMs: 0 });
+      asker.onResult({ refused: true, latencyMs: 0 });
       return;
     }
-    this.#follow(stream, request.timeoutMs, onResult);
+    this.#follow(stream, request.timeoutMs, asker);
     stream.end(request.body);
   }
 
-  #follow(stream: ClientHttp2Stream, timeoutMs: number, onResult: (result: Http2Result) => void): void {
+  #follow(stream: ClientHttp2Stream, timeoutMs: number, asker: Asker): void {
     this.inFlight += 1;
     const answersBefore = this.#answers;
-    const exchange = new Exchange(stream, onResult);
+    const exchange = new Exchange(stream, asker);
     const timer = setTimeout(() => {
       exchange.end('timeout');
       stream.close(NGHTTP2_CANCEL);
@@ -167,16 +167,16 @@ class NodeSession implements Http2Session {
 /** One request on its stream, until its one result. */
 class Exchange {
   readonly #stream: ClientHttp2Stream;
-  readonly #onResult: (result: Http2Result) => void;
+  readonly #asker: Asker;
   readonly #startedAt = performance.now();
   #isSettled = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #body: CappedBody | undefined;
 
-  constructor(stream: ClientHttp2Stream, onResult: (result: Http2Result) => void) {
+  constructor(stream: ClientHttp2Stream, asker: Asker) {
     this.#stream = stream;
-    this.#onResult = onResult;
+    this.#asker = asker;
   }
 
   /** The final headers have arrived. The answer is complete when no body follows. */
@@ -212,8 +212,8 @@ class Exchange {
     } else {
       this.#isSettled = true;
       const latencyMs = this.#latencyMs;
-      if (reason === 'refused') this.#onResult({ refused: true, latencyMs });
-      else this.#onResult({ transportError: reason, written: true, latencyMs });
+      if (reason === 'refused') this.#asker.onResult({ refused: true, latencyMs });
+      else this.#asker.onResult({ transportError: reason, written: true, latencyMs });
     }
   }
 
@@ -224,7 +224,7 @@ class Exchange {
   #answer(body: string | null, truncated: boolean): void {
     this.#isSettled = true;
     const latencyMs = this.#latencyMs;
-    this.#onResult({ status: this.#status, headers: this.#headers, body, truncated, latencyMs });
+    this.#asker.onResult({ status: this.#status, headers: this.#headers, body, truncated, latencyMs });
   }
 }
 

@@ -9,7 +9,7 @@ import { Outbox } from './outbox.ts';
 import { Pings } from './pings.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 import { RequestWriter } from './request-writer.ts';
-import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+import type { Asker, Http2Engine, Http2Request, Http2Session, Http2SessionEvents } from './session.ts';
 import { StreamTable } from './stream-table.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
@@ -89,10 +89,10 @@ class OwnSession implements Http2Session {
     return this.#streams.size;
   }
 
-  request(request: Http2Request, onResult: (result: Http2Result) => void): void {
+  request(request: Http2Request, asker: Asker): void {
     // The session began to close in this turn or has no free stream: nothing was sent.
     if (this.isDraining || this.inFlight >= this.#streamsCap) {
-      onResult({ refused: true, latencyMs: 0 });
+      asker.onResult({ refused: true, latencyMs: 0 });
       return;
     }
     const id = this.#streams.nextId;
@@ -102,7 +102,7 @@ class OwnSession implements Http2Session {
       sendWindow: this.#requests.streamWindow,
       answersBefore: this.#inbox.answers,
       startedAt: performance.now(),
-      onResult,
+      asker,
       onTimeout: this.#onTimeout,
     });
     this.#streams.add(exchange);

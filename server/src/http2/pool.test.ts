@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConnectGate } from './connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions, type PoolResult } from './pool.ts';
-import type { Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+import type { Asker, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
 
 // Tests the pool's decisions with sessions and a clock that the test controls. The tests of the
 // engines use real connections.
@@ -20,7 +20,7 @@ const refused: Http2Result = { refused: true, latencyMs: 1 };
 
 class ScriptedSession implements Http2Session {
   readonly events: Http2SessionEvents;
-  readonly pending: ((result: Http2Result) => void)[] = [];
+  readonly pending: Asker[] = [];
   streamsMax: number;
   isDraining = false;
   isAlive = true;
@@ -35,14 +35,14 @@ class ScriptedSession implements Http2Session {
     return this.pending.length;
   }
 
-  request(_request: Http2Request, onResult: (result: Http2Result) => void): void {
+  request(_request: Http2Request, asker: Asker): void {
     if (this.isDraining || this.inFlight >= this.streamsMax) throw new Error('asked for more than it offers');
-    this.pending.push(onResult);
+    this.pending.push(asker);
   }
 
   /** Ends the oldest stream with this result. */
   end(result: Http2Result): void {
-    this.pending.shift()?.(result);
+    this.pending.shift()?.onResult(result);
     this.events.onCapacity();
     if (this.isDraining && this.inFlight === 0) this.lose(undefined);
   }
@@ -50,7 +50,8 @@ class ScriptedSession implements Http2Session {
   /** Closes the connection. */
   lose(error: unknown): void {
     this.isDraining = true;
-    for (const resolve of this.pending.splice(0)) resolve({ transportError: 'reset', written: true, latencyMs: 1 });
+    for (const asker of this.pending.splice(0))
+      asker.onResult({ transportError: 'reset', written: true, latencyMs: 1 });
     this.events.onClose(error);
   }
 

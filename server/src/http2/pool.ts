@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls';
 import type { OutboundAnswer, OutboundFailure, OutboundResult } from '../outbound/http.ts';
 import { type Unreachable, unreachableOf } from '../outbound/socket.ts';
 import { ConnectGate, type OnDecided } from './connect-gate.ts';
-import type { Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
+import type { Asker, Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
 
 export interface Http2PoolOptions {
   /** Starts a guarded connection that offers `h2`. */
@@ -56,15 +56,38 @@ interface Slot {
 }
 
 /** Makes the request in another way. */
-type Otherwise = () => Promise<OutboundResult>;
+export type Otherwise = (request: Http2Request) => Promise<OutboundResult>;
 
-interface Waiter {
+/**
+ * A request from its call to its result. Thousands are under way at once, and each lives through
+ * garbage collections, so it is one object without functions of its own.
+ */
+class Waiter implements Asker {
   readonly request: Http2Request;
-  readonly resolve: (result: PoolResult | Promise<OutboundResult>) => void;
   readonly otherwise: Otherwise | undefined;
-  replays: number;
+  readonly resolve: (result: PoolResult | Promise<OutboundResult>) => void;
+  readonly #hear: (waiter: Waiter, result: Http2Result) => void;
+  replays = 0;
+  /** The session that has the request, or had it last. */
+  slot: Slot | undefined;
   /** The session that refused the request last. */
   avoid: Slot | undefined;
+
+  constructor(
+    request: Http2Request,
+    otherwise: Otherwise | undefined,
+    resolve: (result: PoolResult | Promise<OutboundResult>) => void,
+    hear: (waiter: Waiter, result: Http2Result) => void,
+  ) {
+    this.request = request;
+    this.otherwise = otherwise;
+    this.resolve = resolve;
+    this.#hear = hear;
+  }
+
+  onResult(result: Http2Result): void {
+    this.#hear(this, result);
+  }
 }
 
 export class Http2Pool {
@@ -115,7 +138,7 @@ export class Http2Pool {
   #request(request: Http2Request, otherwise: Otherwise | undefined): Promise<PoolResult> {
     return new Promise((resolve) => {
       this.#pending += 1;
-      const waiter: Waiter = { request, resolve, otherwise, replays: 0, avoid: undefined };
+      const waiter = new Waiter(request, otherwise, resolve, this.#onResult);
       const slot = this.#queued === 0 ? this.#freeSlot(undefined) : undefined;
       if (slot !== undefined) {
         this.#send(slot, waiter);
@@ -158,12 +181,14 @@ export class Http2Pool {
       clearTimeout(slot.idleTimer);
       slot.idleTimer = undefined;
     }
-    slot.session.request(waiter.request, (result) => this.#onResult(slot, waiter, result));
+    waiter.slot = slot;
+    slot.session.request(waiter.request, waiter);
   }
 
-  #onResult(slot: Slot, waiter: Waiter, result: Http2Result): void {
+  readonly #onResult = (waiter: Waiter, result: Http2Result): void => {
+    const { slot } = waiter;
     if (!('refused' in result)) {
-      if ('status' in result) {
+      if (slot && 'status' in result) {
         slot.hasAnswered = true;
         slot.isRefusing = false;
         this.#fruitless = 0;
@@ -172,12 +197,13 @@ export class Http2Pool {
       return;
     }
     // In a microtask and not inside the session's code, because the session may be closed here.
-    queueMicrotask(() => this.#onRefused(slot, waiter, result));
-  }
+    queueMicrotask(() => this.#onRefused(waiter, result));
+  };
 
-  #onRefused(slot: Slot, waiter: Waiter, result: Refused): void {
-    slot.isRefusing = true;
-    if (slot.session.inFlight === 0) slot.session.drain();
+  #onRefused(waiter: Waiter, result: Refused): void {
+    const { slot } = waiter;
+    if (slot) slot.isRefusing = true;
+    if (slot?.session.inFlight === 0) slot.session.drain();
     if (waiter.replays === replaysMax) {
       this.#resolve(waiter, { transportError: 'reset', written: false, latencyMs: result.latencyMs });
       return;
@@ -190,7 +216,9 @@ export class Http2Pool {
 
   #resolve(waiter: Waiter, result: PoolResult): void {
     this.#pending -= 1;
-    waiter.resolve('unsupported' in result && waiter.otherwise !== undefined ? waiter.otherwise() : result);
+    waiter.resolve(
+      'unsupported' in result && waiter.otherwise !== undefined ? waiter.otherwise(waiter.request) : result,
+    );
     // Also in a microtask, not inside the session's code.
     if (this.#onEmpty !== undefined) queueMicrotask(() => this.#closeIfAsked());
   }

@@ -36,6 +36,12 @@ export interface Refused {
 
 export type Http2Result = OutboundAnswer | OutboundFailure | Refused;
 
+/** Whoever made a request. An object, because a function for each request would cost memory. */
+export interface Asker {
+  /** Takes the one result of the request. Must not throw. */
+  onResult(result: Http2Result): void;
+}
+
 /** Events of a session for the pool. Each may come at any time, also during `request`. */
 export interface Http2SessionEvents {
   /** The peer's SETTINGS have arrived, and requests are accepted from now on. At most once. */
@@ -61,11 +67,11 @@ export interface Http2Session {
   readonly inFlight: number;
   readonly isDraining: boolean;
   /**
-   * Call it only while the session is ready, not draining and `inFlight < streamsMax`. `onResult`
-   * is called once, possibly during this call, and before `onCapacity` reports its stream. It must
-   * not throw. A promise would cost more than the rest of a request.
+   * Call it only while the session is ready, not draining and `inFlight < streamsMax`. The asker
+   * gets one result, possibly during this call, and before `onCapacity` reports its stream. A
+   * promise would cost more than the rest of a request.
    */
-  request(request: Http2Request, onResult: (result: Http2Result) => void): void;
+  request(request: Http2Request, asker: Asker): void;
   /** Resolves with whether the peer answers a PING in time. */
   ping(timeoutMs: number): Promise<boolean>;
   /** Accepts no further request, and closes the connection when those under way have ended. */

@@ -5,10 +5,10 @@ import { isIP } from 'node:net';
 import type { OutboundHttp, OutboundRequest, OutboundResult } from '../outbound/http.ts';
 import type { OutboundOrigin, OutboundSockets } from '../outbound/socket.ts';
 import { ConnectGate } from './connect-gate.ts';
-import { Http2Pool, type Http2PoolOptions } from './pool.ts';
+import { Http2Pool, type Http2PoolOptions, type Otherwise } from './pool.ts';
 import type { Http2Engine, Http2Request } from './session.ts';
 
-export interface TransportRequest extends OutboundRequest {
+export interface TransportRequest extends Omit<OutboundRequest, 'bodyLimits'> {
   /** Headers whose values are unique for each request; HTTP/2 does not index them. */
   readonly unindexed?: readonly string[];
   /**
@@ -46,14 +46,13 @@ export interface TransportOptions {
 }
 
 /** The known state of an origin: its connections, or that it supports no HTTP/2. */
-type Peer = { readonly pool: Http2Pool; readonly authority: string } | 'http/1.1';
+type Peer = { readonly pool: Http2Pool; readonly authority: string; readonly overHttp1: Otherwise } | 'http/1.1';
 
 /** The origin of the last request, which nearly always is the next one's too. */
 interface Remembered {
   readonly host: string;
   readonly port: number;
   readonly name: string | undefined;
-  readonly key: string;
   readonly peer: Exclude<Peer, 'http/1.1'>;
 }
 
@@ -93,18 +92,27 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     const key = keyOf(request, name);
     const peer = origins.get(key) ?? meet(key, request);
     if (peer === 'http/1.1') return peer;
-    last = { host, port, name, key, peer };
+    last = { host, port, name, peer };
     return last;
   };
 
-  const meet = (key: string, { host, port }: TransportRequest): Peer => {
+  const meet = (key: string, { host, port, pool: name }: TransportRequest): Peer => {
     if (isHttp1Only(host)) return 'http/1.1';
     if (origins.size >= originsMax) forgetUnused(origins);
     last = undefined;
     const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
     const gate = gateOf({ host, port });
     const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine, gate });
-    const peer = { pool, authority: authorityOf({ host, port }) };
+    const peer = {
+      pool,
+      authority: authorityOf({ host, port }),
+      overHttp1: ({ path, headers, body, timeoutMs, isWanted }: Http2Request) => {
+        origins.set(key, 'http/1.1');
+        last = undefined;
+        const sent = { host, port, method: 'POST', path, headers, body, timeoutMs, isWanted } as const;
+        return overHttp1(name === undefined ? sent : { ...sent, pool: name });
+      },
+    };
     origins.set(key, peer);
     return peer;
   };
@@ -123,8 +131,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     request(request) {
       const found = peerOf(request);
       if (found === 'http/1.1') return overHttp1(request);
-      const { key, peer } = found;
-      const { authority, pool } = peer;
+      const { authority, pool, overHttp1: otherwise } = found.peer;
       const { path, headers, body, timeoutMs, unindexed = noNames, isWanted } = request;
       // Field by field, because this runs for every push and a spread costs a microsecond. The type
       // reports a missing field.
@@ -132,11 +139,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
         keyof Http2Request,
         unknown
       >;
-      return pool.requestOr(sent, () => {
-        origins.set(key, 'http/1.1');
-        last = undefined;
-        return overHttp1(request);
-      });
+      return pool.requestOr(sent, otherwise);
     },
     retire(origin, pool) {
       const key = keyOf(origin, pool);

@@ -12,7 +12,7 @@ import { type ChannelContent, type Content, isBackgroundPush, localesOf } from '
 import { languageOfDelivery, pickLocale } from '../content/locales.ts';
 import type { Person } from '../content/template.ts';
 import type { Sql } from '../database/db.ts';
-import { withDefaultUrl } from '../delivery/push-one.ts';
+import { withDefaultUrl } from '../delivery/push-under-way.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { presentProperties } from '../properties/property.ts';

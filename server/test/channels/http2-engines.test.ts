@@ -35,7 +35,7 @@ const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
 });
 
 const ask = (session: Http2Session, asked = request()): Promise<Http2Result> =>
-  new Promise((resolve) => session.request(asked, resolve));
+  new Promise((resolve) => session.request(asked, { onResult: resolve }));
 
 const tls = { cert: certificate, key: certificateKey };
 

@@ -45,20 +45,13 @@ function isToken(text: string): boolean {
 
 type ApnsPush = Push<ApnsCredential>;
 
-/** A push that passed the local checks. */
-interface Prepared {
+/** A request that was answered, and everything it was made with. */
+interface Answered {
   readonly push: ApnsPush;
-  readonly path: string;
-  readonly body: Buffer;
-}
-
-/** A request under way, and everything it was made with. */
-interface Asked {
-  readonly prepared: Prepared;
   readonly environment: Environment;
   readonly connection: Connection;
   readonly token: string;
-  readonly result: Promise<OutboundResult>;
+  readonly answer: OutboundResult;
 }
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
@@ -73,8 +66,9 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return last.authorization;
   };
 
-  const post = ({ origin, pool }: Connection, token: string, { push, path, body }: Prepared) => {
+  const post = ({ origin, pool }: Connection, token: string, push: ApnsPush, body: Buffer) => {
     const { host, port } = origin;
+    const path = `/3/device/${push.token.toLowerCase()}`;
     const headers = buildHeaders(push, clock.nowMs(), authorizationOf(token));
     // Named field by field, because this runs for every push and a spread costs microseconds. The
     // type reports a missing field.
@@ -89,40 +83,34 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
       timeoutMs,
       unindexed: uniqueHeaders,
       isWanted: push.isWanted,
-    } as const satisfies Record<Exclude<keyof TransportRequest, 'bodyLimits'>, unknown>;
+    } as const satisfies Record<keyof TransportRequest, unknown>;
     return transport.request(sent);
   };
 
-  const ask = (environment: Environment, prepared: Prepared): Asked => {
-    const { credential } = prepared.push;
-    const token = tokens.tokenFor(credential);
-    const connection = connections.of(environment, credential);
-    return { prepared, environment, connection, token, result: post(connection, token, prepared) };
-  };
-
-  const postAgain = async (connection: Connection, token: string, prepared: Prepared): Promise<Outcome> => {
-    await prepared.push.again?.();
-    return readAnswer(await post(connection, token, prepared), clock.nowMs());
+  // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.
+  const postAgain = async (connection: Connection, token: string, push: ApnsPush): Promise<Outcome> => {
+    await push.again?.();
+    return readAnswer(await post(connection, token, push, buildPayload(push)), clock.nowMs());
   };
 
   /**
    * The outcome in one environment, after every fault that can be put right at once was put right.
    */
-  const conclude = async ({ prepared, environment, connection, token, result }: Asked): Promise<Outcome> => {
-    const { credential } = prepared.push;
-    const answer = await result;
+  const conclude = async (answered: Answered): Promise<Outcome> => {
+    const { push, environment, connection, token, answer } = answered;
     const outcome = readAnswer(answer, clock.nowMs());
     if (outcome.kind === 'sent') return outcome;
+    const { credential } = push;
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
       const renewed = tokens.renew(credential, token);
-      if (renewed !== undefined) return postAgain(connection, renewed, prepared);
+      if (renewed !== undefined) return postAgain(connection, renewed, push);
       const date = 'status' in answer ? headerText(answer.headers, 'date') : undefined;
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
-      return postAgain(connections.of(environment, credential), token, prepared);
+      return postAgain(connections.of(environment, credential), token, push);
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
       // The token stays: only this connection saw too many tokens, and is replaced.
       connections.renew(connection);
@@ -134,45 +122,58 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   /** The outcome of a push whose first request was not accepted. */
-  const followUp = async (asked: Asked): Promise<Outcome> => {
-    const { prepared } = asked;
-    const { credential, environment: known = null, again } = prepared.push;
-    const first = await conclude(asked);
+  const followUp = async (answered: Answered): Promise<Outcome> => {
+    const { push } = answered;
+    const { credential, environment: known = null, again } = push;
+    const first = await conclude(answered);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like a token that never was valid. Only the other
     // environment can tell (contract 8).
-    const other = credential.environment === 'production' ? 'sandbox' : 'production';
+    const environment = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
-    const second = await conclude(ask(other, prepared));
-    if (second.kind === 'sent') return { ...second, environmentFound: other };
+    const token = tokens.tokenFor(credential);
+    const connection = connections.of(environment, credential);
+    const answer = await post(connection, token, push, buildPayload(push));
+    const second = await conclude({ push, environment, connection, token, answer });
+    if (second.kind === 'sent') return { ...second, environmentFound: environment };
     return isAboutKey(second) ? first : second;
+  };
+
+  const hear = (answered: Answered): Outcome | Promise<Outcome> => {
+    try {
+      const outcome = readAnswer(answered.answer, clock.nowMs());
+      return outcome.kind === 'sent' ? outcome : followUp(answered).catch(failed);
+    } catch (error) {
+      return failed(error);
+    }
   };
 
   return {
     ...apns,
-    // Nearly every push is one request that is accepted. An `await` more would cost each of them a
-    // promise.
-    async send(push) {
+    // Thousands of pushes wait for their answers at once. The frame of an async function would keep
+    // three times as much in memory for each as one callback does.
+    send(push) {
       try {
-        const prepared = prepare(push);
-        if ('kind' in prepared) return prepared;
-        const asked = ask(push.environment ?? push.credential.environment, prepared);
-        const outcome = readAnswer(await asked.result, clock.nowMs());
-        return outcome.kind === 'sent' ? outcome : await followUp(asked);
+        if (!isToken(push.token)) return settled(refuseLocally('invalid_token', 'The token is not hexadecimal.'));
+        const body = buildPayload(push);
+        if (body.length > apns.payloadBytesMax) return settled(refuseLocally('payload_too_large'));
+        const environment = push.environment ?? push.credential.environment;
+        const token = tokens.tokenFor(push.credential);
+        const connection = connections.of(environment, push.credential);
+        const asking = post(connection, token, push, body);
+        return asking.then((answer) => hear({ push, environment, connection, token, answer }));
       } catch (error) {
-        return refuseLocally('unknown_error', String(error));
+        return settled(failed(error));
       }
     },
     close: () => transport.close(),
   };
 }
 
-function prepare(push: ApnsPush): Prepared | Outcome {
-  if (!isToken(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
-  const body = buildPayload(push);
-  if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
-  return { push, path: `/3/device/${push.token.toLowerCase()}`, body };
-}
+const settled = (outcome: Outcome): Promise<Outcome> => Promise.resolve(outcome);
+
+/** The outcome of a fault of ours. */
+const failed = (error: unknown): Outcome => refuseLocally('unknown_error', String(error));
 
 function isBadDeviceToken(outcome: Outcome): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'BadDeviceToken';

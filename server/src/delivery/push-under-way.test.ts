@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Outcome } from '../channels/channel.ts';
 import type { Attempt } from './delivery.ts';
 import type { BatchContext, PlannedPush, Target } from './plan-push.ts';
-import { type PushDeps, type PushPace, pushOne } from './push-one.ts';
+import { type PushDeps, type PushPace, PushUnderWay } from './push-under-way.ts';
 import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
@@ -91,7 +91,9 @@ async function push(
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = { clock, lanes: { pause: () => undefined }, random: () => 0 } as unknown as PushDeps;
   const planned = { kind: 'planned', token: '{}', route } as unknown as PlannedPush;
-  return pushOne(deps, context, target as unknown as Target, planned, before, pace);
+  const made = new PushUnderWay(deps, context, target as unknown as Target, planned, before, pace);
+  const begun = made.begin();
+  return begun instanceof Promise ? made.resultOf(await begun) : begun;
 }
 
 test('a push that has waited for a connection goes out within its window', async () => {
