@@ -322,6 +322,7 @@ async function play({ engine, script, random, observe }: Playing): Promise<Playe
   let closes = 0;
   let isReady = false;
   const session: Http2Session = engine(wire as unknown as TLSSocket, {
+    authority: 'a',
     streamsMax: 100,
     events: { onReady: () => (isReady = true), onCapacity() {}, onDrain() {}, onClose: () => (closes += 1) },
   });
@@ -333,7 +334,7 @@ async function play({ engine, script, random, observe }: Playing): Promise<Playe
     if (!isReady) return { frames: 0, complaint: 'it is not ready after SETTINGS' };
     const body = Buffer.alloc(script.hasNoBodies === true ? 0 : random.below(100_000));
     for (let i = 0; i < requestsPerConnection; i += 1) {
-      const request = { authority: 'a', path: '/', headers: {}, body, timeoutMs: 60_000 };
+      const request = { path: '/', headers: {}, body, timeoutMs: 60_000 };
       session.request(request, { onResult: (result) => results.push(result) });
     }
     await turn();

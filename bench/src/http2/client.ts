@@ -20,6 +20,7 @@ function openOwn(port: number): Send {
   const ca = readFileSync(certificateFile);
   const pool = new Http2Pool({
     engine: ownEngine,
+    authority,
     open: () => connect({ port, host: '127.0.0.1', servername: authority, ca, ALPNProtocols: ['h2'] }),
     sessionsMax: 1,
     streamsMax: inFlight,
@@ -36,7 +37,7 @@ function openOwn(port: number): Send {
       'apns-id': apnsIdOf(number),
     };
     const path = pathOf(number);
-    const result = await pool.request({ authority, path, headers, body, unindexed, timeoutMs: 10_000 });
+    const result = await pool.request({ path, headers, body, unindexed, timeoutMs: 10_000 });
     if (!('status' in result) || result.status !== 200) throw new Error(`failed: ${JSON.stringify(result)}`);
   };
 }

@@ -33,7 +33,6 @@ export function ask(id: number, mood: Mood, random: Random): Asked {
     id,
     echo,
     request: {
-      authority: 'localhost',
       path: pathOf(random.pick(paths), id),
       headers: { 'content-type': 'application/octet-stream', 'x-id': String(id), 'x-echo': echo, ttl },
       unindexed: random.below(2) === 0 ? ['x-id'] : ['x-id', 'x-echo'],

@@ -59,6 +59,7 @@ function openPool(port: number, sights: Sights): Http2Pool {
   const secureContext = createSecureContext({ ca: readFileSync(certificateFile) });
   return new Http2Pool({
     engine: sights.watch(ownEngine),
+    authority: 'localhost',
     open: () =>
       connect({ port, host: '127.0.0.1', servername: 'localhost', secureContext, ALPNProtocols: ['h2'] }).setNoDelay(
         true,

@@ -75,7 +75,7 @@ export interface Push<Credential> {
    * Called when a request is about to go out, after every wait. False: the request does not go out
    * (R-04). Absent: it always does.
    */
-  readonly isWanted?: (() => boolean) | undefined;
+  isWanted?(): boolean;
 }
 
 /**

@@ -71,25 +71,10 @@ export class PushUnderWay implements SendRequest {
   /** Undefined for a message without a rate. */
   readonly #pace: PushPace | undefined;
   #content: ChannelContent = unrendered;
-  #receiptToken = '';
   #ttlSeconds = 0;
   #startedAtMs = 0;
   #hasBegun = false;
   #unsentFor: 'unwanted' | 'late' | undefined = undefined;
-
-  /**
-   * Called as late as possible, because the push may have waited for a connection. Its window may
-   * have passed by then (R-91).
-   */
-  readonly isWanted = (): boolean => {
-    const nowMs = this.#deps.clock.nowMs();
-    if (!this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
-    else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
-    if (this.#unsentFor) return false;
-    if (!this.#hasBegun) this.#startedAtMs = nowMs;
-    this.#hasBegun = true;
-    return true;
-  };
 
   constructor(
     deps: PushDeps,
@@ -110,15 +95,14 @@ export class PushUnderWay implements SendRequest {
 
   /** Renders and sends. The channel's outcome, or a result without any request. */
   begin(): Promise<Outcome> | Unpushed {
-    const { deviceId, person, locale } = this.target;
-    const { batch, content, tokenOf } = this.#context;
+    const { person, locale } = this.target;
+    const { batch, content } = this.#context;
     const { channel, sender, credential, ttlSeconds } = this.#route;
     const rendered = content.render(channel, person, languageOfDelivery(person.language, locale));
     if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
     if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
     this.#startedAtMs = this.#deps.clock.nowMs();
     this.#content = withDefaultUrl(channel, rendered.content, this.#context.defaultUrl);
-    this.#receiptToken = tokenOf(deviceId);
     this.#ttlSeconds = ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), this.#startedAtMs);
     return sender.send(this) ?? { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   }
@@ -149,6 +133,20 @@ export class PushUnderWay implements SendRequest {
     };
   }
 
+  /**
+   * Called as late as possible, because the push may have waited for a connection. Its window may
+   * have passed by then (R-91).
+   */
+  isWanted(): boolean {
+    const nowMs = this.#deps.clock.nowMs();
+    if (!this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
+    else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
+    if (this.#unsentFor) return false;
+    if (!this.#hasBegun) this.#startedAtMs = nowMs;
+    this.#hasBegun = true;
+    return true;
+  }
+
   get credential(): OpenCredential {
     return this.#route.credential;
   }
@@ -162,11 +160,11 @@ export class PushUnderWay implements SendRequest {
     return this.#content;
   }
   get receiptToken(): string {
-    return this.#receiptToken;
+    return this.#context.tokenOf(this.target.deviceId);
   }
   get clickUrl(): string | null {
     const { publicUrl } = this.#context;
-    return publicUrl === null ? null : `${publicUrl}/v1/r/${this.#receiptToken}`;
+    return publicUrl === null ? null : `${publicUrl}/v1/r/${this.receiptToken}`;
   }
   get ttlSeconds(): number {
     return this.#ttlSeconds;

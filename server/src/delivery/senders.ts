@@ -89,8 +89,8 @@ class OpenPush<Credential> implements Push<Credential> {
   get again() {
     return this.#request.again;
   }
-  get isWanted() {
-    return this.#request.isWanted;
+  isWanted(): boolean {
+    return this.#request.isWanted?.() ?? true;
   }
 }
 

@@ -12,6 +12,8 @@ import { Deadline } from './timer-wheel.ts';
  */
 const receiveWindowBytes = 65_535;
 
+const noHeaders: AnswerHeaders = Object.freeze({});
+
 export class Exchange extends Deadline {
   readonly id: number;
   readonly body: Buffer;
@@ -28,7 +30,7 @@ export class Exchange extends Deadline {
   readonly answersBefore: number;
   isSettled = false;
   #status = 0;
-  #headers: AnswerHeaders = {};
+  #headers: AnswerHeaders = noHeaders;
   #answer: CappedBody | undefined;
   /** The body of an answer that came in one piece. */
   #text: string | null = null;

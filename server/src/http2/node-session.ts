@@ -13,7 +13,14 @@ import type { TLSSocket } from 'node:tls';
 import { CappedBody } from '../outbound/capped-body.ts';
 import { answerBodyLimits } from '../outbound/http.ts';
 import type { TransportError } from '../outbound/socket.ts';
-import type { Asker, Http2Engine, Http2Request, Http2Session, Http2SessionEvents } from './session.ts';
+import type {
+  Asker,
+  Http2Engine,
+  Http2Request,
+  Http2Session,
+  Http2SessionEvents,
+  Http2SessionOptions,
+} from './session.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_FLAG_END_STREAM } = constants;
 
@@ -30,11 +37,12 @@ const sessionMemoryMb = 64;
  * Fulfils the promises of `Http2Session`. After a GOAWAY with an error code `node:http2` ends all
  * streams at once.
  */
-export const nodeEngine: Http2Engine = (socket, { streamsMax, events }) => new NodeSession(socket, streamsMax, events);
+export const nodeEngine: Http2Engine = (socket, options) => new NodeSession(socket, options);
 
 class NodeSession implements Http2Session {
   readonly #socket: TLSSocket;
   readonly #session: ClientHttp2Session;
+  readonly #authority: string;
   readonly #streamsCap: number;
   readonly #events: Http2SessionEvents;
   #isReady = false;
@@ -46,8 +54,9 @@ class NodeSession implements Http2Session {
   isDraining = false;
   streamsMax = 0;
 
-  constructor(socket: TLSSocket, streamsCap: number, events: Http2SessionEvents) {
+  constructor(socket: TLSSocket, { authority, streamsMax: streamsCap, events }: Http2SessionOptions) {
     this.#socket = socket;
+    this.#authority = authority;
     this.#streamsCap = streamsCap;
     this.#events = events;
     // Each request names its authority; `connect` only requires some address.
@@ -73,7 +82,7 @@ class NodeSession implements Http2Session {
   request(request: Http2Request, asker: Asker): void {
     let stream: ClientHttp2Stream;
     try {
-      stream = this.#session.request(headersOf(request));
+      stream = this.#session.request(headersOf(request, this.#authority));
     } catch {
       // `request` throws when the session began to close in this turn: nothing was sent.
       this.#stopTaking(this.#error);
@@ -228,7 +237,7 @@ class Exchange {
   }
 }
 
-function headersOf({ authority, path, headers, body, unindexed }: Http2Request): OutgoingHttpHeaders {
+function headersOf({ path, headers, body, unindexed }: Http2Request, authority: string): OutgoingHttpHeaders {
   return {
     ':method': 'POST',
     ':scheme': 'https',

@@ -9,7 +9,14 @@ import { Outbox } from './outbox.ts';
 import { Pings } from './pings.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 import { RequestWriter } from './request-writer.ts';
-import type { Asker, Http2Engine, Http2Request, Http2Session, Http2SessionEvents } from './session.ts';
+import type {
+  Asker,
+  Http2Engine,
+  Http2Request,
+  Http2Session,
+  Http2SessionEvents,
+  Http2SessionOptions,
+} from './session.ts';
 import { StreamTable } from './stream-table.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
@@ -23,7 +30,7 @@ const wheel = new TimerWheel();
  * Fulfils the promises of `Http2Session`. After a GOAWAY with an error code, the streams that it
  * covers still end with their own answers.
  */
-export const ownEngine: Http2Engine = (socket, { streamsMax, events }) => new OwnSession(socket, streamsMax, events);
+export const ownEngine: Http2Engine = (socket, options) => new OwnSession(socket, options);
 
 class OwnSession implements Http2Session {
   readonly #socket: TLSSocket;
@@ -53,7 +60,7 @@ class OwnSession implements Http2Session {
     this.#settle();
   };
 
-  constructor(socket: TLSSocket, streamsCap: number, events: Http2SessionEvents) {
+  constructor(socket: TLSSocket, { authority, streamsMax: streamsCap, events }: Http2SessionOptions) {
     this.#socket = socket;
     this.#streamsCap = streamsCap;
     this.#events = events;
@@ -61,7 +68,7 @@ class OwnSession implements Http2Session {
     this.#out = new Outbox(socket, () => {
       this.#unsentFrom = this.#streams.nextId;
     });
-    this.#requests = new RequestWriter(this.#out);
+    this.#requests = new RequestWriter(this.#out, authority);
     this.#pings = new Pings(this.#out, wheel);
     this.#inbox = new Inbox({
       streams: this.#streams,

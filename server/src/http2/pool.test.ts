@@ -9,7 +9,6 @@ import type { Asker, Http2Request, Http2Result, Http2Session, Http2SessionEvents
 // engines use real connections.
 
 const request: Http2Request = {
-  authority: 'push.example.org',
   path: '/',
   headers: {},
   body: Buffer.alloc(0),
@@ -87,6 +86,7 @@ function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number 
   const openedAtMs: number[] = [];
   const sessions: ScriptedSession[] = [];
   const pool = new Http2Pool({
+    authority: 'push.example.org',
     sessionsMax: 2,
     streamsMax: 100,
     connectTimeoutMs: 10_000,

@@ -11,6 +11,8 @@ import type { Asker, Http2Engine, Http2Request, Http2Result, Http2Session, Refus
 export interface Http2PoolOptions {
   /** Starts a guarded connection that offers `h2`. */
   readonly open: () => TLSSocket;
+  /** Of every request: `host`, or `host:port` when the port is not 443. */
+  readonly authority: string;
   readonly engine: Http2Engine;
   readonly sessionsMax: number;
   /** Concurrent streams in a session at most, even when the peer allows more. */
@@ -307,7 +309,7 @@ export class Http2Pool {
   #connect(): void {
     this.#isConnecting = true;
     this.#connectedAt = performance.now();
-    const { open, engine, streamsMax, connectTimeoutMs } = this.#options;
+    const { open, authority, engine, streamsMax, connectTimeoutMs } = this.#options;
     const socket = open();
     let slot: Slot | undefined;
     let isOver = false;
@@ -338,6 +340,7 @@ export class Http2Pool {
         return;
       }
       const session = engine(socket, {
+        authority,
         streamsMax,
         events: {
           onReady: () =>

@@ -22,6 +22,7 @@ const noNames: readonly string[] = [];
 
 export class RequestWriter {
   readonly #out: Outbox;
+  readonly #authority: string;
   readonly #encoder = new HpackEncoder();
   readonly #blocked = new Set<Exchange>();
   #window = windowBytesDefault;
@@ -30,8 +31,10 @@ export class RequestWriter {
   /** The initial send window of a new stream. */
   streamWindow = windowBytesDefault;
 
-  constructor(out: Outbox) {
+  /** `authority`: of every request. */
+  constructor(out: Outbox, authority: string) {
     this.#out = out;
+    this.#authority = authority;
   }
 
   resizeTable(size: number): void {
@@ -39,7 +42,8 @@ export class RequestWriter {
   }
 
   writeHeaders(streamId: number, request: Http2Request): void {
-    const { authority, path, headers, body, unindexed = noNames } = request;
+    const { path, headers, body, unindexed = noNames } = request;
+    const authority = this.#authority;
     const out = this.#out;
     let room = fixedBytes + authority.length + path.length;
     for (const name in headers) room += name.length + (headers[name]?.length ?? 0) + fieldOverheadBytes;

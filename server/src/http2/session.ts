@@ -5,8 +5,6 @@ import type { TLSSocket } from 'node:tls';
 import type { OutboundAnswer, OutboundFailure } from '../outbound/http.ts';
 
 export interface Http2Request {
-  /** `host`, or `host:port` when the port is not 443. */
-  readonly authority: string;
   readonly path: string;
   /** Lower-case names, no pseudo-headers, and no `content-length`, which the engine adds. */
   readonly headers: Readonly<Record<string, string>>;
@@ -22,7 +20,7 @@ export interface Http2Request {
    * Asked when a stream is free for the request. False: nothing is written, and the result is a
    * `connect_error`.
    */
-  readonly isWanted?: (() => boolean) | undefined;
+  isWanted?(): boolean;
 }
 
 /**
@@ -80,8 +78,12 @@ export interface Http2Session {
   destroy(): void;
 }
 
+export interface Http2SessionOptions {
+  /** Of every request: `host`, or `host:port` when the port is not 443. */
+  readonly authority: string;
+  readonly streamsMax: number;
+  readonly events: Http2SessionEvents;
+}
+
 /** Creates a session on an open, verified TLS connection whose ALPN is `h2`. */
-export type Http2Engine = (
-  socket: TLSSocket,
-  options: { readonly streamsMax: number; readonly events: Http2SessionEvents },
-) => Http2Session;
+export type Http2Engine = (socket: TLSSocket, options: Http2SessionOptions) => Http2Session;

@@ -46,7 +46,7 @@ export interface TransportOptions {
 }
 
 /** The known state of an origin: its connections, or that it supports no HTTP/2. */
-type Peer = { readonly pool: Http2Pool; readonly authority: string; readonly overHttp1: Otherwise } | 'http/1.1';
+type Peer = { readonly pool: Http2Pool; readonly overHttp1: Otherwise } | 'http/1.1';
 
 /** The origin of the last request, which nearly always is the next one's too. */
 interface Remembered {
@@ -55,8 +55,6 @@ interface Remembered {
   readonly name: string | undefined;
   readonly peer: Exclude<Peer, 'http/1.1'>;
 }
-
-const noNames: readonly string[] = [];
 
 /**
  * Origins that are remembered. Above this number, origins without a connection are dropped; they
@@ -102,23 +100,34 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     last = undefined;
     const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
     const gate = gateOf({ host, port });
-    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine, gate });
+    const authority = authorityOf({ host, port });
+    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, authority, engine, gate });
     const peer = {
       pool,
-      authority: authorityOf({ host, port }),
-      overHttp1: ({ path, headers, body, timeoutMs, isWanted }: Http2Request) => {
+      overHttp1: (request: Http2Request) => {
         origins.set(key, 'http/1.1');
         last = undefined;
-        const sent = { host, port, method: 'POST', path, headers, body, timeoutMs, isWanted } as const;
-        return overHttp1(name === undefined ? sent : { ...sent, pool: name });
+        return overHttp1(request, { host, port }, name);
       },
     };
     origins.set(key, peer);
     return peer;
   };
 
-  const overHttp1 = async (request: TransportRequest) => {
-    const result = await http1.request({ ...request, socketsMax: http1SocketsMax(request.host) });
+  const overHttp1 = async (request: Http2Request, { host, port }: OutboundOrigin, pool: string | undefined) => {
+    const { path, headers, body, timeoutMs } = request;
+    const result = await http1.request({
+      host,
+      port,
+      method: 'POST',
+      path,
+      headers,
+      body,
+      timeoutMs,
+      isWanted: () => request.isWanted?.() ?? true,
+      socketsMax: http1SocketsMax(host),
+      ...(pool !== undefined && { pool }),
+    });
     // The time ran out before the connection was ready. Unlike with a silent server, it is certain
     // that nothing was sent.
     if ('transportError' in result && result.transportError === 'timeout' && !result.written) {
@@ -130,16 +139,8 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
   return {
     request(request) {
       const found = peerOf(request);
-      if (found === 'http/1.1') return overHttp1(request);
-      const { authority, pool, overHttp1: otherwise } = found.peer;
-      const { path, headers, body, timeoutMs, unindexed = noNames, isWanted } = request;
-      // Field by field, because this runs for every push and a spread costs a microsecond. The type
-      // reports a missing field.
-      const sent = { authority, path, headers, body, timeoutMs, unindexed, isWanted } satisfies Record<
-        keyof Http2Request,
-        unknown
-      >;
-      return pool.requestOr(sent, otherwise);
+      if (found === 'http/1.1') return overHttp1(request, request, request.pool);
+      return found.peer.pool.requestOr(request, found.peer.overHttp1);
     },
     retire(origin, pool) {
       const key = keyOf(origin, pool);

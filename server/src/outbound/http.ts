@@ -34,7 +34,7 @@ export interface OutboundRequest extends OutboundOrigin {
    * Asked when the request comes, and again when its turn at a connection has come. False: nothing
    * is written, and the result is a `connect_error`.
    */
-  readonly isWanted?: (() => boolean) | undefined;
+  isWanted?(): boolean;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;

@@ -26,7 +26,6 @@ const engines: readonly (readonly [string, Http2Engine])[] = [
 ];
 
 const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
-  authority: 'localhost',
   path: '/',
   headers: {},
   body: Buffer.from('body'),
@@ -72,7 +71,7 @@ interface Opened {
 }
 
 /** Opens a session that is ready for requests. */
-async function open(engine: Http2Engine, port: number, streamsMax = 100): Promise<Opened> {
+async function open(engine: Http2Engine, port: number, streamsMax = 100, authority = 'localhost'): Promise<Opened> {
   const socket: TLSSocket = connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] });
   socket.on('error', () => {});
   await once(socket, 'secureConnect');
@@ -83,6 +82,7 @@ async function open(engine: Http2Engine, port: number, streamsMax = 100): Promis
   });
   const session = await new Promise<Http2Session>((resolve) => {
     const made: Http2Session = engine(socket, {
+      authority,
       streamsMax,
       events: {
         onReady: () => resolve(made),
@@ -170,12 +170,9 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       stream.additionalHeaders({ ':status': 103, link: '</x>' });
       accept(stream);
     });
-    const { session } = await open(engine, await listen(server));
+    const { session } = await open(engine, await listen(server), 100, 'push.test.example:8443');
     const headers = { authorization: 'bearer x', 'apns-id': 'e63c', ttl: '60' };
-    const result = await ask(
-      session,
-      request({ path: '/3/device/ab', authority: 'push.test.example:8443', headers, unindexed: ['apns-id'] }),
-    );
+    const result = await ask(session, request({ path: '/3/device/ab', headers, unindexed: ['apns-id'] }));
     expect(result).toMatchObject({ status: 201 });
     expect(seen[0]).toMatchObject({
       ':method': 'POST',
@@ -362,6 +359,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     const port = await listen(rude);
     const pool = new Http2Pool({
       engine,
+      authority: 'localhost',
       open: () => connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] }),
       sessionsMax: 1,
       streamsMax: 100,
@@ -399,7 +397,7 @@ describe('our own engine', () => {
     await once(socket, 'secureConnect');
     const session = await new Promise<Http2Session>((resolve) => {
       const events = { onReady: () => resolve(made), onCapacity() {}, onDrain() {}, onClose() {} };
-      const made: Http2Session = ownEngine(socket, { streamsMax: 100, events });
+      const made: Http2Session = ownEngine(socket, { authority: 'localhost', streamsMax: 100, events });
     });
     onTestFinished(() => session.destroy());
     const write = vi.spyOn(socket, 'write');

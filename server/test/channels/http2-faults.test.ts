@@ -143,6 +143,7 @@ describe.each(engines)('on %s', (_name, engine) => {
     const random = createRandom(20);
     const { port, acted } = await serve(fault, createRandom(21));
     const pool = new Http2Pool({
+      authority: 'localhost',
       engine,
       open: () => connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] }).setNoDelay(true),
       sessionsMax: 2,
@@ -157,7 +158,6 @@ describe.each(engines)('on %s', (_name, engine) => {
       for (let id = next++; id < 1_000; id = next++) {
         const bodyBytes = random.below(10) === 0 ? 0 : random.below(fault.bodyBytesMax ?? 2_000);
         const result = await pool.request({
-          authority: 'localhost',
           path: `/${id}`,
           headers: { 'x-id': String(id), ttl: String(random.below(5)), topic: 'a'.repeat(random.below(30)) },
           unindexed: ['x-id'],

@@ -3,12 +3,13 @@
 // a connection of its own, because Apple takes that for an attack.
 import { isHex } from '../../ground/ids.ts';
 import type { Log } from '../../ground/log.ts';
-import type { OutboundTransport, TransportRequest } from '../../http2/transport.ts';
+import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { Channel, Environment, Outcome, Push } from '../channel.ts';
 import { apns } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
+import { PushRequest } from '../push-request.ts';
 import { readAnswer } from './answer.ts';
 import { type Connection, createConnections } from './connections.ts';
 import type { ApnsCredential } from './credential.ts';
@@ -67,24 +68,10 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   const post = ({ origin, pool }: Connection, token: string, push: ApnsPush, body: Buffer) => {
-    const { host, port } = origin;
     const path = `/3/device/${push.token.toLowerCase()}`;
     const headers = buildHeaders(push, clock.nowMs(), authorizationOf(token));
-    // Named field by field, because this runs for every push and a spread costs microseconds. The
-    // type reports a missing field.
-    const sent = {
-      host,
-      port,
-      method: 'POST',
-      path,
-      headers,
-      body,
-      pool,
-      timeoutMs,
-      unindexed: uniqueHeaders,
-      isWanted: push.isWanted,
-    } as const satisfies Record<keyof TransportRequest, unknown>;
-    return transport.request(sent);
+    const parts = { path, pool, headers, body, timeoutMs, unindexed: uniqueHeaders };
+    return transport.request(new PushRequest(push, origin, parts));
   };
 
   // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.

@@ -8,6 +8,7 @@ import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { fcm } from '../channels.ts';
 import { refuseLocally } from '../provider-answer.ts';
+import { PushRequest } from '../push-request.ts';
 import { type Access, createAccessTokens } from './access-token.ts';
 import { isTokenRefused, readAnswer } from './answer.ts';
 import type { FcmCredential } from './credential.ts';
@@ -82,17 +83,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
 
   const post = (push: FcmPush, token: string, body: Buffer): Promise<OutboundResult> => {
     const { pool, path } = addressOf(push.credential);
-    return transport.request({
-      host: origin.host,
-      port: origin.port,
-      method: 'POST',
-      path,
-      pool,
-      headers: { authorization: authorizationOf(token), 'content-type': 'application/json' },
-      body,
-      timeoutMs,
-      isWanted: push.isWanted,
-    });
+    const headers = { authorization: authorizationOf(token), 'content-type': 'application/json' };
+    return transport.request(new PushRequest(push, origin, { path, pool, headers, body, timeoutMs }));
   };
 
   /** Makes a second request when Google refused the access token. */
