@@ -4,32 +4,37 @@
 import { hash } from 'node:crypto';
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
 import { decodeId, uuidToBytes } from '../../ground/ids.ts';
-import { member, membersOf, nested, objectOf } from '../../ground/json-text.ts';
+import { JsonWriter } from '../../ground/json-writer.ts';
 import type { Push } from '../channel.ts';
 
 export function buildPayload({ content, messageId, receiptToken }: Push<unknown>): Buffer {
-  const { title, subtitle, body, badge, category, url, image } = content;
-  const alert = member('title', title) + member('subtitle', subtitle) + member('body', body);
-  const aps =
-    (isBackgroundPush('apns', content) ? '' : nested('alert', alert)) +
-    member('badge', typeof badge === 'number' ? badge : undefined) +
-    soundOf(content.sound) +
-    member('thread-id', content.thread_id) +
-    member('category', category) +
-    member('content-available', content.content_available ? 1 : undefined) +
-    // Without mutable-content iOS runs no extension of the app, which alone could fetch the image.
-    member('mutable-content', content.mutable_content || image !== undefined ? 1 : undefined) +
-    member('target-content-id', content.target_content_id) +
-    member('interruption-level', content.interruption_level) +
-    member('relevance-score', content.relevance_score);
-  const members =
-    (content.data === undefined ? '' : membersOf({ ...content.data, ...ours })) +
-    nested('aps', aps) +
-    member('url', url) +
-    member('image_url', image) +
-    member('carillon_message_id', messageId) +
-    member('carillon_token', receiptToken);
-  return Buffer.from(objectOf(members));
+  const { title, subtitle, body, badge, url, image } = content;
+  const json = new JsonWriter();
+  if (content.data !== undefined) json.members({ ...content.data, ...ours });
+  json.open('aps');
+  if (!isBackgroundPush('apns', content)) {
+    json.open('alert');
+    json.member('title', title);
+    json.member('subtitle', subtitle);
+    json.member('body', body);
+    json.close();
+  }
+  json.member('badge', typeof badge === 'number' ? badge : undefined);
+  writeSound(json, content.sound);
+  json.member('thread-id', content.thread_id);
+  json.member('category', content.category);
+  json.member('content-available', content.content_available ? 1 : undefined);
+  // Without mutable-content iOS runs no extension of the app, which alone could fetch the image.
+  json.member('mutable-content', content.mutable_content || image !== undefined ? 1 : undefined);
+  json.member('target-content-id', content.target_content_id);
+  json.member('interruption-level', content.interruption_level);
+  json.member('relevance-score', content.relevance_score);
+  json.close();
+  json.member('url', url);
+  json.member('image_url', image);
+  json.member('carillon_message_id', messageId);
+  json.member('carillon_token', receiptToken);
+  return Buffer.from(json.end());
 }
 
 /** Keys that are ours. A key of the caller's data never replaces them. */
@@ -41,11 +46,17 @@ const ours = {
   carillon_token: undefined,
 };
 
-function soundOf(sound: ChannelContent['sound']): string {
-  if (typeof sound !== 'object') return member('sound', sound);
+function writeSound(json: JsonWriter, sound: ChannelContent['sound']): void {
+  if (typeof sound !== 'object') {
+    json.member('sound', sound);
+    return;
+  }
   const { name, critical, volume } = sound;
-  const isCritical = critical === undefined ? undefined : Number(critical);
-  return nested('sound', member('critical', isCritical) + member('name', name) + member('volume', volume));
+  json.open('sound');
+  json.member('critical', critical === undefined ? undefined : Number(critical));
+  json.member('name', name);
+  json.member('volume', volume);
+  json.close();
 }
 
 const priorityOf: Readonly<Record<Priority, string>> = { high: '10', normal: '5', low: '1' };

@@ -1,7 +1,7 @@
 // The message of FCM's HTTP v1 API for an Android phone (contract 7.4;
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages). Pure.
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
-import { member, membersOf, nested, objectOf } from '../../ground/json-text.ts';
+import { JsonWriter } from '../../ground/json-writer.ts';
 import type { Push } from '../channel.ts';
 
 /** Four weeks: FCM keeps no message longer. */
@@ -11,40 +11,55 @@ const priorityOf: Readonly<Record<Priority, string>> = { high: 'HIGH', normal: '
 
 /** The body of the request, as JSON. */
 export function buildMessage({ content, token, messageId, receiptToken, ttlSeconds }: Push<unknown>): string {
-  const { title, body, image, icon, color, sound, click_action, channel_id, notification_count, url } = content;
+  const { title, body, url, analytics_label } = content;
   const shows = !isBackgroundPush('fcm', content);
-  const theirs =
-    content.data === undefined
-      ? ''
-      : membersOf({ ...textsOf(content.data), ...(url === undefined ? ours : oursWithUrl) });
-  const data =
-    theirs + member('url', url) + member('carillon_message_id', messageId) + member('carillon_token', receiptToken);
-  let members = member('token', token) + nested('data', data);
-  if (shows) members += nested('notification', member('title', title) + member('body', body));
-  let android =
-    member('collapse_key', content.collapse_key) +
-    member('priority', priorityOf[content.priority]) +
-    member('ttl', `${Math.min(ttlSeconds, ttlSecondsMax)}s`) +
-    member('direct_boot_ok', content.direct_boot_ok);
+  const json = new JsonWriter();
+  json.open('message');
+  json.member('token', token);
+  json.open('data');
+  if (content.data !== undefined)
+    json.members({ ...textsOf(content.data), ...(url === undefined ? ours : oursWithUrl) });
+  json.member('url', url);
+  json.member('carillon_message_id', messageId);
+  json.member('carillon_token', receiptToken);
+  json.close();
   if (shows) {
-    const notification =
-      member('icon', icon) +
-      member('color', color) +
-      member('sound', typeof sound === 'string' ? sound : undefined) +
-      // A tag and not a collapse key per message, because FCM keeps only four collapse keys per
-      // device.
-      member('tag', content.tag ?? content.collapse_key ?? messageId) +
-      member('click_action', click_action) +
-      member('channel_id', channel_id) +
-      member('image', image) +
-      member('visibility', content.visibility?.toUpperCase()) +
-      member('notification_count', notification_count);
-    android += nested('notification', notification);
+    json.open('notification');
+    json.member('title', title);
+    json.member('body', body);
+    json.close();
   }
-  members += nested('android', android);
-  const label = content.analytics_label;
-  if (label !== undefined) members += nested('fcm_options', member('analytics_label', label));
-  return objectOf(nested('message', members));
+  json.open('android');
+  json.member('collapse_key', content.collapse_key);
+  json.member('priority', priorityOf[content.priority]);
+  json.member('ttl', `${Math.min(ttlSeconds, ttlSecondsMax)}s`);
+  json.member('direct_boot_ok', content.direct_boot_ok);
+  if (shows) writeNotification(json, content, messageId);
+  json.close();
+  if (analytics_label !== undefined) {
+    json.open('fcm_options');
+    json.member('analytics_label', analytics_label);
+    json.close();
+  }
+  json.close();
+  return json.end();
+}
+
+/** The parts of the notification that only Android has. */
+function writeNotification(json: JsonWriter, content: ChannelContent, messageId: string): void {
+  const { sound } = content;
+  json.open('notification');
+  json.member('icon', content.icon);
+  json.member('color', content.color);
+  json.member('sound', typeof sound === 'string' ? sound : undefined);
+  // A tag and not a collapse key per message, because FCM keeps only four collapse keys per device.
+  json.member('tag', content.tag ?? content.collapse_key ?? messageId);
+  json.member('click_action', content.click_action);
+  json.member('channel_id', content.channel_id);
+  json.member('image', content.image);
+  json.member('visibility', content.visibility?.toUpperCase());
+  json.member('notification_count', content.notification_count);
+  json.close();
 }
 
 /** Keys that are ours. A key of the caller's data never replaces them. */
