@@ -142,20 +142,20 @@ export function routesOf(
   };
   return (channel, credentialId, token) => {
     const host = senders[channel]?.hostOf(token) ?? null;
-    const hosts = getOrMake(known, channel, () => new Map());
-    const byCredential = getOrMake(hosts, host, () => new Map());
+    const hosts = mapIn(known, channel);
+    const byCredential = mapIn(hosts, host);
     if (!byCredential.has(credentialId)) byCredential.set(credentialId, make(channel, credentialId, host));
     return byCredential.get(credentialId);
   };
 }
 
-function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
+function mapIn<Key, Inner, Value>(maps: Map<Key, Map<Inner, Value>>, key: Key): Map<Inner, Value> {
+  let map = maps.get(key);
+  if (map === undefined) {
+    map = new Map();
+    maps.set(key, map);
   }
-  return value;
+  return map;
 }
 
 function windowEndOf({ dueAt }: ClaimedBatch, ttlSeconds: number): number {
