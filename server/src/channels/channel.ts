@@ -78,6 +78,15 @@ export interface Push<Credential> {
   isWanted?(): boolean;
 }
 
+/** A push on its way, which takes its own outcome. */
+export interface SentPush<Credential> extends Push<Credential> {
+  /**
+   * Takes the one outcome of this push, possibly during the call of `send`. Thousands of pushes
+   * wait at once, so it is no promise: promises would keep half as much memory again.
+   */
+  onOutcome(outcome: Outcome): void;
+}
+
 /**
  * The end of one push. Every kind but `sent` names its code. `retryable` says whether the code
  * allows another attempt at all.
@@ -135,8 +144,8 @@ export interface Channel<Credential> {
   readonly name: string;
   /** Largest payload in UTF-8 bytes, measured after personalization. */
   readonly payloadBytesMax: number;
-  /** Sends one push. Never rejects. */
-  send(push: Push<Credential>): Promise<Outcome>;
+  /** Sends one push, and tells it the outcome. Throws nothing. */
+  send(push: SentPush<Credential>): void;
   /**
    * Takes the next place of this credential, and answers the milliseconds until that place. A
    * promise when the place has to be asked for. Absent: this channel has no pace. `send` does not

@@ -12,7 +12,14 @@ import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
-import { type Late, type PushDeps, type PushPace, type PushResult, PushUnderWay } from './push-under-way.ts';
+import {
+  type Late,
+  type OutcomeHearer,
+  type PushDeps,
+  type PushPace,
+  type PushResult,
+  PushUnderWay,
+} from './push-under-way.ts';
 
 export interface QueueDeps extends PushDeps {
   /** The right to have a push under way in this process, shared fairly between apps. */
@@ -84,7 +91,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         next = door.next();
       }
       if (next.kind === 'planned')
-        underWay.begin(new PushUnderWay(deps, queue.context, target, next, attempts, door.pace(underWay)));
+        underWay.begin(new PushUnderWay(deps, queue.context, target, next, attempts, underWay, door.pace(underWay)));
     }
   } finally {
     await underWay.end();
@@ -96,7 +103,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
  * The pushes that began. They are counted, because a list of promises would live as long as the
  * batch.
  */
-class PushesUnderWay {
+class PushesUnderWay implements OutcomeHearer {
   readonly failures: unknown[] = [];
   /** Deliveries whose push was not made, because its place had passed. They come next. */
   readonly late: Target[] = [];
@@ -125,15 +132,14 @@ class PushesUnderWay {
 
   #send(push: PushUnderWay): void {
     try {
-      const begun = push.begin();
-      if (begun instanceof Promise) begun.then((outcome) => this.#hear(push, outcome), this.#fail);
-      else this.#settle(push, begun);
+      const result = push.begin();
+      if (result) this.#settle(push, result);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #hear(push: PushUnderWay, outcome: Outcome): void {
+  hear(push: PushUnderWay, outcome: Outcome): void {
     try {
       const result = push.resultOf(outcome);
       const held = result.kind === 'attempted' ? failpoint('push.after_reply') : undefined;

@@ -2,15 +2,15 @@ import { expect, test } from 'vitest';
 import type { Outcome } from '../channels/channel.ts';
 import type { Attempt } from './delivery.ts';
 import type { BatchContext, PlannedPush, Target } from './plan-push.ts';
-import { type PushDeps, type PushPace, PushUnderWay } from './push-under-way.ts';
+import { type Late, type PushDeps, type PushPace, type PushResult, PushUnderWay } from './push-under-way.ts';
 import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
-const answer = { name: 'webpush', headers: {}, body: null, truncated: false } as const;
+const noAnswer = { name: 'webpush', headers: {}, body: null, truncated: false } as const;
 const accepted: Outcome = {
   kind: 'sent',
   providerMessageId: null,
-  provider: { ...answer, httpStatus: 201, transportError: null },
+  provider: { ...noAnswer, httpStatus: 201, transportError: null },
   latencyMs: 1,
 };
 /** The outcome of a request that was not wanted when it was about to go out. */
@@ -20,7 +20,7 @@ const unsent: Outcome = {
   retryable: true,
   retryAfterMs: null,
   reason: null,
-  provider: { ...answer, httpStatus: null, transportError: 'connect_error' },
+  provider: { ...noAnswer, httpStatus: null, transportError: 'connect_error' },
   latencyMs: 0,
 };
 
@@ -28,20 +28,18 @@ const unsent: Outcome = {
  * A push that waits for its connection. Meanwhile the clock goes on and the message may be ended;
  * then the channel asks whether the push is wanted.
  */
-async function pushAfter(waitedMs: number, isStillWanted: boolean) {
+function pushAfter(waitedMs: number, isStillWanted: boolean) {
   const clock = { ms: 0, nowMs: () => clock.ms };
   let isWanted = true;
   let requests = 0;
-  const sender = {
-    async send(request: SendRequest): Promise<Outcome> {
-      clock.ms += waitedMs;
-      isWanted = isStillWanted;
-      if (request.isWanted?.() === false) return unsent;
-      requests += 1;
-      return accepted;
-    },
+  const answer = (request: SendRequest): Outcome => {
+    clock.ms += waitedMs;
+    isWanted = isStillWanted;
+    if (request.isWanted?.() === false) return unsent;
+    requests += 1;
+    return accepted;
   };
-  const { kind } = await push(clock, sender, () => isWanted);
+  const { kind } = push(clock, answer, () => isWanted);
   return { kind, requests };
 }
 
@@ -49,31 +47,34 @@ async function pushAfter(waitedMs: number, isStillWanted: boolean) {
  * A push of a message with a rate. It waits for its connection and then makes this many requests,
  * as far as it may. Its place passes at 20 ms.
  */
-async function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
+function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
   const clock = { ms: 0, nowMs: () => clock.ms };
   let requests = 0;
-  const sender = {
-    async send({ isWanted }: SendRequest): Promise<Outcome> {
-      for (let i = 0; i < requestsWanted; i++) {
-        clock.ms += waitedMs;
-        if (isWanted?.() === false) return unsent;
-        requests += 1;
-      }
-      return accepted;
-    },
+  const answer = (request: SendRequest): Outcome => {
+    for (let i = 0; i < requestsWanted; i++) {
+      clock.ms += waitedMs;
+      if (request.isWanted?.() === false) return unsent;
+      requests += 1;
+    }
+    return accepted;
   };
   const pace = { again: async () => undefined, isLate: () => clock.ms > 20 };
-  return { result: await push(clock, sender, () => true, [], pace), requests };
+  return { result: push(clock, answer, () => true, [], pace), requests };
 }
 
 /** A push that ends with this outcome. */
 function pushWith(outcome: Outcome, before: readonly Attempt[]) {
-  return push({ nowMs: () => 0 }, { send: async () => outcome }, () => true, before);
+  return push(
+    { nowMs: () => 0 },
+    () => outcome,
+    () => true,
+    before,
+  );
 }
 
-async function push(
+function push(
   clock: { nowMs(): number },
-  sender: object,
+  answer: (request: SendRequest) => Outcome,
   isWanted: () => boolean,
   before: readonly Attempt[] = [],
   pace?: PushPace,
@@ -87,48 +88,58 @@ async function push(
     defaultUrl: null,
     isWanted,
   } as unknown as BatchContext;
+  const sender = {
+    send(request: SendRequest): boolean {
+      request.onOutcome(answer(request));
+      return true;
+    },
+  };
   const route = { channel: 'webpush', sender, credential: { id: 1 }, ttlSeconds: 60, windowEndsAtMs };
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = { clock, lanes: { pause: () => undefined }, random: () => 0 } as unknown as PushDeps;
   const planned = { kind: 'planned', token: '{}', route } as unknown as PlannedPush;
-  const made = new PushUnderWay(deps, context, target as unknown as Target, planned, before, pace);
-  const begun = made.begin();
-  return begun instanceof Promise ? made.resultOf(await begun) : begun;
+  const results: (PushResult | Late)[] = [];
+  const hearer = { hear: (made: PushUnderWay, outcome: Outcome) => void results.push(made.resultOf(outcome)) };
+  const made = new PushUnderWay(deps, context, target as unknown as Target, planned, before, hearer, pace);
+  const result = made.begin();
+  if (result) results.push(result);
+  expect(results).toHaveLength(1);
+  return results[0] as PushResult | Late;
 }
 
-test('a push that has waited for a connection goes out within its window', async () => {
-  expect(await pushAfter(windowEndsAtMs - 1, true)).toEqual({ kind: 'attempted', requests: 1 });
+test('a push that has waited for a connection goes out within its window', () => {
+  expect(pushAfter(windowEndsAtMs - 1, true)).toEqual({ kind: 'attempted', requests: 1 });
 });
 
-test('R-91 a push whose window has ended is deferred and is no attempt', async () => {
-  expect(await pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
+test('R-91 a push whose window has ended is deferred and is no attempt', () => {
+  expect(pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
 });
 
-test('R-91 a push whose place has passed before its request is late and no attempt', async () => {
-  expect(await pushPacedAfter(21)).toEqual({ result: { kind: 'late' }, requests: 0 });
-  expect(await pushPacedAfter(20)).toMatchObject({ result: { kind: 'attempted' }, requests: 1 });
+test('R-91 a push whose place has passed before its request is late and no attempt', () => {
+  expect(pushPacedAfter(21)).toEqual({ result: { kind: 'late' }, requests: 0 });
+  expect(pushPacedAfter(20)).toMatchObject({ result: { kind: 'attempted' }, requests: 1 });
 });
 
-test('R-91 a push that has begun is not late with its second request, whose place it took by itself', async () => {
-  expect(await pushPacedAfter(15, 2)).toMatchObject({ result: { kind: 'attempted' }, requests: 2 });
+test('R-91 a push that has begun is not late with its second request, whose place it took by itself', () => {
+  expect(pushPacedAfter(15, 2)).toMatchObject({ result: { kind: 'attempted' }, requests: 2 });
 });
 
-test('an attempt begins when its first request goes out', async () => {
-  expect(await pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
+test('an attempt begins when its first request goes out', () => {
+  expect(pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
 });
 
-test('a push that is late and no longer wanted is deferred, because it needs no other place', async () => {
+test('a push that is late and no longer wanted is deferred, because it needs no other place', () => {
   const isLate = { again: async () => undefined, isLate: () => true };
-  const sender = { send: async ({ isWanted }: SendRequest) => (isWanted?.() ? accepted : unsent) };
-  expect(await push({ nowMs: () => 0 }, sender, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });
-  expect(await push({ nowMs: () => 0 }, sender, () => true, [], isLate)).toEqual({ kind: 'late' });
+  const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
+  expect(push({ nowMs: () => 0 }, answer, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });
+  expect(push({ nowMs: () => 0 }, answer, () => true, [], isLate)).toEqual({ kind: 'late' });
 });
 
-test('a push whose message has ended is deferred and is no attempt', async () => {
-  expect(await pushAfter(0, false)).toEqual({ kind: 'deferred', requests: 0 });
+test('a push whose message has ended is deferred and is no attempt', () => {
+  expect(pushAfter(0, false)).toEqual({ kind: 'deferred', requests: 0 });
 });
 
-test('R-27 a push whose host could not be looked up in time is no attempt, unless the delivery was tried before', async () => {
+test('R-27 a push whose host could not be looked up in time is no attempt, unless the delivery was tried before', () => {
   const provider = { name: 'webpush', httpStatus: null, headers: {}, body: null, truncated: false } as const;
   const untried: Outcome = {
     kind: 'refused',
@@ -141,6 +152,6 @@ test('R-27 a push whose host could not be looked up in time is no attempt, unles
     isUntried: true,
   };
   const attempt = { error_code: 'provider_unavailable', at: new Date(0).toISOString(), provider: null } as Attempt;
-  expect(await pushWith(untried, [])).toMatchObject({ kind: 'deferred', untilMs: 15_000 });
-  expect(await pushWith(untried, [attempt])).toMatchObject({ kind: 'attempted', outcome: untried });
+  expect(pushWith(untried, [])).toMatchObject({ kind: 'deferred', untilMs: 15_000 });
+  expect(pushWith(untried, [attempt])).toMatchObject({ kind: 'attempted', outcome: untried });
 });

@@ -41,6 +41,11 @@ export interface Late {
   readonly kind: 'late';
 }
 
+/** Takes the outcomes of pushes. */
+export interface OutcomeHearer {
+  hear(push: PushUnderWay, outcome: Outcome): void;
+}
+
 /** The result of a delivery on this turn. */
 export type PushResult =
   | Unpushed
@@ -70,6 +75,7 @@ export class PushUnderWay implements SendRequest {
   readonly #route: Route;
   /** Undefined for a message without a rate. */
   readonly #pace: PushPace | undefined;
+  readonly #hearer: OutcomeHearer;
   #content: ChannelContent = unrendered;
   #ttlSeconds = 0;
   #startedAtMs = 0;
@@ -82,19 +88,21 @@ export class PushUnderWay implements SendRequest {
     target: Target,
     planned: PlannedPush,
     before: readonly Attempt[],
+    hearer: OutcomeHearer,
     pace?: PushPace,
   ) {
     this.#deps = deps;
     this.#context = context;
     this.#route = planned.route;
     this.#pace = pace;
+    this.#hearer = hearer;
     this.target = target;
     this.token = planned.token;
     this.before = before;
   }
 
-  /** Renders and sends. The channel's outcome, or a result without any request. */
-  begin(): Promise<Outcome> | Unpushed {
+  /** Renders and sends. A result when no request is made, and then `onOutcome` is not called. */
+  begin(): Unpushed | undefined {
     const { person, locale } = this.target;
     const { batch, content } = this.#context;
     const { channel, sender, credential, ttlSeconds } = this.#route;
@@ -102,9 +110,14 @@ export class PushUnderWay implements SendRequest {
     if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
     if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
     this.#startedAtMs = this.#deps.clock.nowMs();
-    this.#content = withDefaultUrl(channel, rendered.content, this.#context.defaultUrl);
+    this.#content = rendered.content;
     this.#ttlSeconds = ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), this.#startedAtMs);
-    return sender.send(this) ?? { kind: 'failed', code: 'not_configured', credentialId: credential.id };
+    if (sender.send(this)) return undefined;
+    return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
+  }
+
+  onOutcome(outcome: Outcome): void {
+    this.#hearer.hear(this, outcome);
   }
 
   /** The result of the delivery on this turn. */
@@ -157,7 +170,7 @@ export class PushUnderWay implements SendRequest {
     return this.#context.messageId;
   }
   get content(): ChannelContent {
-    return this.#content;
+    return withDefaultUrl(this.#route.channel, this.#content, this.#context.defaultUrl);
   }
   get receiptToken(): string {
     return this.#context.tokenOf(this.target.deviceId);

@@ -2,20 +2,20 @@
 // credential that its channel cannot read is answered as `not_configured`, never by an exception.
 import type { OpenCredential } from '../apps/credentials.ts';
 import { type ApnsCredential, parseApnsCredential } from '../channels/apns/credential.ts';
-import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
+import type { Channel, ChannelId, Outcome, SentPush } from '../channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 
 /** One push with the credential in its stored form and the device's internal id. */
-export type SendRequest = Omit<Push<never>, 'credential' | 'deviceId'> & {
+export type SendRequest = Omit<SentPush<never>, 'credential' | 'deviceId'> & {
   readonly credential: OpenCredential;
   readonly device: Uuid;
 };
 
 export interface Sender {
-  /** Never rejects. Undefined when the credential cannot be read. */
-  send(request: SendRequest): Promise<Outcome> | undefined;
+  /** The request gets its outcome. False when the credential cannot be read: it gets none. */
+  send(request: SendRequest): boolean;
   /**
    * Takes the next place of the credential at its provider, and answers the milliseconds until it.
    */
@@ -53,7 +53,7 @@ export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannel
  * A request in the form that its channel takes. The device's public id is computed on demand,
  * because two of the three channels never ask for it.
  */
-class OpenPush<Credential> implements Push<Credential> {
+class OpenPush<Credential> implements SentPush<Credential> {
   readonly credential: Credential;
   readonly #request: SendRequest;
 
@@ -92,6 +92,9 @@ class OpenPush<Credential> implements Push<Credential> {
   isWanted(): boolean {
     return this.#request.isWanted?.() ?? true;
   }
+  onOutcome(outcome: Outcome): void {
+    this.#request.onOutcome(outcome);
+  }
 }
 
 const rememberedMax = 1000;
@@ -123,8 +126,9 @@ function senderFor<Credential>(
   return {
     send(request) {
       const credential = openOnce(request.credential);
-      if (credential === undefined) return undefined;
-      return channel.send(new OpenPush(request, credential));
+      if (credential === undefined) return false;
+      channel.send(new OpenPush(request, credential));
+      return true;
     },
     waitMs(stored) {
       if (channel.waitMs === undefined) return 0;

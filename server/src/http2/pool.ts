@@ -3,7 +3,7 @@
 // engine does) and never rejects. A request waits here for a free stream without its deadline
 // running, and fails here only when no connection can be made.
 import type { TLSSocket } from 'node:tls';
-import type { OutboundAnswer, OutboundFailure, OutboundResult } from '../outbound/http.ts';
+import type { OutboundAnswer, OutboundFailure } from '../outbound/http.ts';
 import { type Unreachable, unreachableOf } from '../outbound/socket.ts';
 import { ConnectGate, type OnDecided } from './connect-gate.ts';
 import type { Asker, Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
@@ -27,6 +27,8 @@ export interface Http2PoolOptions {
   readonly ping?: { readonly afterMs: number; readonly timeoutMs: number };
   /** The gate of the host, when several pools have the same host. */
   readonly gate?: ConnectGate;
+  /** Makes a request in another way when the peer supports no HTTP/2. */
+  readonly otherwise?: (request: Http2Request, asker: PoolAsker) => void;
 }
 
 /** The peer supports no HTTP/2. The request was not sent. */
@@ -34,6 +36,8 @@ export interface Unsupported {
   readonly unsupported: true;
 }
 export type PoolResult = OutboundAnswer | OutboundFailure | Unsupported;
+
+const unsupported: Unsupported = { unsupported: true };
 
 /**
  * Times that a refused request is sent again at most, each time on another connection
@@ -57,33 +61,33 @@ interface Slot {
   hasAnswered: boolean;
 }
 
-/** Makes the request in another way. */
-export type Otherwise = (request: Http2Request) => Promise<OutboundResult>;
+/** Whoever made a request of the pool. */
+export interface PoolAsker<Result = PoolResult> {
+  /**
+   * Takes the one result of the request, in a microtask of its own and not inside the code of a
+   * session. Must not throw.
+   */
+  onResult(result: Result): void;
+}
 
 /**
  * A request from its call to its result. Thousands are under way at once, and each lives through
- * garbage collections, so it is one object without functions of its own.
+ * garbage collections, so it is one object without promises and functions of its own.
  */
 class Waiter implements Asker {
   readonly request: Http2Request;
-  readonly otherwise: Otherwise | undefined;
-  readonly resolve: (result: PoolResult | Promise<OutboundResult>) => void;
+  readonly asker: PoolAsker;
   readonly #hear: (waiter: Waiter, result: Http2Result) => void;
   replays = 0;
   /** The session that has the request, or had it last. */
-  slot: Slot | undefined;
+  slot: Slot | undefined = undefined;
   /** The session that refused the request last. */
-  avoid: Slot | undefined;
+  avoid: Slot | undefined = undefined;
+  result: PoolResult = unsupported;
 
-  constructor(
-    request: Http2Request,
-    otherwise: Otherwise | undefined,
-    resolve: (result: PoolResult | Promise<OutboundResult>) => void,
-    hear: (waiter: Waiter, result: Http2Result) => void,
-  ) {
+  constructor(request: Http2Request, asker: PoolAsker, hear: (waiter: Waiter, result: Http2Result) => void) {
     this.request = request;
-    this.otherwise = otherwise;
-    this.resolve = resolve;
+    this.asker = asker;
     this.#hear = hear;
   }
 
@@ -101,6 +105,8 @@ export class Http2Pool {
    */
   #waitingFrom = 0;
   #replaying: Waiter[] = [];
+  /** Requests with a result that their askers do not know yet. */
+  #ended: Waiter[] = [];
   #pending = 0;
   #isConnecting = false;
   #connectedAt = 0;
@@ -129,26 +135,20 @@ export class Http2Pool {
   }
 
   request(request: Http2Request): Promise<PoolResult> {
-    return this.#request(request, undefined);
+    return new Promise((onResult) => this.ask(request, { onResult }));
   }
 
-  /** Calls `otherwise` when the peer supports no HTTP/2. */
-  requestOr(request: Http2Request, otherwise: Otherwise): Promise<OutboundResult> {
-    return this.#request(request, otherwise) as Promise<OutboundResult>;
-  }
-
-  #request(request: Http2Request, otherwise: Otherwise | undefined): Promise<PoolResult> {
-    return new Promise((resolve) => {
-      this.#pending += 1;
-      const waiter = new Waiter(request, otherwise, resolve, this.#onResult);
-      const slot = this.#queued === 0 ? this.#freeSlot(undefined) : undefined;
-      if (slot !== undefined) {
-        this.#send(slot, waiter);
-        return;
-      }
-      this.#waiting.push(waiter);
-      this.#pump();
-    });
+  /** Makes a request without a promise, which costs more than the rest of a request. */
+  ask(request: Http2Request, asker: PoolAsker): void {
+    this.#pending += 1;
+    const waiter = new Waiter(request, asker, this.#onResult);
+    const slot = this.#queued === 0 ? this.#freeSlot(undefined) : undefined;
+    if (slot !== undefined) {
+      this.#send(slot, waiter);
+      return;
+    }
+    this.#waiting.push(waiter);
+    this.#pump();
   }
 
   /** Closes every session when all requests have their results. */
@@ -218,12 +218,23 @@ export class Http2Pool {
 
   #resolve(waiter: Waiter, result: PoolResult): void {
     this.#pending -= 1;
-    waiter.resolve(
-      'unsupported' in result && waiter.otherwise !== undefined ? waiter.otherwise(waiter.request) : result,
-    );
+    waiter.result = result;
+    this.#ended.push(waiter);
+    if (this.#ended.length === 1) queueMicrotask(this.#tell);
     // Also in a microtask, not inside the session's code.
     if (this.#onEmpty !== undefined) queueMicrotask(() => this.#closeIfAsked());
   }
+
+  /** Tells the askers of all requests that have just ended. */
+  readonly #tell = (): void => {
+    const ended = this.#ended;
+    this.#ended = [];
+    const { otherwise } = this.#options;
+    for (const { request, asker, result } of ended) {
+      if (otherwise !== undefined && 'unsupported' in result) otherwise(request, asker);
+      else asker.onResult(result);
+    }
+  };
 
   /**
    * Assigns all free streams, refused requests first, and opens another connection when requests
@@ -334,7 +345,7 @@ export class Http2Pool {
       if (socket.alpnProtocol !== 'h2') {
         finish(() => {
           this.#gate.succeed();
-          this.#failQueued({ unsupported: true });
+          this.#failQueued(unsupported);
         });
         socket.destroy();
         return;

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import type { OutboundHttp, OutboundRequest, OutboundResult } from '../outbound/http.ts';
 import type { OutboundOrigin, OutboundSockets } from '../outbound/socket.ts';
 import { ConnectGate } from './connect-gate.ts';
-import { Http2Pool, type Http2PoolOptions, type Otherwise } from './pool.ts';
+import { Http2Pool, type Http2PoolOptions, type PoolAsker } from './pool.ts';
 import type { Http2Engine, Http2Request } from './session.ts';
 
 export interface TransportRequest extends Omit<OutboundRequest, 'bodyLimits'> {
@@ -18,11 +18,19 @@ export interface TransportRequest extends Omit<OutboundRequest, 'bodyLimits'> {
   readonly pool?: string;
 }
 
+/** A request that takes its own result. */
+export type AskingRequest = TransportRequest & PoolAsker<OutboundResult>;
+
 export interface OutboundTransport {
   /**
    * Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent.
    */
   request(request: TransportRequest): Promise<OutboundResult>;
+  /**
+   * Does the same for a caller that has many requests under way: the request itself gets the result,
+   * because a promise costs more than the rest of a request.
+   */
+  ask(request: AskingRequest): void;
   /**
    * Closes the connections of a named pool when the requests on them have ended. A later request
    * opens new ones.
@@ -46,14 +54,14 @@ export interface TransportOptions {
 }
 
 /** The known state of an origin: its connections, or that it supports no HTTP/2. */
-type Peer = { readonly pool: Http2Pool; readonly overHttp1: Otherwise } | 'http/1.1';
+type Peer = Http2Pool | 'http/1.1';
 
 /** The origin of the last request, which nearly always is the next one's too. */
 interface Remembered {
   readonly host: string;
   readonly port: number;
   readonly name: string | undefined;
-  readonly peer: Exclude<Peer, 'http/1.1'>;
+  readonly connections: Http2Pool;
 }
 
 /**
@@ -84,14 +92,13 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
 
   let last: Remembered | undefined;
 
-  const peerOf = (request: TransportRequest): Remembered | 'http/1.1' => {
+  const peerOf = (request: TransportRequest): Peer => {
     const { host, port, pool: name } = request;
-    if (last !== undefined && last.name === name && last.host === host && last.port === port) return last;
+    if (last !== undefined && last.name === name && last.host === host && last.port === port) return last.connections;
     const key = keyOf(request, name);
     const peer = origins.get(key) ?? meet(key, request);
-    if (peer === 'http/1.1') return peer;
-    last = { host, port, name, peer };
-    return last;
+    if (peer !== 'http/1.1') last = { host, port, name, connections: peer };
+    return peer;
   };
 
   const meet = (key: string, { host, port, pool: name }: TransportRequest): Peer => {
@@ -101,15 +108,12 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
     const gate = gateOf({ host, port });
     const authority = authorityOf({ host, port });
-    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, authority, engine, gate });
-    const peer = {
-      pool,
-      overHttp1: (request: Http2Request) => {
-        origins.set(key, 'http/1.1');
-        last = undefined;
-        return overHttp1(request, { host, port }, name);
-      },
+    const otherwise = (request: Http2Request, asker: PoolAsker<OutboundResult>): void => {
+      origins.set(key, 'http/1.1');
+      last = undefined;
+      void overHttp1(request, { host, port }, name).then((result) => asker.onResult(result));
     };
+    const peer = new Http2Pool({ ...http2Defaults, ...options.http2, open, authority, engine, gate, otherwise });
     origins.set(key, peer);
     return peer;
   };
@@ -136,24 +140,27 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     return result;
   };
 
+  const ask = (request: TransportRequest, asker: PoolAsker<OutboundResult>): void => {
+    const peer = peerOf(request);
+    if (peer !== 'http/1.1') peer.ask(request, asker);
+    else void overHttp1(request, request, request.pool).then((result) => asker.onResult(result));
+  };
+
   return {
-    request(request) {
-      const found = peerOf(request);
-      if (found === 'http/1.1') return overHttp1(request, request, request.pool);
-      return found.peer.pool.requestOr(request, found.peer.overHttp1);
-    },
+    request: (request) => new Promise((onResult) => ask(request, { onResult })),
+    ask: (request) => ask(request, request),
     retire(origin, pool) {
       const key = keyOf(origin, pool);
       const known = origins.get(key);
       if (known === undefined || known === 'http/1.1') return;
       origins.delete(key);
       last = undefined;
-      const closing = known.pool.close().finally(() => retiring.delete(closing));
+      const closing = known.close().finally(() => retiring.delete(closing));
       retiring.add(closing);
     },
     async close() {
       http1.close();
-      await Promise.all([...origins.values()].map((known) => known !== 'http/1.1' && known.pool.close()));
+      await Promise.all([...origins.values()].map((known) => known !== 'http/1.1' && known.close()));
       await Promise.all(retiring);
     },
   };
@@ -169,5 +176,5 @@ function keyOf({ host, port }: OutboundOrigin, pool = ''): string {
 }
 
 function forgetUnused(origins: Map<string, Peer>): void {
-  for (const [key, known] of origins) if (known === 'http/1.1' || known.pool.isEmpty) origins.delete(key);
+  for (const [key, known] of origins) if (known === 'http/1.1' || known.isEmpty) origins.delete(key);
 }

@@ -2,8 +2,9 @@
 // channels. The test file of each channel runs it against real TLS servers that answer as a case
 // says.
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
+import type { Outcome, Push } from '../../src/channels/channel.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
+import type { AskedChannel } from './asked-channel.ts';
 import { type Protocol, type PushServer, type Served, startPushServer } from './push-server.ts';
 
 export interface Answer {
@@ -17,7 +18,7 @@ export interface ChannelUnderTest<Credential> {
   readonly name: string;
   readonly protocol: Protocol;
   /** A channel that uses `server` as its provider. */
-  create(server: PushServer, timeoutMs: number): Channel<Credential>;
+  create(server: PushServer, timeoutMs: number): AskedChannel<Credential>;
   /** A push to device number `device` that a provider accepts. */
   push(device: number, content?: Partial<ChannelContent>): Push<Credential>;
   /** A token that cannot be sent to a provider. */

@@ -3,7 +3,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
 import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
-import type { Channel, Push } from '../../src/channels/channel.ts';
+import type { Push } from '../../src/channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
 import type { PaceOptions, TakeSlice } from '../../src/channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
@@ -15,6 +15,7 @@ import { createOutboundTransport, type TransportOptions } from '../../src/http2/
 import { createAddressGuard, parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
 import { createOutboundHttp } from '../../src/outbound/http.ts';
 import { createOutboundSockets } from '../../src/outbound/socket.ts';
+import { type AskedChannel, askedChannel } from './asked-channel.ts';
 import { certificate } from './push-server.ts';
 
 /** The host name of the APNs sandbox; production is reached by its address. */
@@ -131,24 +132,26 @@ export interface TestChannelOptions {
 const wallClock = { nowMs: () => Date.now() };
 
 /** Both of Apple's environments at one port; requests differ in their `host`. */
-export function createTestApns(port: number, options: TestChannelOptions = {}): Channel<ApnsCredential> {
+export function createTestApns(port: number, options: TestChannelOptions = {}): AskedChannel<ApnsCredential> {
   const { timeoutMs = 10_000, clock = wallClock, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(apnsSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const origins = { production: { host: '127.0.0.1', port }, sandbox: { host: sandboxHost, port: 443 } };
-  return createApns({ transport, origins, clock, log: createLog('silent', 'test'), timeoutMs });
+  return askedChannel(createApns({ transport, origins, clock, log: createLog('silent', 'test'), timeoutMs }));
 }
 
 export function createTestFcm(
   port: number,
   tokenPort: number,
   options: TestChannelOptions & { readonly pace?: PaceOptions } = {},
-): Channel<FcmCredential> {
+): AskedChannel<FcmCredential> {
   const { timeoutMs = 10_000, clock = wallClock, pace, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(fcmSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
   const origin = { host: '127.0.0.1', port };
   const paced = pace === undefined ? null : { ...pace, takeSlice: createSlices() };
-  return createFcm({ transport, origin, tokenEndpoint, clock, pace: paced, timeoutMs, random: () => 0.5 });
+  return askedChannel(
+    createFcm({ transport, origin, tokenEndpoint, clock, pace: paced, timeoutMs, random: () => 0.5 }),
+  );
 }
 
 /** Places for each name, one after another; a second's worth is available at first. */

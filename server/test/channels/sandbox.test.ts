@@ -2,13 +2,14 @@
 // no code with the service. Every push must pass all checks there, and the vendors' exact answers
 // must be understood.
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
+import type { Outcome, Push } from '../../src/channels/channel.ts';
 import type { ErrorCode } from '../../src/channels/error-code.ts';
 import { parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { nodeEngine } from '../../src/http2/node-session.ts';
 import { ownEngine } from '../../src/http2/own-session.ts';
 import type { Http2Engine } from '../../src/http2/session.ts';
+import type { AskedChannel } from './asked-channel.ts';
 import { apnsCredential, createTestApns, createTestFcm, fcmCredential, pushTo } from './phone-bundle.ts';
 import { startSandbox } from './sandbox-process.ts';
 import { createTestChannel, pushTo as pushToBrowser, vapidKeys } from './webpush-bundle.ts';
@@ -23,7 +24,11 @@ interface Sender {
   sendMany(count: number): Promise<Outcome[]>;
 }
 
-function sender<Credential>(channel: Channel<Credential>, pushes: readonly Push<Credential>[], token: string): Sender {
+function sender<Credential>(
+  channel: AskedChannel<Credential>,
+  pushes: readonly Push<Credential>[],
+  token: string,
+): Sender {
   onTestFinished(() => channel.close());
   const [first] = pushes;
   if (first === undefined) throw new Error('no device');

@@ -3,7 +3,7 @@
 // authors.
 import { createECDH, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
-import type { Channel, Push } from '../../src/channels/channel.ts';
+import type { Push } from '../../src/channels/channel.ts';
 import type { EndpointRules } from '../../src/channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings } from '../../src/channels/webpush/send.ts';
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
@@ -15,6 +15,7 @@ import { createOutboundTransport } from '../../src/http2/transport.ts';
 import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/outbound/address-guard.ts';
 import { createOutboundHttp } from '../../src/outbound/http.ts';
 import { createOutboundSockets } from '../../src/outbound/socket.ts';
+import { type AskedChannel, askedChannel } from './asked-channel.ts';
 import { certificate } from './push-server.ts';
 
 const foreign: {
@@ -83,7 +84,7 @@ export interface ChannelSettings {
   readonly engine?: Http2Engine;
 }
 
-export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPushCredential> {
+export function createTestChannel(settings: ChannelSettings = {}): AskedChannel<WebPushCredential> {
   const { leads = {}, allowCidrs = ['127.0.0.0/8'], allowPorts, pushHosts = [], resolver } = settings;
   const ca = 'ca' in settings ? settings.ca : certificate;
   const resolve = Object.entries(leads).map(([from, port]) => `${from}=127.0.0.1:${port}`);
@@ -96,5 +97,5 @@ export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPu
   const http2 = { connectTimeoutMs: timeoutMs };
   const transport = createOutboundTransport({ sockets, http1, engine, ...transportSettings, http2 });
   const { log = createLog('silent', 'test') } = settings;
-  return createWebPush({ transport, rules, clock, log, timeoutMs });
+  return askedChannel(createWebPush({ transport, rules, clock, log, timeoutMs }));
 }

@@ -6,10 +6,10 @@ import type { Log } from '../../ground/log.ts';
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { Channel, Environment, Outcome, Push } from '../channel.ts';
+import type { Channel, Environment, Outcome, SentPush } from '../channel.ts';
 import { apns } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
-import { PushRequest } from '../push-request.ts';
+import { beginPush, PushRequest } from '../push-request.ts';
 import { readAnswer } from './answer.ts';
 import { type Connection, createConnections } from './connections.ts';
 import type { ApnsCredential } from './credential.ts';
@@ -44,15 +44,14 @@ function isToken(text: string): boolean {
   return length >= tokenLengthMin && length <= tokenLengthMax && length % 2 === 0 && isHex(text);
 }
 
-type ApnsPush = Push<ApnsCredential>;
+type ApnsPush = SentPush<ApnsCredential>;
 
-/** A request that was answered, and everything it was made with. */
-interface Answered {
+/** Everything that a request is made with. */
+interface Made {
   readonly push: ApnsPush;
   readonly environment: Environment;
   readonly connection: Connection;
   readonly token: string;
-  readonly answer: OutboundResult;
 }
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
@@ -67,37 +66,44 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return last.authorization;
   };
 
-  const post = ({ origin, pool }: Connection, token: string, push: ApnsPush, body: Buffer) => {
+  const requestOf = (made: Made, body: Buffer) => {
+    const { push, connection, token } = made;
     const path = `/3/device/${push.token.toLowerCase()}`;
     const headers = buildHeaders(push, clock.nowMs(), authorizationOf(token));
-    const parts = { path, pool, headers, body, timeoutMs, unindexed: uniqueHeaders };
-    return transport.request(new PushRequest(push, origin, parts));
+    const parts = { path, pool: connection.pool, headers, body, timeoutMs, unindexed: uniqueHeaders };
+    return new PushRequest(made, connection.origin, parts, conclude);
   };
 
   // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.
-  const postAgain = async (connection: Connection, token: string, push: ApnsPush): Promise<Outcome> => {
-    await push.again?.();
-    return readAnswer(await post(connection, token, push, buildPayload(push)), clock.nowMs());
+  const postAgain = async (made: Made): Promise<Outcome> => {
+    await made.push.again?.();
+    return readAnswer(await transport.request(requestOf(made, buildPayload(made.push))), clock.nowMs());
+  };
+
+  /** The outcome of a first request. Nearly every one is accepted. */
+  const conclude = (made: Made, answer: OutboundResult): Outcome | Promise<Outcome> => {
+    const outcome = readAnswer(answer, clock.nowMs());
+    return outcome.kind === 'sent' ? outcome : followUp(made, answer);
   };
 
   /**
    * The outcome in one environment, after every fault that can be put right at once was put right.
    */
-  const conclude = async (answered: Answered): Promise<Outcome> => {
-    const { push, environment, connection, token, answer } = answered;
+  const putRight = async (made: Made, answer: OutboundResult): Promise<Outcome> => {
+    const { push, environment, connection, token } = made;
     const outcome = readAnswer(answer, clock.nowMs());
     if (outcome.kind === 'sent') return outcome;
     const { credential } = push;
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
       const renewed = tokens.renew(credential, token);
-      if (renewed !== undefined) return postAgain(connection, renewed, push);
+      if (renewed !== undefined) return postAgain({ ...made, token: renewed });
       const date = 'status' in answer ? headerText(answer.headers, 'date') : undefined;
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
-      return postAgain(connections.of(environment, credential), token, push);
+      return postAgain({ ...made, connection: connections.of(environment, credential) });
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
       // The token stays: only this connection saw too many tokens, and is replaced.
       connections.renew(connection);
@@ -109,58 +115,38 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   /** The outcome of a push whose first request was not accepted. */
-  const followUp = async (answered: Answered): Promise<Outcome> => {
-    const { push } = answered;
+  const followUp = async (made: Made, answer: OutboundResult): Promise<Outcome> => {
+    const { push } = made;
     const { credential, environment: known = null, again } = push;
-    const first = await conclude(answered);
+    const first = await putRight(made, answer);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like a token that never was valid. Only the other
     // environment can tell (contract 8).
     const environment = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
-    const token = tokens.tokenFor(credential);
-    const connection = connections.of(environment, credential);
-    const answer = await post(connection, token, push, buildPayload(push));
-    const second = await conclude({ push, environment, connection, token, answer });
+    const other = madeIn(environment, push);
+    const second = await putRight(other, await transport.request(requestOf(other, buildPayload(push))));
     if (second.kind === 'sent') return { ...second, environmentFound: environment };
     return isAboutKey(second) ? first : second;
   };
 
-  const hear = (answered: Answered): Outcome | Promise<Outcome> => {
-    try {
-      const outcome = readAnswer(answered.answer, clock.nowMs());
-      return outcome.kind === 'sent' ? outcome : followUp(answered).catch(failed);
-    } catch (error) {
-      return failed(error);
-    }
+  const madeIn = (environment: Environment, push: ApnsPush): Made => ({
+    push,
+    environment,
+    connection: connections.of(environment, push.credential),
+    token: tokens.tokenFor(push.credential),
+  });
+
+  const begin = (push: ApnsPush): Outcome | undefined => {
+    if (!isToken(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
+    const body = buildPayload(push);
+    if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
+    transport.ask(requestOf(madeIn(push.environment ?? push.credential.environment, push), body));
+    return undefined;
   };
 
-  return {
-    ...apns,
-    // Thousands of pushes wait for their answers at once. The frame of an async function would keep
-    // three times as much in memory for each as one callback does.
-    send(push) {
-      try {
-        if (!isToken(push.token)) return settled(refuseLocally('invalid_token', 'The token is not hexadecimal.'));
-        const body = buildPayload(push);
-        if (body.length > apns.payloadBytesMax) return settled(refuseLocally('payload_too_large'));
-        const environment = push.environment ?? push.credential.environment;
-        const token = tokens.tokenFor(push.credential);
-        const connection = connections.of(environment, push.credential);
-        const asking = post(connection, token, push, body);
-        return asking.then((answer) => hear({ push, environment, connection, token, answer }));
-      } catch (error) {
-        return settled(failed(error));
-      }
-    },
-    close: () => transport.close(),
-  };
+  return { ...apns, send: (push) => beginPush(push, begin), close: () => transport.close() };
 }
-
-const settled = (outcome: Outcome): Promise<Outcome> => Promise.resolve(outcome);
-
-/** The outcome of a fault of ours. */
-const failed = (error: unknown): Outcome => refuseLocally('unknown_error', String(error));
 
 function isBadDeviceToken(outcome: Outcome): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'BadDeviceToken';

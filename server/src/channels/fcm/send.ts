@@ -5,10 +5,10 @@
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { Channel, Outcome, Push } from '../channel.ts';
+import type { Channel, Outcome, SentPush } from '../channel.ts';
 import { fcm } from '../channels.ts';
 import { refuseLocally } from '../provider-answer.ts';
-import { PushRequest } from '../push-request.ts';
+import { beginPush, PushRequest } from '../push-request.ts';
 import { type Access, createAccessTokens } from './access-token.ts';
 import { isTokenRefused, readAnswer } from './answer.ts';
 import type { FcmCredential } from './credential.ts';
@@ -48,7 +48,13 @@ const tokenForm = /^[\x21-\x7e]{1,4096}$/;
  */
 const pacesMax = 10_000;
 
-type FcmPush = Push<FcmCredential>;
+type FcmPush = SentPush<FcmCredential>;
+
+/** Everything that a request is made with. */
+interface Made {
+  readonly push: FcmPush;
+  readonly token: string;
+}
 
 export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const { transport, origin, tokenEndpoint, clock, timeoutMs = 10_000, random = Math.random } = options;
@@ -81,63 +87,51 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     return known;
   };
 
-  const post = (push: FcmPush, token: string, body: Buffer): Promise<OutboundResult> => {
-    const { pool, path } = addressOf(push.credential);
-    const headers = { authorization: authorizationOf(token), 'content-type': 'application/json' };
-    return transport.request(new PushRequest(push, origin, { path, pool, headers, body, timeoutMs }));
+  const requestOf = (made: Made, body: Buffer) => {
+    const { pool, path } = addressOf(made.push.credential);
+    const headers = { authorization: authorizationOf(made.token), 'content-type': 'application/json' };
+    return new PushRequest(made, origin, { path, pool, headers, body, timeoutMs }, conclude);
   };
 
-  /** Makes a second request when Google refused the access token. */
-  const followUp = async (push: FcmPush, token: string, outcome: Outcome): Promise<Outcome> => {
-    if (!isTokenRefused(outcome)) return outcome;
+  /** The outcome of a first request. Nearly every one is accepted. */
+  const conclude = (made: Made, answer: OutboundResult): Outcome | Promise<Outcome> => {
+    const outcome = readAnswer(answer, clock.nowMs());
+    return isTokenRefused(outcome) ? followUp(made, outcome) : outcome;
+  };
+
+  /** Makes a second request, because Google refused the access token. */
+  const followUp = async ({ push, token }: Made, outcome: Outcome): Promise<Outcome> => {
     const other = await tokens.replace(push.credential, token);
     if (other === undefined) return outcome;
     if ('refusal' in other) return other.refusal;
     await push.again?.();
     // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.
-    return readAnswer(await post(push, other.token, Buffer.from(buildMessage(push))), clock.nowMs());
+    const request = requestOf({ push, token: other.token }, Buffer.from(buildMessage(push)));
+    return readAnswer(await transport.request(request), clock.nowMs());
   };
 
-  const hear = (push: FcmPush, token: string, answer: OutboundResult): Outcome | Promise<Outcome> => {
-    try {
-      const outcome = readAnswer(answer, clock.nowMs());
-      return outcome.kind === 'sent' ? outcome : followUp(push, token, outcome).catch(failed);
-    } catch (error) {
-      return failed(error);
-    }
-  };
-
-  const sendWith = (push: FcmPush, body: Buffer, access: Access): Outcome | Promise<Outcome> => {
+  const ask = (push: FcmPush, body: Buffer, access: Access): Outcome | undefined => {
     if ('refusal' in access) return access.refusal;
-    const { token } = access;
-    return post(push, token, body).then((answer) => hear(push, token, answer));
+    transport.ask(requestOf({ push, token: access.token }, body));
+    return undefined;
+  };
+
+  const begin = (push: FcmPush): Outcome | undefined => {
+    const body = prepare(push);
+    if (!Buffer.isBuffer(body)) return body;
+    const access = tokens.held(push.credential);
+    if (access) return ask(push, body, access);
+    void tokens.tokenFor(push.credential).then((later) => beginPush(push, () => ask(push, body, later)));
+    return undefined;
   };
 
   return {
     ...fcm,
-    // Thousands of pushes wait for their answers at once. The frame of an async function would keep
-    // three times as much in memory for each as one callback does.
-    send(push) {
-      try {
-        const body = prepare(push);
-        if (!Buffer.isBuffer(body)) return Promise.resolve(body);
-        const access = tokens.held(push.credential);
-        if (access) return Promise.resolve(sendWith(push, body, access));
-        return tokens
-          .tokenFor(push.credential)
-          .then((later) => sendWith(push, body, later))
-          .catch(failed);
-      } catch (error) {
-        return Promise.resolve(failed(error));
-      }
-    },
+    send: (push) => beginPush(push, begin),
     waitMs: (credential) => (options.pace === null ? 0 : paceOf(addressOf(credential).pool, options.pace).waitMs()),
     close: () => transport.close(),
   };
 }
-
-/** The outcome of a fault of ours. */
-const failed = (error: unknown): Outcome => refuseLocally('unknown_error', String(error));
 
 /** The body of the request, or the refusal by a local check. */
 function prepare(push: FcmPush): Buffer | Outcome {

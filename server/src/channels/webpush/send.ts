@@ -8,7 +8,7 @@ import type { OutboundResult } from '../../outbound/http.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
-import { PushRequest } from '../push-request.ts';
+import { beginPush } from '../push-request.ts';
 import { readAnswer } from './answer.ts';
 import { plaintextBytesMax } from './encrypt.ts';
 import { type Encryptor, inlineEncryptor } from './encryptor.ts';
@@ -56,13 +56,14 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const body = await encryptor.encrypt(plaintext, subscription.p256dh, subscription.auth);
     if (body === undefined) return refuseLocally('invalid_token', 'The key p256dh is not a point on the curve P-256.');
     const authorization = vapid.headerFor(subscription.origin, push.credential);
-    const { host, path } = subscription;
+    const { host, port, path } = subscription;
     const headers = buildHeaders(push, subscription, authorization);
     // Each app has connections of its own, so that an app that spoils its connections harms
     // no other.
     const pool = push.credential.publicKey;
-    const request = new PushRequest(push, subscription, { path, pool, headers, body, timeoutMs });
-    const result = await transport.request(request);
+    const parts = { method: 'POST', path, pool, headers, body, timeoutMs } as const;
+    const isWanted = (): boolean => push.isWanted?.() ?? true;
+    const result = await transport.request({ ...parts, host, port, isWanted });
     const dropped = host.endsWith('.notify.windows.com') ? droppedByMicrosoft(result) : undefined;
     if (dropped)
       log.info({ ...dropped, message_id: push.messageId, device_id: push.deviceId }, 'push taken and dropped');
@@ -71,7 +72,7 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
 
   return {
     ...webpush,
-    send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
+    send: (push) => beginPush(push, send),
     async close() {
       await transport.close();
       await encryptor.close();
