@@ -29,5 +29,5 @@ test('R-62 apps whose batches do not end leave a turn for another app, until eac
 });
 
 test('a single app has as many turns as it needs to fill its slots', () => {
-  expect(fill(1).held).toEqual([6]);
+  expect(fill(1).held).toEqual([8]);
 });

@@ -39,7 +39,7 @@ export interface Sending {
  * as such (R-62, contract 7.5). The maximum is low enough to bound memory. Time, and not this
  * number, bounds what a crash can repeat (R-02).
  */
-const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
+const pushSlots = { slotsMax: 10_000, perFree: 1, start: 200 };
 
 export function createSending(foundation: Foundation, metrics: ServiceMetrics): Sending {
   const { config, databases, clock, log, seal, ledger, outbox, teller, pause, receiptKeys } = foundation;
