@@ -81,8 +81,8 @@ export interface Push<Credential> {
 /** A push on its way, which takes its own outcome. */
 export interface SentPush<Credential> extends Push<Credential> {
   /**
-   * Takes the one outcome of this push, possibly during the call of `send`. Thousands of pushes
-   * wait at once, so it is no promise: promises would keep half as much memory again.
+   * Takes the one outcome of this push, possibly during the call of `send`. Must not throw. This is
+   * no promise, because promises kept a third of the memory of a push that waits.
    */
   onOutcome(outcome: Outcome): void;
 }

@@ -1,6 +1,5 @@
-// The request of a push, which takes its own answer. Thousands wait for their answers at once, and
-// each lives through garbage collections. So this is one object, without a promise and without
-// functions of its own.
+// The request of a push, which takes its own answer. A push that waits for its answer is copied at
+// each garbage collection, so a request has neither promises nor functions of its own.
 import type { AskingRequest } from '../http2/transport.ts';
 import type { OutboundResult } from '../outbound/http.ts';
 import type { OutboundOrigin } from '../outbound/socket.ts';
@@ -8,7 +7,7 @@ import type { Outcome, SentPush } from './channel.ts';
 import { refuseLocally } from './provider-answer.ts';
 
 /** The parts of a request that a channel decides about. */
-export interface PushRequestParts {
+interface PushRequestParts {
   readonly path: string;
   /** Requests with different names here never share a connection. */
   readonly pool: string;
@@ -19,24 +18,30 @@ export interface PushRequestParts {
   readonly unindexed?: readonly string[];
 }
 
-/** What a channel makes of an answer: the outcome, or a promise after further requests. */
-export type Conclude<Context> = (context: Context, answer: OutboundResult) => Outcome | Promise<Outcome>;
+/** Makes of an answer the outcome, or a promise of it when further requests are needed. */
+type Conclude<Context extends Made> = (
+  request: PushRequest<Context>,
+  answer: OutboundResult,
+) => Outcome | Promise<Outcome>;
 
-/** `Context` is everything else that the request was made with. */
-export class PushRequest<Context extends { readonly push: SentPush<unknown> }> implements AskingRequest {
+interface Made {
+  readonly push: SentPush<unknown>;
+}
+
+/** `made` holds the push, and whatever else the channel needs to know at the answer. */
+export class PushRequest<Context extends Made> implements AskingRequest {
   readonly host: string;
   readonly port: number;
-  readonly method = 'POST';
   readonly path: string;
   readonly pool: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   readonly timeoutMs: number;
   readonly unindexed: readonly string[];
-  readonly #context: Context;
+  readonly made: Context;
   readonly #conclude: Conclude<Context>;
 
-  constructor(context: Context, { host, port }: OutboundOrigin, parts: PushRequestParts, conclude: Conclude<Context>) {
+  constructor(made: Context, { host, port }: OutboundOrigin, parts: PushRequestParts, conclude: Conclude<Context>) {
     this.host = host;
     this.port = port;
     this.path = parts.path;
@@ -45,34 +50,33 @@ export class PushRequest<Context extends { readonly push: SentPush<unknown> }> i
     this.body = parts.body;
     this.timeoutMs = parts.timeoutMs;
     this.unindexed = parts.unindexed ?? none;
-    this.#context = context;
+    this.made = made;
     this.#conclude = conclude;
   }
 
   isWanted(): boolean {
-    return this.#context.push.isWanted?.() ?? true;
+    return this.made.push.isWanted?.() ?? true;
   }
 
   onResult(answer: OutboundResult): void {
     let outcome: Outcome | Promise<Outcome>;
     try {
-      outcome = this.#conclude(this.#context, answer);
+      outcome = this.#conclude(this, answer);
     } catch (error) {
       outcome = faultOf(error);
     }
-    tellOutcome(this.#context.push, outcome);
+    tellOutcome(this.made.push, outcome);
   }
 }
 
+type Begun = Outcome | undefined | Promise<Outcome | undefined>;
+
 /**
- * Begins a push by `begin`, which answers the outcome when there is no request. A fault of ours is
- * an outcome, too.
+ * Begins a push and tells it the outcome that `begin` answers, now or later. Undefined: a request
+ * is under way that will tell it. A fault of ours is an outcome, too.
  */
-export function beginPush<One extends SentPush<unknown>>(
-  push: One,
-  begin: (push: One) => Outcome | Promise<Outcome> | undefined,
-): void {
-  let outcome: Outcome | Promise<Outcome> | undefined;
+export function beginPush<One extends SentPush<unknown>>(push: One, begin: (push: One) => Begun): void {
+  let outcome: Begun;
   try {
     outcome = begin(push);
   } catch (error) {
@@ -81,9 +85,9 @@ export function beginPush<One extends SentPush<unknown>>(
   if (outcome) tellOutcome(push, outcome);
 }
 
-function tellOutcome(push: SentPush<unknown>, outcome: Outcome | Promise<Outcome>): void {
-  if (!(outcome instanceof Promise)) push.onOutcome(outcome);
-  else void outcome.catch(faultOf).then((later) => push.onOutcome(later));
+function tellOutcome(push: SentPush<unknown>, outcome: Outcome | Promise<Outcome | undefined>): void {
+  if (outcome instanceof Promise) void outcome.catch(faultOf).then((later) => later && push.onOutcome(later));
+  else push.onOutcome(outcome);
 }
 
 function faultOf(error: unknown): Outcome {

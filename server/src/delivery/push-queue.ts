@@ -125,18 +125,18 @@ class PushesUnderWay implements OutcomeHearer {
    */
   begin(push: PushUnderWay): void {
     this.#count++;
-    const held = failpoint('push.before_write');
-    if (held) held.then(() => this.#send(push)).catch(this.#fail);
-    else this.#send(push);
-  }
-
-  #send(push: PushUnderWay): void {
     try {
-      const result = push.begin();
-      if (result) this.#settle(push, result);
+      const held = failpoint('push.before_write');
+      if (held) held.then(() => this.#send(push)).catch(this.#fail);
+      else this.#send(push);
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #send(push: PushUnderWay): void {
+    const result = push.begin();
+    if (result) this.#settle(push, result);
   }
 
   hear(push: PushUnderWay, outcome: Outcome): void {

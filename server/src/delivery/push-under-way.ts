@@ -61,9 +61,9 @@ export type PushResult =
     };
 
 /**
- * A planned push, from its rendering to its result. It is the only object that a delivery keeps
- * while it waits for its provider's answer. Thousands wait at once, and memory that is kept costs
- * time at each garbage collection, so this is no async function (figures in bench/README.md).
+ * A planned push, from its rendering to its result. An object without promises, and no async
+ * function: thousands wait for their answers at once, and each garbage collection copies what they
+ * keep (bench/README.md, *With latency*).
  */
 export class PushUnderWay implements SendRequest {
   readonly target: Target;
@@ -80,7 +80,8 @@ export class PushUnderWay implements SendRequest {
   #ttlSeconds = 0;
   #startedAtMs = 0;
   #hasBegun = false;
-  #unsentFor: 'unwanted' | 'late' | undefined = undefined;
+  #hasOutcome = false;
+  #unsentFor: 'unwanted' | 'paused' | 'late' | undefined = undefined;
 
   constructor(
     deps: PushDeps,
@@ -116,7 +117,10 @@ export class PushUnderWay implements SendRequest {
     return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   }
 
+  /** Takes the channel's outcome. A second one changes nothing: the slot was given back. */
   onOutcome(outcome: Outcome): void {
+    if (this.#hasOutcome) return;
+    this.#hasOutcome = true;
     this.#hearer.hear(this, outcome);
   }
 
@@ -126,7 +130,7 @@ export class PushUnderWay implements SendRequest {
     const { channel, credential } = this.#route;
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
-      return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: clock.nowMs() };
+      return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: this.#pausedUntilMs() };
     // The host's name was not looked up, so nothing is known of the host. Only a delivery without
     // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
     // looked up until their window closes.
@@ -147,12 +151,14 @@ export class PushUnderWay implements SendRequest {
   }
 
   /**
-   * Called as late as possible, because the push may have waited for a connection. Its window may
-   * have passed by then (R-91).
+   * Called as late as possible, because the push may have waited for a connection. By then its
+   * window may have passed (R-91), or an answer to another push may have paused its lane.
    */
   isWanted(): boolean {
     const nowMs = this.#deps.clock.nowMs();
     if (!this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
+    else if (!this.#hasBegun && this.#deps.lanes.pausedUntilMs(this.#route.lane) !== undefined)
+      this.#unsentFor = 'paused';
     else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
     if (this.#unsentFor) return false;
     if (!this.#hasBegun) this.#startedAtMs = nowMs;
@@ -187,6 +193,12 @@ export class PushUnderWay implements SendRequest {
   }
   get again(): (() => Promise<void>) | undefined {
     return this.#pace?.again;
+  }
+
+  /** The end of the lane's pause, or now when it is not paused any more. */
+  #pausedUntilMs(): number {
+    const { lane, windowEndsAtMs } = this.#route;
+    return Math.min(this.#deps.lanes.pausedUntilMs(lane) ?? this.#deps.clock.nowMs(), windowEndsAtMs);
   }
 
   #retryAtMs(outcome: RefusedOutcome): number | null {

@@ -14,7 +14,9 @@ export type SendRequest = Omit<SentPush<never>, 'credential' | 'deviceId'> & {
 };
 
 export interface Sender {
-  /** The request gets its outcome. False when the credential cannot be read: it gets none. */
+  /**
+   * True: the request will get its outcome. False: the credential cannot be read, and it gets none.
+   */
   send(request: SendRequest): boolean;
   /**
    * Takes the next place of the credential at its provider, and answers the milliseconds until it.

@@ -11,7 +11,7 @@ import type { Asker, Http2Engine, Http2Request, Http2Result, Http2Session, Refus
 export interface Http2PoolOptions {
   /** Starts a guarded connection that offers `h2`. */
   readonly open: () => TLSSocket;
-  /** Of every request: `host`, or `host:port` when the port is not 443. */
+  /** The authority of every request: `host`, or `host:port` when the port is not 443. */
   readonly authority: string;
   readonly engine: Http2Engine;
   readonly sessionsMax: number;
@@ -61,18 +61,18 @@ interface Slot {
   hasAnswered: boolean;
 }
 
-/** Whoever made a request of the pool. */
+/** The object that made a request of the pool and takes its result. */
 export interface PoolAsker<Result = PoolResult> {
   /**
-   * Takes the one result of the request, in a microtask of its own and not inside the code of a
-   * session. Must not throw.
+   * Takes the one result of the request, and not inside the code of a session. Must not throw: the
+   * results that came together are told in one microtask, and the others would be lost.
    */
   onResult(result: Result): void;
 }
 
 /**
- * A request from its call to its result. Thousands are under way at once, and each lives through
- * garbage collections, so it is one object without promises and functions of its own.
+ * A request from its call to its result. It is one object, without promises and functions of its
+ * own, because thousands are under way at once.
  */
 class Waiter implements Asker {
   readonly request: Http2Request;
@@ -138,7 +138,7 @@ export class Http2Pool {
     return new Promise((onResult) => this.ask(request, { onResult }));
   }
 
-  /** Makes a request without a promise, which costs more than the rest of a request. */
+  /** Makes a request without a promise, which would cost more than the rest of the request. */
   ask(request: Http2Request, asker: PoolAsker): void {
     this.#pending += 1;
     const waiter = new Waiter(request, asker, this.#onResult);

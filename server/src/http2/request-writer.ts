@@ -31,7 +31,7 @@ export class RequestWriter {
   /** The initial send window of a new stream. */
   streamWindow = windowBytesDefault;
 
-  /** `authority`: of every request. */
+  /** All requests have this authority. */
   constructor(out: Outbox, authority: string) {
     this.#out = out;
     this.#authority = authority;

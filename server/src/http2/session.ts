@@ -34,7 +34,10 @@ export interface Refused {
 
 export type Http2Result = OutboundAnswer | OutboundFailure | Refused;
 
-/** Whoever made a request. An object, because a function for each request would cost memory. */
+/**
+ * The object that made a request and takes its result. A function or a promise for each request
+ * would cost memory.
+ */
 export interface Asker {
   /** Takes the one result of the request. Must not throw. */
   onResult(result: Http2Result): void;
@@ -66,8 +69,7 @@ export interface Http2Session {
   readonly isDraining: boolean;
   /**
    * Call it only while the session is ready, not draining and `inFlight < streamsMax`. The asker
-   * gets one result, possibly during this call, and before `onCapacity` reports its stream. A
-   * promise would cost more than the rest of a request.
+   * gets one result, possibly during this call, and before `onCapacity` reports its stream.
    */
   request(request: Http2Request, asker: Asker): void;
   /** Resolves with whether the peer answers a PING in time. */
@@ -79,7 +81,7 @@ export interface Http2Session {
 }
 
 export interface Http2SessionOptions {
-  /** Of every request: `host`, or `host:port` when the port is not 443. */
+  /** The authority of every request: `host`, or `host:port` when the port is not 443. */
   readonly authority: string;
   readonly streamsMax: number;
   readonly events: Http2SessionEvents;

@@ -8,7 +8,8 @@ import { ConnectGate } from './connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions, type PoolAsker } from './pool.ts';
 import type { Http2Engine, Http2Request } from './session.ts';
 
-export interface TransportRequest extends Omit<OutboundRequest, 'bodyLimits'> {
+/** A POST. */
+export interface TransportRequest extends Omit<OutboundRequest, 'bodyLimits' | 'method'> {
   /** Headers whose values are unique for each request; HTTP/2 does not index them. */
   readonly unindexed?: readonly string[];
   /**
@@ -27,8 +28,8 @@ export interface OutboundTransport {
    */
   request(request: TransportRequest): Promise<OutboundResult>;
   /**
-   * Does the same for a caller that has many requests under way: the request itself gets the result,
-   * because a promise costs more than the rest of a request.
+   * Does the same for a caller with many requests under way. The request itself takes the result, so
+   * that none needs a promise.
    */
   ask(request: AskingRequest): void;
   /**
@@ -111,7 +112,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     const otherwise = (request: Http2Request, asker: PoolAsker<OutboundResult>): void => {
       origins.set(key, 'http/1.1');
       last = undefined;
-      void overHttp1(request, { host, port }, name).then((result) => asker.onResult(result));
+      tellLater(asker, overHttp1(request, { host, port }, name));
     };
     const peer = new Http2Pool({ ...http2Defaults, ...options.http2, open, authority, engine, gate, otherwise });
     origins.set(key, peer);
@@ -143,7 +144,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
   const ask = (request: TransportRequest, asker: PoolAsker<OutboundResult>): void => {
     const peer = peerOf(request);
     if (peer !== 'http/1.1') peer.ask(request, asker);
-    else void overHttp1(request, request, request.pool).then((result) => asker.onResult(result));
+    else tellLater(asker, overHttp1(request, request, request.pool));
   };
 
   return {
@@ -164,6 +165,12 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
       await Promise.all(retiring);
     },
   };
+}
+
+/** Tells a result that comes by a promise. A fault of ours is a lost connection to the asker. */
+function tellLater(asker: PoolAsker<OutboundResult>, result: Promise<OutboundResult>): void {
+  const failed = (): OutboundResult => ({ transportError: 'reset', written: true, latencyMs: 0 });
+  void result.catch(failed).then((known) => asker.onResult(known));
 }
 
 function authorityOf({ host, port }: OutboundOrigin): string {

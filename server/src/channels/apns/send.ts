@@ -74,22 +74,21 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return new PushRequest(made, connection.origin, parts, conclude);
   };
 
-  // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.
-  const postAgain = async (made: Made): Promise<Outcome> => {
+  const postAgain = async (made: Made, body: Buffer): Promise<Outcome> => {
     await made.push.again?.();
-    return readAnswer(await transport.request(requestOf(made, buildPayload(made.push))), clock.nowMs());
+    return readAnswer(await transport.request(requestOf(made, body)), clock.nowMs());
   };
 
   /** The outcome of a first request. Nearly every one is accepted. */
-  const conclude = (made: Made, answer: OutboundResult): Outcome | Promise<Outcome> => {
+  const conclude = (request: PushRequest<Made>, answer: OutboundResult): Outcome | Promise<Outcome> => {
     const outcome = readAnswer(answer, clock.nowMs());
-    return outcome.kind === 'sent' ? outcome : followUp(made, answer);
+    return outcome.kind === 'sent' ? outcome : followUp(request.made, request.body, answer);
   };
 
   /**
    * The outcome in one environment, after every fault that can be put right at once was put right.
    */
-  const putRight = async (made: Made, answer: OutboundResult): Promise<Outcome> => {
+  const putRight = async (made: Made, body: Buffer, answer: OutboundResult): Promise<Outcome> => {
     const { push, environment, connection, token } = made;
     const outcome = readAnswer(answer, clock.nowMs());
     if (outcome.kind === 'sent') return outcome;
@@ -97,13 +96,13 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
       const renewed = tokens.renew(credential, token);
-      if (renewed !== undefined) return postAgain({ ...made, token: renewed });
+      if (renewed !== undefined) return postAgain({ ...made, token: renewed }, body);
       const date = 'status' in answer ? headerText(answer.headers, 'date') : undefined;
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
-      return postAgain({ ...made, connection: connections.of(environment, credential) });
+      return postAgain({ ...made, connection: connections.of(environment, credential) }, body);
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
       // The token stays: only this connection saw too many tokens, and is replaced.
       connections.renew(connection);
@@ -115,17 +114,17 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   /** The outcome of a push whose first request was not accepted. */
-  const followUp = async (made: Made, answer: OutboundResult): Promise<Outcome> => {
+  const followUp = async (made: Made, body: Buffer, answer: OutboundResult): Promise<Outcome> => {
     const { push } = made;
     const { credential, environment: known = null, again } = push;
-    const first = await putRight(made, answer);
+    const first = await putRight(made, body, answer);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like a token that never was valid. Only the other
     // environment can tell (contract 8).
     const environment = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
     const other = madeIn(environment, push);
-    const second = await putRight(other, await transport.request(requestOf(other, buildPayload(push))));
+    const second = await putRight(other, body, await transport.request(requestOf(other, body)));
     if (second.kind === 'sent') return { ...second, environmentFound: environment };
     return isAboutKey(second) ? first : second;
   };

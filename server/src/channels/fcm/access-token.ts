@@ -169,7 +169,7 @@ function exchange(
   const assertion = signAssertion(credential, Math.floor(clock.nowMs() / 1_000));
   const body = Buffer.from(new URLSearchParams({ grant_type: grantType, assertion }).toString());
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
-  return transport.request({ ...origin, method: 'POST', path, headers, body, timeoutMs });
+  return transport.request({ ...origin, path, headers, body, timeoutMs });
 }
 
 function readGrant(result: OutboundResult): { token: string; lifetimeMs: number } | undefined {

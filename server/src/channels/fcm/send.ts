@@ -94,20 +94,18 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   };
 
   /** The outcome of a first request. Nearly every one is accepted. */
-  const conclude = (made: Made, answer: OutboundResult): Outcome | Promise<Outcome> => {
+  const conclude = (request: PushRequest<Made>, answer: OutboundResult): Outcome | Promise<Outcome> => {
     const outcome = readAnswer(answer, clock.nowMs());
-    return isTokenRefused(outcome) ? followUp(made, outcome) : outcome;
+    return isTokenRefused(outcome) ? followUp(request.made, request.body, outcome) : outcome;
   };
 
   /** Makes a second request, because Google refused the access token. */
-  const followUp = async ({ push, token }: Made, outcome: Outcome): Promise<Outcome> => {
+  const followUp = async ({ push, token }: Made, body: Buffer, outcome: Outcome): Promise<Outcome> => {
     const other = await tokens.replace(push.credential, token);
     if (other === undefined) return outcome;
     if ('refusal' in other) return other.refusal;
     await push.again?.();
-    // The body is built anew: a push that is accepted at once, as nearly all are, need not keep it.
-    const request = requestOf({ push, token: other.token }, Buffer.from(buildMessage(push)));
-    return readAnswer(await transport.request(request), clock.nowMs());
+    return readAnswer(await transport.request(requestOf({ push, token: other.token }, body)), clock.nowMs());
   };
 
   const ask = (push: FcmPush, body: Buffer, access: Access): Outcome | undefined => {
@@ -116,13 +114,12 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     return undefined;
   };
 
-  const begin = (push: FcmPush): Outcome | undefined => {
+  const begin = (push: FcmPush): Outcome | undefined | Promise<Outcome | undefined> => {
     const body = prepare(push);
     if (!Buffer.isBuffer(body)) return body;
     const access = tokens.held(push.credential);
     if (access) return ask(push, body, access);
-    void tokens.tokenFor(push.credential).then((later) => beginPush(push, () => ask(push, body, later)));
-    return undefined;
+    return tokens.tokenFor(push.credential).then((later) => ask(push, body, later));
   };
 
   return {

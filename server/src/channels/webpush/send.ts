@@ -61,7 +61,7 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     // Each app has connections of its own, so that an app that spoils its connections harms
     // no other.
     const pool = push.credential.publicKey;
-    const parts = { method: 'POST', path, pool, headers, body, timeoutMs } as const;
+    const parts = { path, pool, headers, body, timeoutMs };
     const isWanted = (): boolean => push.isWanted?.() ?? true;
     const result = await transport.request({ ...parts, host, port, isWanted });
     const dropped = host.endsWith('.notify.windows.com') ? droppedByMicrosoft(result) : undefined;
