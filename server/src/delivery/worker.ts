@@ -22,10 +22,8 @@ const batchesOfPacedMessageMax = 2;
  * look at its message a second.
  */
 const pacedBatchesMax = 64;
-/**
- * The most devices under way in one loop, which bounds memory while many small batches have a turn.
- */
-const devicesMax = 24_000;
+/** The most devices of paced batches under way, which bounds memory while large ones have a turn. */
+const pacedDevicesMax = 16_000;
 /** The lookout wakes this worker in time for what is due later. */
 const lookEveryMs = 1000;
 
@@ -58,6 +56,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
   const paced = startBatchLoop(deps, {
     name: 'paced send',
     turnsMax: pacedBatchesMax,
+    devicesMax: pacedDevicesMax,
     mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
     // The second batch of a message comes after the first batch of every other. A message whose
@@ -85,6 +84,8 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
 interface BatchLoop {
   readonly name: string;
   readonly turnsMax: number;
+  /** No batch begins while as many devices are under way. Default: no limit but `turnsMax`. */
+  readonly devicesMax?: number;
   /** Whether an app or a message with `held` turns may have another while `free` are free. */
   readonly mayHave: (held: number, free: number) => boolean;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
@@ -97,7 +98,8 @@ interface BatchLoop {
   ) => Promise<ClaimedBatch | undefined>;
 }
 
-function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, ask }: BatchLoop): WorkLoop {
+function startBatchLoop(deps: RunDeps, options: BatchLoop): WorkLoop {
+  const { name, turnsMax, devicesMax = Number.POSITIVE_INFINITY, mayHave, shareOf, ask } = options;
   const shares = new Map<Uuid, number>();
   const claims = createClaims(deps);
   let turns = 0;
