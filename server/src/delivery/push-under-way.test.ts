@@ -78,7 +78,6 @@ function push(
   isWanted: () => boolean,
   before: readonly Attempt[] = [],
   pace?: PushPace,
-  pausedUntilMs?: number,
 ) {
   const context = {
     batch: { dueAt: new Date(0), claims: 1 },
@@ -99,7 +98,7 @@ function push(
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = {
     clock,
-    lanes: { pause: () => undefined, pausedUntilMs: () => pausedUntilMs },
+    lanes: { pause: () => undefined },
     random: () => 0,
   } as unknown as PushDeps;
   const planned = { kind: 'planned', token: '{}', route } as unknown as PlannedPush;
@@ -138,14 +137,6 @@ test('a push that is late and no longer wanted is deferred, because it needs no 
   const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
   expect(push({ nowMs: () => 0 }, answer, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });
   expect(push({ nowMs: () => 0 }, answer, () => true, [], isLate)).toEqual({ kind: 'late' });
-});
-
-test('a push whose lane was paused while it waited for a connection is deferred to the end of the pause', () => {
-  const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
-  const clock = { nowMs: () => 0 };
-  expect(push(clock, answer, () => true, [], undefined, 5_000)).toEqual({ kind: 'deferred', untilMs: 5_000 });
-  const afterWindow = push(clock, answer, () => true, [], undefined, windowEndsAtMs + 1);
-  expect(afterWindow).toEqual({ kind: 'deferred', untilMs: windowEndsAtMs });
 });
 
 test('a second outcome of a push changes nothing', () => {

@@ -81,7 +81,7 @@ export class PushUnderWay implements SendRequest {
   #startedAtMs = 0;
   #hasBegun = false;
   #hasOutcome = false;
-  #unsentFor: 'unwanted' | 'paused' | 'late' | undefined = undefined;
+  #unsentFor: 'unwanted' | 'late' | undefined = undefined;
 
   constructor(
     deps: PushDeps,
@@ -130,7 +130,7 @@ export class PushUnderWay implements SendRequest {
     const { channel, credential } = this.#route;
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
-      return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: this.#pausedUntilMs() };
+      return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: clock.nowMs() };
     // The host's name was not looked up, so nothing is known of the host. Only a delivery without
     // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
     // looked up until their window closes.
@@ -152,13 +152,11 @@ export class PushUnderWay implements SendRequest {
 
   /**
    * Called as late as possible, because the push may have waited for a connection. By then its
-   * window may have passed (R-91), or an answer to another push may have paused its lane.
+   * window may have passed (R-91).
    */
   isWanted(): boolean {
     const nowMs = this.#deps.clock.nowMs();
     if (!this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
-    else if (!this.#hasBegun && this.#deps.lanes.pausedUntilMs(this.#route.lane) !== undefined)
-      this.#unsentFor = 'paused';
     else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
     if (this.#unsentFor) return false;
     if (!this.#hasBegun) this.#startedAtMs = nowMs;
@@ -193,12 +191,6 @@ export class PushUnderWay implements SendRequest {
   }
   get again(): (() => Promise<void>) | undefined {
     return this.#pace?.again;
-  }
-
-  /** The end of the lane's pause, or now when it is not paused any more. */
-  #pausedUntilMs(): number {
-    const { lane, windowEndsAtMs } = this.#route;
-    return Math.min(this.#deps.lanes.pausedUntilMs(lane) ?? this.#deps.clock.nowMs(), windowEndsAtMs);
   }
 
   #retryAtMs(outcome: RefusedOutcome): number | null {
