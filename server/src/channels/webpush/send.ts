@@ -61,9 +61,8 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     // Each app has connections of its own, so that an app that spoils its connections harms
     // no other.
     const pool = push.credential.publicKey;
-    const parts = { path, pool, headers, body, timeoutMs };
     const isWanted = (): boolean => push.isWanted?.() ?? true;
-    const result = await transport.request({ ...parts, host, port, isWanted });
+    const result = await transport.request({ host, port, path, pool, headers, body, timeoutMs, isWanted });
     const dropped = host.endsWith('.notify.windows.com') ? droppedByMicrosoft(result) : undefined;
     if (dropped)
       log.info({ ...dropped, message_id: push.messageId, device_id: push.deviceId }, 'push taken and dropped');
