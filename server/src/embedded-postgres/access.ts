@@ -1,9 +1,10 @@
 // Access to the embedded server: for the system user that runs Carillon, the owner of the
 // database's files, and root. Written at every start, so that a copied or restored cluster is no
 // more open than a new one.
-import { chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, readFile, rename, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProgramUser } from './programs.ts';
+import { makeUnfinished, sweep } from './unfinished.ts';
 
 const hbaName = 'carillon_hba.conf';
 const identName = 'carillon_ident.conf';
@@ -22,16 +23,28 @@ export async function writeAccess(directory: string, role: string, user: Program
   // socket's private directory still restricts access.
   const local = names.size > 0 ? 'peer map=carillon' : 'trust';
   const hba = [`local all ${role} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
-  await replaceFile(join(directory, hbaName), hba, user);
-  await replaceFile(join(directory, identName), ident, user);
+  await replaceFiles(directory, { [hbaName]: hba, [identName]: ident }, user);
   return ['-c', `hba_file=${join(directory, hbaName)}`, '-c', `ident_file=${join(directory, identName)}`];
 }
 
-// Removed first, because the file may belong to root from a time when root ran Carillon.
-async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
-  await rm(path, { force: true });
-  await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
-  if (user) await chown(path, user.uid, user.gid);
+// Each file is replaced in one step, because another command's server may be reading it. A server
+// that read no names would refuse everybody for as long as it runs. Renaming also replaces a file
+// that belongs to root, from a time when root ran Carillon.
+async function replaceFiles(
+  directory: string,
+  files: Readonly<Record<string, readonly string[]>>,
+  user: ProgramUser | undefined,
+): Promise<void> {
+  await sweep(directory);
+  const unfinished = await makeUnfinished(join(directory, 'carillon_access'));
+  if (user) await chown(unfinished, user.uid, user.gid);
+  for (const [name, lines] of Object.entries(files)) {
+    const path = join(unfinished, name);
+    await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+    if (user) await chown(path, user.uid, user.gid);
+    await rename(path, join(directory, name));
+  }
+  await rmdir(unfinished);
 }
 
 async function namesOf(uids: readonly number[]): Promise<Set<string>> {

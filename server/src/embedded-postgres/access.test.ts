@@ -1,0 +1,31 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeAccess } from './access.ts';
+
+test('the rules are whole at any time while other commands write them again', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'carillon-access-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  await writeAccess(directory, 'carillon', undefined);
+  const paths = (await readdir(directory)).map((name) => join(directory, name));
+  const read = () => Promise.all(paths.map((path) => readFile(path, 'utf8')));
+  const rules = await read();
+  expect(rules.join('')).toContain('local all carillon');
+
+  let isWriting = true;
+  const writers = Array.from({ length: 4 }, async () => {
+    for (let i = 0; i < 50; i++) await writeAccess(directory, 'carillon', undefined);
+  });
+  const written = Promise.all(writers).finally(() => {
+    isWriting = false;
+  });
+  const different: string[][] = [];
+  while (isWriting) {
+    const seen = await read();
+    if (seen.join() !== rules.join()) different.push(seen);
+  }
+  await written;
+  expect(different).toEqual([]);
+  expect((await readdir(directory)).length).toBe(paths.length);
+});
