@@ -105,10 +105,11 @@ export class EmbeddedServer {
         heardAt = performance.now();
         await sleep(answer === 'busy' ? 20 : 5);
       } else if (child) {
-        // Another start was faster, or the remains of a killed server are still ending. Any other
-        // message is for the operator.
+        // Another start was faster, and may not have written its lock file yet; or the remains of a
+        // killed server are still ending. Any other message is for the operator.
         const words = await child.lastWords();
-        const isOccupied = /already exists|still in use/.test(words) && performance.now() - startedAt < afterlifeMs;
+        const isOccupied =
+          /already exists|is empty|still in use/.test(words) && performance.now() - startedAt < afterlifeMs;
         if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
         child = undefined;
         await sleep(200);

@@ -452,6 +452,18 @@ describe('R-94 several processes that use one directory:', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
+  it('a start waits while another one has made its lock file and not written it yet', async () => {
+    await prepare();
+    const first = run();
+    const { clusterDir } = await first.ready();
+    await first.stop();
+    await fs.writeFile(join(clusterDir, 'postmaster.pid'), '');
+    const second = run();
+    await expect.poll(() => fs.readFile(join(folder, 'data/postgres.log'), 'utf8')).toMatch(/is empty/);
+    await fs.rm(join(clusterDir, 'postmaster.pid'));
+    expect((await second.ready()).isNew).toBe(false);
+  });
+
   it('a service whose server was killed starts it again at the same address, and still excludes others', async () => {
     await prepare();
     const service = run();
