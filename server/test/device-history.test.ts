@@ -24,16 +24,11 @@ async function newDevice(token: string): Promise<Uuid> {
   return decodeId('dev', (await register(token)).body.id) ?? '';
 }
 
-async function refuse(items: RefusedDevice[], options: { credentialId?: number | null } = {}): Promise<number> {
-  const refused = { appId: app.id, credentialId, at: t.clock.date(), ...options, items };
-  const changed = await transaction(t.sql, async (tx) => {
-    await lockDevicesById(
-      tx,
-      app.id,
-      items.map((item) => item.deviceId),
-    );
-    return invalidateDevices(tx, refused);
-  });
+type Refused = Omit<RefusedDevice, 'credentialId'>;
+
+async function refuse(refused: Refused[], about: { credentialId: number | null } = { credentialId }): Promise<number> {
+  const items = refused.map((one) => ({ ...one, ...about }));
+  const changed = await transaction(t.sql, (tx) => invalidateDevices(tx, { appId: app.id, at: t.clock.date(), items }));
   // The history is ordered by time, so the next change must be later.
   t.clock.advance(minute);
   return changed;
@@ -63,7 +58,7 @@ describe('devices that a provider refused', () => {
   it('become invalid with their reasons, leave the audience, and stay in the history', async () => {
     const [gone, wrong, fine] = [await newDevice('gone'), await newDevice('wrong'), await newDevice('fine')];
     t.clock.advance(minute);
-    const items: RefusedDevice[] = [
+    const items: Refused[] = [
       { deviceId: wrong, reason: 'invalid_token' },
       { deviceId: gone, reason: 'unregistered' },
     ];
@@ -83,7 +78,7 @@ describe('devices that a provider refused', () => {
     const { body } = await register('opted-out');
     await server.delete(`/v1/devices/${body.id}`);
     t.clock.advance(minute);
-    const items: RefusedDevice[] = [device, gone].map((deviceId) => ({ deviceId, reason: 'unregistered' }));
+    const items: Refused[] = [device, gone].map((deviceId) => ({ deviceId, reason: 'unregistered' }));
     expect(await refuse(items)).toBe(1);
     expect(await refuse(items)).toBe(0);
     expect(await stateOf(device)).toMatchObject({ history: ['active', 'invalid unregistered'] });
@@ -110,7 +105,7 @@ describe('devices that a provider refused', () => {
     t.clock.advance(minute);
     await register('new-token', { device_id: body.id });
     t.clock.advance(minute);
-    const refused: RefusedDevice = { deviceId: device, reason: 'unregistered', storedAtMs };
+    const refused: Refused = { deviceId: device, reason: 'unregistered', storedAtMs };
     expect(await refuse([refused])).toBe(0);
     expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
   });
@@ -119,9 +114,9 @@ describe('devices that a provider refused', () => {
     const device = await newDevice('mine');
     t.clock.advance(minute);
     const other = await t.newApp();
-    const items: RefusedDevice[] = [{ deviceId: device, reason: 'unregistered' }];
+    const items: RefusedDevice[] = [{ deviceId: device, reason: 'unregistered', credentialId }];
     const changed = await transaction(t.sql, (tx) =>
-      invalidateDevices(tx, { appId: other.id, credentialId, at: t.clock.date(), items }),
+      invalidateDevices(tx, { appId: other.id, at: t.clock.date(), items }),
     );
     expect(changed).toBe(0);
     expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
@@ -143,7 +138,7 @@ describe('devices that a provider refused', () => {
   it('retired by two racing flushes in opposite orders change once, without a deadlock', async () => {
     const devices = await Promise.all(Array.from({ length: 60 }, (_, i) => newDevice(`crowd-${i}`)));
     t.clock.advance(minute);
-    const items = devices.map((deviceId): RefusedDevice => ({ deviceId, reason: 'invalid_token' }));
+    const items = devices.map((deviceId): RefusedDevice => ({ deviceId, reason: 'invalid_token', credentialId }));
     const counts = await Promise.all([
       refuse(items),
       refuse(items.toReversed()),

@@ -13,7 +13,7 @@ import {
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
-import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
+import { invalidateDevices, type RefusedDevice, restoreDevices } from '../devices/device-history.ts';
 import {
   countMismatches,
   forgetMismatches,
@@ -117,11 +117,11 @@ async function keepError(
 /** Retires devices of a credential that is not in doubt, without locking the credential. */
 async function retireAll({ sql, clock }: JudgeDeps, hearing: Hearing, retiring: readonly Verdict[]): Promise<void> {
   await transaction(sql, async (tx) => {
-    // Locks all devices that may change below at once. Locking them by reason would break the order
-    // of locks.
-    await lockDevicesById(tx, hearing.appId, idsOf(retiring));
-    await retireCertain(tx, clock, hearing);
-    await retireDoubtful(tx, clock, hearing, { countsMismatches: true });
+    // Dead tokens are retired by one statement, which locks all their devices. Mismatches take more
+    // statements, and these would break the order of locks.
+    if (retiring.some(isMismatch)) await lockDevicesById(tx, hearing.appId, idsOf(retiring));
+    await retireDead(tx, clock, hearing, { onlyCertain: false });
+    await retireMismatched(tx, clock, hearing);
   });
 }
 
@@ -145,7 +145,8 @@ async function judgeSuspicious(
       ...idsOf(retiring),
       ...(suspect ? await listRetiredByCredential(tx, appId, credentialId, since) : []),
     ]);
-    await retireCertain(tx, clock, hearing);
+    const isInDoubt = suspect || hour.state === 'suspect';
+    await retireDead(tx, clock, hearing, { onlyCertain: isInDoubt });
     if (suspect) {
       const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
       const restored = await restoreDevices(tx, appId, credentialId, since, clock.date());
@@ -163,65 +164,66 @@ async function judgeSuspicious(
         );
       return;
     }
-    if (hour.state === 'suspect') return;
-    await retireDoubtful(tx, clock, hearing, { countsMismatches: hour.succeededWithinHour });
+    if (!isInDoubt && hour.succeededWithinHour) await retireMismatched(tx, clock, hearing);
   });
 }
 
-function isSuspicious({ errorCode }: Verdict): boolean {
-  return errorCode === 'invalid_token' || errorCode === 'credential_mismatch';
+function isMismatch({ errorCode }: Verdict): boolean {
+  return errorCode === 'credential_mismatch';
 }
 
-/** Retires devices for reasons that no credential can be at fault for. */
-async function retireCertain(tx: Tx, clock: Clock, { appId, verdicts }: Hearing): Promise<void> {
-  const retire = (reason: 'unregistered' | 'invalid_token', of: readonly Verdict[]) =>
-    invalidateDevices(tx, { appId, credentialId: null, at: clock.date(), items: refusedBy(reason, of) });
-  await retire(
-    'unregistered',
-    verdicts.filter(({ errorCode }) => errorCode === 'unregistered'),
-  );
-  await retire(
-    'invalid_token',
-    verdicts.filter(({ errorCode, isLocal }) => errorCode === 'invalid_token' && isLocal),
-  );
+function isSuspicious(verdict: Verdict): boolean {
+  return verdict.errorCode === 'invalid_token' || isMismatch(verdict);
+}
+
+/** A refusal that no credential can be at fault for. */
+function isCertain({ errorCode, isLocal }: Verdict): boolean {
+  return errorCode === 'unregistered' || (errorCode === 'invalid_token' && isLocal);
 }
 
 /**
- * Retires devices for reasons that are undone if the credential turns out to be at fault within the
- * hour.
+ * Retires the devices whose tokens are dead. The retirements that are not certain are undone if the
+ * credential turns out to be at fault within the hour.
  */
-async function retireDoubtful(
+async function retireDead(
   tx: Tx,
   clock: Clock,
   { appId, credentialId, verdicts }: Hearing,
-  { countsMismatches }: { readonly countsMismatches: boolean },
+  { onlyCertain }: { readonly onlyCertain: boolean },
 ): Promise<void> {
-  const retire = (reason: 'invalid_token' | 'credential_mismatch', of: readonly Verdict[]) =>
-    invalidateDevices(tx, { appId, credentialId, at: clock.date(), items: refusedBy(reason, of) });
-  await retire(
-    'invalid_token',
-    verdicts.filter(({ errorCode, isLocal }) => errorCode === 'invalid_token' && !isLocal),
-  );
-  let mismatched = countsMismatches ? verdicts.filter(({ errorCode }) => errorCode === 'credential_mismatch') : [];
+  const doubtful = verdicts.filter((verdict) => verdict.errorCode === 'invalid_token' && !isCertain(verdict));
+  const refused = [
+    ...(onlyCertain ? [] : doubtful.map((verdict) => refusedBy(verdict, 'invalid_token', credentialId))),
+    ...verdicts.filter(isCertain).map((verdict) => {
+      return refusedBy(verdict, verdict.isLocal ? 'invalid_token' : 'unregistered', null);
+    }),
+  ];
+  // A device that two messages reached in this time is retired once, by the last of these.
+  const byDevice = new Map(refused.map((one) => [one.deviceId, one]));
+  await invalidateDevices(tx, { appId, at: clock.date(), items: [...byDevice.values()] });
+}
+
+/** Counts mismatches of locked devices, and retires those with too many in a row. */
+async function retireMismatched(tx: Tx, clock: Clock, { appId, credentialId, verdicts }: Hearing): Promise<void> {
   // A device that two messages reached in this time counts twice. One statement changes a row only
   // once, so each round takes one verdict per device.
-  while (mismatched.length > 0) {
-    const once = new Map(mismatched.map((verdict) => [verdict.deviceId, verdict]));
+  for (let left = verdicts.filter(isMismatch); left.length > 0; ) {
+    const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
     const stale = await countMismatches(tx, appId, [...once.values()], mismatchesMax);
-    await retire(
-      'credential_mismatch',
-      [...once.values()].filter(({ deviceId }) => stale.has(deviceId)),
-    );
-    mismatched = mismatched.filter((verdict) => once.get(verdict.deviceId) !== verdict);
+    const items = [...once.values()]
+      .filter(({ deviceId }) => stale.has(deviceId))
+      .map((verdict) => refusedBy(verdict, 'credential_mismatch', credentialId));
+    await invalidateDevices(tx, { appId, at: clock.date(), items });
+    left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
   }
 }
 
-function refusedBy<Reason extends string>(reason: Reason, verdicts: readonly Verdict[]) {
-  // A device that two messages reached in this time is retired once, by the last verdict.
-  const byDevice = new Map(verdicts.map((verdict) => [verdict.deviceId, verdict]));
-  return [...byDevice.values()].map(({ deviceId, goneAtMs, storedAtMs }) => {
-    return { deviceId, reason, goneAtMs, storedAtMs };
-  });
+function refusedBy(
+  { deviceId, goneAtMs, storedAtMs }: Verdict,
+  reason: RefusedDevice['reason'],
+  credentialId: number | null,
+): RefusedDevice {
+  return { deviceId, reason, credentialId, goneAtMs, storedAtMs };
 }
 
 /**

@@ -33,8 +33,10 @@ export async function retireUnresolved(
         const gone = await countUnresolved(tx, appId, [...once.values()], { at, ...rule });
         const items = [...once.values()]
           .filter(({ deviceId }) => gone.has(deviceId))
-          .map(({ deviceId, storedAtMs }) => ({ deviceId, reason: 'unregistered' as const, storedAtMs }));
-        await invalidateDevices(tx, { appId, credentialId: null, at, items });
+          .map(({ deviceId, storedAtMs }) => {
+            return { deviceId, reason: 'unregistered' as const, credentialId: null, storedAtMs };
+          });
+        await invalidateDevices(tx, { appId, at, items });
         left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
       }
     }),

@@ -5,7 +5,7 @@
 import { updateActive } from '../audience/queries.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
-import type { DeviceStatus, InvalidReason } from './device.ts';
+import type { InvalidReason } from './device.ts';
 import { type StatusChange, totalChanges } from './device-totals.ts';
 import {
   type DeviceChange,
@@ -18,34 +18,32 @@ import {
 import { addDeviceDeltas } from './totals-queries.ts';
 
 /** A change of a device's status, and the status before. */
-export type NotedChange = DeviceChange & Pick<StatusChange, 'former'>;
+export interface NotedChange extends DeviceChange, Pick<StatusChange, 'former'> {
+  /**
+   * The credential whose refusal caused the change, so that the change can be undone when the
+   * credential was at fault.
+   */
+  readonly credentialId?: number | null;
+}
 
-/**
- * Appends changes of status, and adds them to the sums. `credentialId`: the credential whose
- * refusals caused them, so that they can be undone when it was at fault.
- */
-export async function appendChanges(
-  tx: Tx,
-  appId: Uuid,
-  at: Date,
-  changes: readonly NotedChange[],
-  credentialId: number | null = null,
-): Promise<void> {
+/** Appends changes of status, and adds them to the sums. */
+export async function appendChanges(tx: Tx, appId: Uuid, at: Date, changes: readonly NotedChange[]): Promise<void> {
   if (changes.length === 0) return;
-  const minted = changes.map((change) => ({ ...change, changeId: mintUuid(at.getTime()) }));
+  const minted = changes.map((change) => {
+    return { ...change, credentialId: change.credentialId ?? null, changeId: mintUuid(at.getTime()) };
+  });
   // Sent together, so that neither waits for the answer to the other.
   await Promise.all([
-    insertDeviceChanges(tx, appId, at, minted, credentialId),
+    insertDeviceChanges(tx, appId, at, minted),
     addDeviceDeltas(tx, appId, totalChanges(changes.map((change) => ({ ...change, at })))),
   ]);
 }
 
-const after = (former: DeviceStatus, changes: readonly DeviceChange[]): NotedChange[] =>
-  changes.map((change) => ({ ...change, former }));
-
 export interface RefusedDevice {
   readonly deviceId: Uuid;
   readonly reason: Exclude<InvalidReason, 'replaced'>;
+  /** Null when the credential cannot be at fault. */
+  readonly credentialId: number | null;
   /**
    * The instant at which the token ended, in milliseconds, according to the provider; null when it
    * does not say.
@@ -59,32 +57,30 @@ export interface RefusedDevice {
 }
 
 /**
- * Retires those of the devices that are still active. The caller has locked them all by
- * `lockDevicesById`. A device keeps its status when it registered after the provider's instant, and
- * when it registered or changed in any way after the refused token was read. The refusal may then be
- * about its earlier token or environment, and the next push finds a dead token again. Returns how
- * many changed.
+ * Retires those of the devices that are still active, by one statement that locks them all. A caller
+ * that changes devices by other statements of the transaction, too, has locked all of them before
+ * (`lockDevicesById`). A device keeps its status when it registered after the provider's instant,
+ * and when it registered or changed in any way after the refused token was read. The refusal may
+ * then be about its earlier token or environment, and the next push finds a dead token again.
+ * Returns how many changed.
  */
 export async function invalidateDevices(
   tx: Tx,
-  refused: {
-    readonly appId: Uuid;
-    /** Null when the credential cannot be at fault. */
-    readonly credentialId: number | null;
-    readonly at: Date;
-    readonly items: readonly RefusedDevice[];
-  },
+  { appId, at, items }: { readonly appId: Uuid; readonly at: Date; readonly items: readonly RefusedDevice[] },
 ): Promise<number> {
-  const { appId, credentialId, at } = refused;
-  if (refused.items.length === 0) return 0;
-  const refusals = refused.items.map(({ deviceId, reason, goneAtMs, storedAtMs }): Refusal => {
+  if (items.length === 0) return 0;
+  const refusals = items.map(({ deviceId, reason, goneAtMs, storedAtMs }): Refusal => {
     const registeredBy = new Date(Math.min(at.getTime(), goneAtMs ?? Number.POSITIVE_INFINITY));
     return { deviceId, reason, registeredBy, storedBy: new Date(storedAtMs ?? at) };
   });
   const changed = await updateInvalid(tx, appId, refusals);
   if (changed.length === 0) return 0;
-  await updateActive(tx, appId, idsOf(changed), false);
-  await appendChanges(tx, appId, at, after('active', changed), credentialId);
+  const credentialOf = new Map(items.map(({ deviceId, credentialId }) => [deviceId, credentialId]));
+  const noted = changed.map((change) => {
+    return { ...change, former: 'active' as const, credentialId: credentialOf.get(change.deviceId) ?? null };
+  });
+  // Sent together, so that neither waits for the answer to the other.
+  await Promise.all([updateActive(tx, appId, idsOf(changed), false), appendChanges(tx, appId, at, noted)]);
   return changed.length;
 }
 
@@ -105,7 +101,12 @@ export async function restoreDevices(
   const changed = await updateRestored(tx, appId, credentialId, retired);
   if (changed.length === 0) return 0;
   await updateActive(tx, appId, idsOf(changed), true);
-  await appendChanges(tx, appId, at, after('invalid', changed));
+  await appendChanges(
+    tx,
+    appId,
+    at,
+    changed.map((change) => ({ ...change, former: 'invalid' })),
+  );
   return changed.length;
 }
 

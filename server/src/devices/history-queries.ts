@@ -141,18 +141,16 @@ export async function insertDeviceChanges(
   tx: Tx,
   appId: Uuid,
   at: Date,
-  changes: readonly (DeviceChange & { readonly changeId: Uuid })[],
-  credentialId: number | null,
+  changes: readonly (DeviceChange & { readonly changeId: Uuid; readonly credentialId: number | null })[],
 ): Promise<void> {
-  const reasons: (string | null)[] = changes.map((change) => change.reason);
   await tx`
     INSERT INTO device_changes (app_id, device_id, id, at, platform, status, reason, credential_id)
-    SELECT ${appId}, c.device_id, c.id, ${at}, c.platform, c.status, c.reason, ${credentialId}::smallint
+    SELECT ${appId}, c.device_id, c.id, ${at}, c.platform, c.status, c.reason, c.credential_id
     FROM unnest(
       ${changes.map((change) => change.deviceId)}::uuid[], ${changes.map((change) => change.changeId)}::uuid[],
       ${changes.map((change) => change.platform)}::text[], ${changes.map((change) => change.status)}::text[],
-      ${reasons}::text[]
-    ) AS c (device_id, id, platform, status, reason)`;
+      ${changes.map((change) => change.reason)}::text[], ${changes.map((change) => change.credentialId)}::smallint[]
+    ) AS c (device_id, id, platform, status, reason, credential_id)`;
 }
 
 export interface PastChange {

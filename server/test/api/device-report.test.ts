@@ -63,8 +63,9 @@ describe('the sums', () => {
       const device = random.pick(devices);
       if (act === 'opt out') await t.server.delete(`/v1/devices/${device.id}`);
       else if (act === 'refuse') {
-        const refused = { deviceId: decodeId('dev', device.id) as Uuid, reason: 'unregistered' } as const;
-        const refusal = { appId: t.app.id, credentialId: null, at: t.clock.date(), items: [refused] };
+        const deviceId = decodeId('dev', device.id) as Uuid;
+        const refused = { deviceId, reason: 'unregistered', credentialId: null } as const;
+        const refusal = { appId: t.app.id, at: t.clock.date(), items: [refused] };
         await transaction(t.sql, (tx) => invalidateDevices(tx, refusal));
       } else await t.server.post('/v1/devices', { platform: device.platform, token: device.token });
       if (step === 30) await Promise.all([foldDeviceTotals(t), foldDeviceTotals(t)]);

@@ -226,9 +226,9 @@ describe('an edit of the environment', () => {
     transaction(t.sql, async (tx) => {
       const deviceId = decodeId('dev', id) ?? '';
       await lockDevicesById(tx, decodeId('app', made.id) ?? '', [deviceId]);
-      const items = [{ deviceId, reason: 'invalid_token' as const, ...about }];
+      const items = [{ deviceId, reason: 'invalid_token' as const, credentialId: null, ...about }];
       const at = new Date(t.clock.nowMs() + 1_000);
-      return invalidateDevices(tx, { appId: decodeId('app', made.id) ?? '', credentialId: null, at, items });
+      return invalidateDevices(tx, { appId: decodeId('app', made.id) ?? '', at, items });
     });
 
   it('deletes what pushes said of the former one, and no later word about it retires the device', async () => {
