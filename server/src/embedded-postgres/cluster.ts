@@ -128,8 +128,6 @@ function initdbParameters(directory: string): string[] {
     'max_connections=100',
     `shared_buffers=${sharedBuffersMb(memoryOfProcess())}MB`,
     'wal_level=replica',
-    // The build has neither lz4 nor zstd.
-    'wal_compression=pglz',
     'max_wal_size=2GB',
     'checkpoint_timeout=15min',
     'timezone=UTC',
