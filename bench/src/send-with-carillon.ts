@@ -73,7 +73,7 @@ export interface OurRun {
 }
 
 /** Sends of each kind in a comparison. One takes two seconds, and the machine is not steady. */
-const rounds = 5;
+const rounds = 10;
 const pollMs = 200;
 const sendWithinMs = 60 * 60_000;
 
