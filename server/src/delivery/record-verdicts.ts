@@ -195,10 +195,11 @@ async function retireDead(
   const refused = [
     ...(onlyCertain ? [] : doubtful.map((verdict) => refusedBy(verdict, 'invalid_token', credentialId))),
     ...verdicts.filter(isCertain).map((verdict) => {
-      return refusedBy(verdict, verdict.isLocal ? 'invalid_token' : 'unregistered', null);
+      return refusedBy(verdict, verdict.errorCode === 'unregistered' ? 'unregistered' : 'invalid_token', null);
     }),
   ];
-  // A device that two messages reached in this time is retired once, by the last of these.
+  // A device that two messages reached in this time is retired once, by the last of these: a certain
+  // refusal where there is one.
   const byDevice = new Map(refused.map((one) => [one.deviceId, one]));
   await invalidateDevices(tx, { appId, at: clock.date(), items: [...byDevice.values()] });
 }
