@@ -75,6 +75,23 @@ describe('verdicts', () => {
     expect(await statusesOf(uuids)).toEqual(['invalid', 'invalid']);
   });
 
+  it('retire a device for the reason that no credential can be at fault for, found by a request or without', async () => {
+    const { uuids } = await twoDevicesOf('two-words');
+    const [first, second] = uuids;
+    await recordVerdicts(
+      deps,
+      hearingOf([
+        verdictOf(first, { errorCode: 'unregistered', isLocal: true }),
+        verdictOf(second, { errorCode: 'unregistered' }),
+        ...uuids.map((id) => verdictOf(id, { errorCode: 'invalid_token' })),
+      ]),
+    );
+    const changes = await t.sql`
+      SELECT status_reason, c.credential_id FROM devices d JOIN device_changes c ON c.device_id = d.id
+      WHERE d.id = ANY(${uuids}::uuid[]) AND c.status = 'invalid'`;
+    expect(changes).toEqual(Array(2).fill({ statusReason: 'unregistered', credentialId: null }));
+  });
+
   it('reset the count of mismatches after a success, without writing to a device that has none', async () => {
     const { uuids } = await twoDevicesOf('mismatched');
     const [first, second] = uuids;
