@@ -9,7 +9,7 @@ import type { Teller } from '../database/teller.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
 import { failpoint } from '../ground/failpoint.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { Log } from '../ground/log.ts';
+import { type Log, plainLog } from '../ground/log.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import type { AnswerForms } from './answer-forms.ts';
@@ -94,6 +94,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let refusal: { readonly error: unknown } | undefined;
   let isCommitting = false;
   let commitBegunAt = 0;
+  let failureLog: Log | undefined;
 
   // The only place where outcomes are dropped. The batch's pushes end too, because their outcomes
   // could not be written.
@@ -133,7 +134,10 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   };
 
   const take = (item: OutcomeItem, cameAt?: number): void => {
-    if (item.final === 'failed') logFailure(deps.log, batch, item);
+    if (item.final === 'failed') {
+      failureLog ??= logOfFailures(deps.log, batch);
+      logFailure(failureLog, item);
+    }
     pending.push(item);
     backlog.add(1);
     if (timer !== undefined) return;
@@ -385,19 +389,20 @@ function noteVerdicts({ verdicts }: RecorderDeps, batch: ClaimedBatch, items: re
   verdicts.note(batch.appId, said, succeeded);
 }
 
-function logFailure(log: Log, batch: ClaimedBatch, item: OutcomeItem): void {
-  const { deviceId, attempts, providerStatus, latencyMs } = item.row;
+function logOfFailures(log: Log, { appId, messageId, id }: ClaimedBatch): Log {
+  return plainLog(log, { app_id: appId, message_id: messageId, batch_id: id });
+}
+
+// The canonical line of a failed delivery: with those of its batch, it has every id.
+function logFailure(log: Log, { row, channel, code }: OutcomeItem): void {
   log.info(
     {
-      app_id: batch.appId,
-      message_id: batch.messageId,
-      batch_id: batch.id,
-      device_id: deviceId,
-      channel: item.channel,
-      error_code: item.code,
-      attempts,
-      provider_status: providerStatus,
-      latency_ms: latencyMs,
+      device_id: row.deviceId,
+      channel,
+      error_code: code,
+      attempts: row.attempts,
+      provider_status: row.providerStatus,
+      latency_ms: row.latencyMs,
     },
     'delivery failed',
   );

@@ -6,7 +6,7 @@ import { type Sql, transaction } from '../database/db.ts';
 import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
 import { failpoint } from '../ground/failpoint.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
-import type { Log } from '../ground/log.ts';
+import { type Log, plainLog } from '../ground/log.ts';
 import type { PostResult } from './post-event.ts';
 import {
   type AttemptRow,
@@ -116,9 +116,11 @@ async function writeInTime(
       deps.log.warn({ err: error, webhook_id: webhook.id, tries }, 'webhook attempts not written, trying again');
     },
   );
+  if (recorded.length === 0) return;
+  const log = plainLog(deps.log, { app_id: webhook.appId, webhook_id: webhook.id });
   for (const one of recorded) {
     deps.noteAttempt(webhook.id, one.result);
-    logAttempt(deps.log, webhook, one, deps.retrySeconds.length);
+    logAttempt(log, one, deps.retrySeconds.length);
   }
 }
 
@@ -225,13 +227,11 @@ function toRow({ event, at, result }: Completed, number: number): AttemptRow {
 }
 
 // One line for each attempt, with every id. The line says when the event was given up.
-function logAttempt(log: Log, webhook: Webhook, { event, result }: Completed, retriesMax: number): void {
+function logAttempt(log: Log, { event, result }: Completed, retriesMax: number): void {
   const attempt = event.attempts + 1;
   const isGivenUp = result.error !== null && attempt > retriesMax;
   log[isGivenUp ? 'warn' : 'info'](
     {
-      app_id: webhook.appId,
-      webhook_id: webhook.id,
       event_id: event.id,
       event: kindOfNumber(event.kind),
       message_id: event.messageId,
