@@ -1,8 +1,8 @@
-// Operations that lock several devices: verdicts, upserts, refreshes, erasures. They never wait for
-// each other in a circle. If the database still ends one as a deadlock, the request is repeated.
+// Operations that lock several devices: verdicts, upserts, refreshes, erasures. All lock them in the
+// order of their ids. If the database still ends one as a deadlock, it is repeated.
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../src/database/db.ts';
-import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
+import { beginHearing, recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
 import { decodeId, type Uuid } from '../src/ground/ids.ts';
@@ -58,7 +58,7 @@ describe('verdicts', () => {
     let judged: Promise<void> | undefined;
     let upserted: ReturnType<typeof t.server.post> | undefined;
     await t.sql.begin(async (tx) => {
-      // The history cannot be written, so the verdicts stop after the first reason.
+      // The history cannot be written, so the verdicts stop in the middle of their transaction.
       await tx`LOCK TABLE device_changes IN SHARE MODE`;
       judged = recordVerdicts(
         deps,
@@ -75,7 +75,58 @@ describe('verdicts', () => {
     expect(await statusesOf(uuids)).toEqual(['invalid', 'invalid']);
   });
 
-  it('retire a device for the reason that no credential can be at fault for, found by a request or without', async () => {
+  it('wait for the first device in the order of ids without a lock on a later one, however they are listed', async () => {
+    const { uuids } = await twoDevicesOf('in-order');
+    const [first, second] = uuids;
+    let judged: Promise<void> | undefined;
+    await t.sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM devices WHERE id = ${first} FOR UPDATE`;
+      const refused = [second, first].map((id) => verdictOf(id, { errorCode: 'unregistered' }));
+      judged = recordVerdicts(deps, { ...hearingOf(refused), hasWorked: true });
+      await untilLockWaits(t.sql, 1, { text: 'UPDATE devices' });
+      expect(await tx`SELECT id FROM devices WHERE id = ${second} FOR UPDATE SKIP LOCKED`).toHaveLength(1);
+    });
+    await judged;
+    expect(await statusesOf(uuids)).toEqual(['invalid', 'invalid']);
+  });
+
+  it('retire a device whose newest token is dead, whatever was said of a former one', async () => {
+    const { uuids } = await twoDevicesOf('two-tokens');
+    const [first] = uuids;
+    const formerly = t.clock.nowMs() - 60_000;
+    await recordVerdicts(
+      deps,
+      hearingOf([
+        verdictOf(first, { errorCode: 'invalid_token' }),
+        verdictOf(first, { errorCode: 'unregistered', storedAtMs: formerly }),
+      ]),
+    );
+    expect(await statusesOf(uuids)).toEqual(['invalid', 'active']);
+  });
+
+  it('of a hearing that is repeated count a message without an address once', async () => {
+    const { uuids } = await twoDevicesOf('no-address');
+    const [first, second] = uuids;
+    const hearing = hearingOf([
+      verdictOf(first, { errorCode: 'provider_unavailable', isUnresolved: true }),
+      verdictOf(second, { errorCode: 'unregistered' }),
+    ]);
+    const progress = beginHearing();
+    const faulty = new Proxy(t.sql, {
+      get(target, name) {
+        // The count of unresolved messages is the first transaction, the retirement the second.
+        if (name !== 'begin' || !progress.areUnresolvedCounted) return Reflect.get(target, name);
+        return () => Promise.reject(Object.assign(new Error('too slow'), { code: '57014' }));
+      },
+    });
+    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
+    await recordVerdicts(deps, hearing, progress);
+    const rows =
+      await t.sql`SELECT status, unresolved_messages FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
+    expect(rows).toMatchObject([{ status: 'active', unresolvedMessages: 1 }, { status: 'invalid' }]);
+  });
+
+  it('retire a device for the reason that no credential can be at fault for, whether a provider was asked or not', async () => {
     const { uuids } = await twoDevicesOf('two-words');
     const [first, second] = uuids;
     await recordVerdicts(

@@ -19,6 +19,7 @@ import {
   forgetMismatches,
   listMismatched,
   listRetiredByCredential,
+  type ReadDevice,
   updateEnvironmentFound,
 } from '../devices/history-queries.ts';
 import { lockDevicesById } from '../devices/queries.ts';
@@ -31,13 +32,17 @@ import type { Hearing, JudgeDeps, Verdict } from './verdict.ts';
 /** The parts of a hearing that are committed. A repeat skips them. */
 export interface HearingProgress {
   areRefusalsCounted: boolean;
+  areUnresolvedCounted: boolean;
   areDevicesJudged: boolean;
-  /** Whether the last hour looks as if the credential were at fault. */
+  /**
+   * Whether the credential may be at fault for refused devices: it had no success for nearly an
+   * hour, or is suspect already.
+   */
   mayBeAtFault: boolean;
 }
 
 export function beginHearing(): HearingProgress {
-  return { areRefusalsCounted: false, areDevicesJudged: false, mayBeAtFault: false };
+  return { areRefusalsCounted: false, areUnresolvedCounted: false, areDevicesJudged: false, mayBeAtFault: false };
 }
 
 const mismatchesMax = 3;
@@ -70,16 +75,18 @@ export async function recordVerdicts(
     const ended = await markCredentialOk(sql, clock, appId, credentialId);
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
   }
-  if (refusals.length > 0 && !progress.areRefusalsCounted) {
+  const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
+  const isUncertain = !retiring.every(isCertain);
+  if ((refusals.length > 0 || isUncertain) && !progress.areRefusalsCounted) {
     const counts = { credentialId, refused: refusals.length, suspicious: refusals.filter(isSuspicious).length };
     const hour = await addCredentialRefusals(sql, clock, appId, counts);
     progress.areRefusalsCounted = true;
-    progress.mayBeAtFault = hour.suspicious > 0 && !hour.isWell;
+    progress.mayBeAtFault = (hour.suspicious > 0 || isUncertain) && !hour.isWell;
   }
   if (!progress.areDevicesJudged) {
     if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
-    await retireUnresolved(deps, appId, verdicts);
-    const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
+    if (!progress.areUnresolvedCounted) await retireUnresolved(deps, appId, verdicts);
+    progress.areUnresolvedCounted = true;
     if (progress.mayBeAtFault) await repeatOnDeadlock(() => judgeSuspicious(deps, hearing, retiring, refusals.at(-1)));
     else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
     progress.areDevicesJudged = true;
@@ -117,8 +124,8 @@ async function keepError(
 /** Retires devices of a credential that is not in doubt, without locking the credential. */
 async function retireAll({ sql, clock }: JudgeDeps, hearing: Hearing, retiring: readonly Verdict[]): Promise<void> {
   await transaction(sql, async (tx) => {
-    // Dead tokens are retired by one statement, which locks all their devices. Mismatches take more
-    // statements, and these would break the order of locks.
+    // Dead tokens are retired by one statement, which locks all their devices first. Mismatches take
+    // more statements, which would break the order of locks.
     if (retiring.some(isMismatch)) await lockDevicesById(tx, hearing.appId, idsOf(retiring));
     await retireDead(tx, clock, hearing, { onlyCertain: false });
     await retireMismatched(tx, clock, hearing);
@@ -191,17 +198,27 @@ async function retireDead(
   { appId, credentialId, verdicts }: Hearing,
   { onlyCertain }: { readonly onlyCertain: boolean },
 ): Promise<void> {
-  const doubtful = verdicts.filter((verdict) => verdict.errorCode === 'invalid_token' && !isCertain(verdict));
+  const provisional = verdicts.filter((verdict) => verdict.errorCode === 'invalid_token' && !isCertain(verdict));
   const refused = [
-    ...(onlyCertain ? [] : doubtful.map((verdict) => refusedBy(verdict, 'invalid_token', credentialId))),
+    ...(onlyCertain ? [] : provisional.map((verdict) => refusedBy(verdict, 'invalid_token', credentialId))),
     ...verdicts.filter(isCertain).map((verdict) => {
       return refusedBy(verdict, verdict.errorCode === 'unregistered' ? 'unregistered' : 'invalid_token', null);
     }),
   ];
-  // A device that two messages reached in this time is retired once, by the last of these: a certain
-  // refusal where there is one.
-  const byDevice = new Map(refused.map((one) => [one.deviceId, one]));
-  await invalidateDevices(tx, { appId, at: clock.date(), items: [...byDevice.values()] });
+  await invalidateDevices(tx, { appId, at: clock.date(), items: newestOfEach(refused) });
+}
+
+/**
+ * One refusal for each device, because two messages may have found it refused. It is the refusal of
+ * the newest token. Of several for one token it is the last of the list.
+ */
+function newestOfEach(refused: readonly Refused[]): Refused[] {
+  const newest = new Map<Uuid, Refused>();
+  for (const one of refused) {
+    const other = newest.get(one.deviceId);
+    if (!other || one.storedAtMs >= other.storedAtMs) newest.set(one.deviceId, one);
+  }
+  return [...newest.values()];
 }
 
 /** Counts mismatches of locked devices, and retires those with too many in a row. */
@@ -219,11 +236,13 @@ async function retireMismatched(tx: Tx, clock: Clock, { appId, credentialId, ver
   }
 }
 
+type Refused = RefusedDevice & ReadDevice;
+
 function refusedBy(
   { deviceId, goneAtMs, storedAtMs }: Verdict,
   reason: RefusedDevice['reason'],
   credentialId: number | null,
-): RefusedDevice {
+): Refused {
   return { deviceId, reason, credentialId, goneAtMs, storedAtMs };
 }
 

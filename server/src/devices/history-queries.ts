@@ -28,8 +28,8 @@ export interface DeviceChange {
 
 /**
  * Makes those of the refused devices invalid that are still active and have neither registered nor
- * changed since; returns them. `array_position` replaces a join, because a distributed database
- * cannot join with a list.
+ * changed since; returns them. First locks all that are active, in the order of their ids.
+ * `array_position` replaces a join, because a distributed database cannot join with a list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
@@ -38,7 +38,9 @@ export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refu
   const storedBys = refusals.map((refusal) => refusal.storedBy.toISOString());
   return tx<DeviceChange[]>`
     UPDATE devices SET status = 'invalid', status_reason = (${reasons}::text[])[array_position(${ids}::uuid[], id)]
-    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
+    WHERE app_id = ${appId} AND status = 'active' AND id = ANY(ARRAY(
+        SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
+        ORDER BY id FOR UPDATE))
       AND registered_at <= (${registeredBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
       AND greatest(registered_at, changed_at) <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
     RETURNING id AS device_id, platform, status, status_reason AS reason`;

@@ -75,8 +75,8 @@ export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device 
 }
 
 /**
- * Locks devices in the order of their ids. A transaction that writes devices by several statements
- * calls it first, because these would lock the devices in an arbitrary order.
+ * Locks devices in the order of their ids. A transaction that changes devices by several statements
+ * calls it first: each statement would lock its own devices, and no order would span them all.
  */
 export async function lockDevicesById(tx: Tx, appId: Uuid, ids: Iterable<Uuid>): Promise<void> {
   // One statement for each, because a distributed database locks rows on one shard only. The

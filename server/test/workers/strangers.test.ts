@@ -170,6 +170,31 @@ describe("a push service's answer about a credential", () => {
     }
   });
 
+  it('retires a device that belongs to another key by its third message, while the credential works', async () => {
+    const t = await setup();
+    const real = await register(t, t.pushSubscription(), t.server);
+    const mismatched = (name: string) => {
+      t.push.script(name, (_request, response) => {
+        response.writeHead(403, { 'content-type': 'application/json' }).end('{"reason":"VapidPkHashMismatch"}');
+      });
+      return register(t, t.pushSubscription(name));
+    };
+    const [early, late] = [await mismatched('early'), await mismatched('late')];
+    const sendTo = async (id: string) => {
+      for (let i = 0; i < 3; i++) await send(t, { device_ids: [id] });
+    };
+    await send(t, { device_ids: [real] });
+    t.clock.advance(2 * hourMs);
+    await sendTo(early);
+    expect(await listed(t, early)).toMatchObject({ status: 'active' });
+    await send(t, { device_ids: [real] });
+    await sendTo(late);
+    expect(await listed(t, late)).toMatchObject({ status: 'invalid', status_reason: 'credential_mismatch' });
+    await t.sql`UPDATE credentials SET state = 'suspect', suspect_since = now()`;
+    await sendTo(early);
+    expect(await listed(t, early)).toMatchObject({ status: 'active' });
+  });
+
   it('has an effect for any device while the credential has never worked', async () => {
     const t = await setup();
     refuse(t, 'first', 401);
