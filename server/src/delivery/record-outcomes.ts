@@ -393,7 +393,7 @@ function logOfFailures(log: Log, { appId, messageId, id }: ClaimedBatch): Log {
   return plainLog(log, { app_id: appId, message_id: messageId, batch_id: id });
 }
 
-// The canonical line of a failed delivery: with those of its batch, it has every id.
+// The canonical line of a failed delivery. Its log adds the ids of the batch.
 function logFailure(log: Log, { row, channel, code }: OutcomeItem): void {
   log.info(
     {

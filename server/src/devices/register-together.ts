@@ -167,7 +167,7 @@ interface Known {
 }
 
 /**
- * Locks devices in the order of their ids, as every transaction does that locks more than one. The
+ * Locks devices in the order of their ids, as every transaction does that locks several. The
  * statements are sent together, so that none waits for an answer. The audience rows are read by a
  * later statement, so that they include the writes of the previous lock holder.
  */

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -28,4 +28,15 @@ test('the rules are whole at any time while other commands write them again', as
   await written;
   expect(different).toEqual([]);
   expect((await readdir(directory)).length).toBe(paths.length);
+});
+
+test('no file is followed that the database user put in the place of a rule', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'carillon-access-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const victim = join(directory, 'victim');
+  await writeFile(victim, 'untouched');
+  await symlink(victim, join(directory, 'carillon_hba.conf'));
+  await writeAccess(directory, 'carillon', undefined);
+  expect(await readFile(victim, 'utf8')).toBe('untouched');
+  expect(await readFile(join(directory, 'carillon_hba.conf'), 'utf8')).toContain('local all carillon');
 });

@@ -1,13 +1,10 @@
 // Access to the embedded server: for the system user that runs Carillon, the owner of the
 // database's files, and root. Written at every start, so that a copied or restored cluster is no
 // more open than a new one.
-import { chown, readFile, rename, rmdir, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProgramUser } from './programs.ts';
-import { makeUnfinished, sweep } from './unfinished.ts';
-
-const hbaName = 'carillon_hba.conf';
-const identName = 'carillon_ident.conf';
 
 /**
  * Writes the rules and returns the server's parameters that name them. On the socket the kernel
@@ -23,28 +20,26 @@ export async function writeAccess(directory: string, role: string, user: Program
   // socket's private directory still restricts access.
   const local = names.size > 0 ? 'peer map=carillon' : 'trust';
   const hba = [`local all ${role} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
-  await replaceFiles(directory, { [hbaName]: hba, [identName]: ident }, user);
-  return ['-c', `hba_file=${join(directory, hbaName)}`, '-c', `ident_file=${join(directory, identName)}`];
+  const [hbaPath, identPath] = [join(directory, 'carillon_hba.conf'), join(directory, 'carillon_ident.conf')];
+  await replaceFile(hbaPath, hba, user);
+  await replaceFile(identPath, ident, user);
+  return ['-c', `hba_file=${hbaPath}`, '-c', `ident_file=${identPath}`];
 }
 
-// Each file is replaced in one step, because another command's server may be reading it. A server
-// that read no names would refuse everybody for as long as it runs. Renaming also replaces a file
-// that belongs to root, from a time when root ran Carillon.
-async function replaceFiles(
-  directory: string,
-  files: Readonly<Record<string, readonly string[]>>,
-  user: ProgramUser | undefined,
-): Promise<void> {
-  await sweep(directory);
-  const unfinished = await makeUnfinished(join(directory, 'carillon_access'));
-  if (user) await chown(unfinished, user.uid, user.gid);
-  for (const [name, lines] of Object.entries(files)) {
-    const path = join(unfinished, name);
-    await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
-    if (user) await chown(path, user.uid, user.gid);
-    await rename(path, join(directory, name));
+// Replaced in one step, because another command's server may be reading the file. A server that
+// read no names would refuse everybody for as long as it runs. Renaming also replaces a file that
+// belongs to root, from a time when root ran Carillon. The database's user may write in this
+// directory, so root opens only a file that is new, and never one that a link names.
+async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
+  const unfinished = `${path}.new-${randomBytes(8).toString('hex')}`;
+  const file = await open(unfinished, 'wx', 0o600);
+  try {
+    await file.writeFile(`${lines.join('\n')}\n`);
+    if (user) await file.chown(user.uid, user.gid);
+  } finally {
+    await file.close();
   }
-  await rmdir(unfinished);
+  await rename(unfinished, path);
 }
 
 async function namesOf(uids: readonly number[]): Promise<Set<string>> {

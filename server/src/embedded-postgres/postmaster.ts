@@ -2,7 +2,7 @@
 // behind the socket, or the command line of the process, confirms it: process ids are reused, and
 // files survive reboots.
 import { execFile } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, isOfServer, type Reserved, type Tx } from '../database/db.ts';
@@ -95,11 +95,27 @@ export async function isServerOf(directory: string, pid: number): Promise<boolea
 }
 
 /**
- * Removes a lock file whose process id belongs to another program now. PostgreSQL itself removes
- * the lock files of a dead process, but takes any process of its user for a server. After a reboot,
- * and at every start of a container, the id may be our own.
+ * Milliseconds after which an empty lock file is the remnant of a crash: a server writes its own at
+ * once.
+ */
+const emptyForMs = 5_000;
+
+/**
+ * Removes a lock file that PostgreSQL would believe although its server is gone. PostgreSQL itself
+ * removes the lock files of a dead process, but takes any process of its user for a server. After a
+ * reboot, and at every start of a container, the id may be our own. It also refuses for ever to
+ * start beside an empty lock file, which a crash left before its server wrote into it.
  */
 export async function removeForeignLock(path: string, directory: string): Promise<void> {
-  const pid = Number.parseInt((await readIfThere(path)) ?? '', 10);
-  if (pid > 0 && isAlive(pid) && !(await isServerOf(directory, pid))) await rm(path, { force: true });
+  const text = await readIfThere(path);
+  if (text === undefined) return;
+  const pid = Number.parseInt(text, 10);
+  const isForeign =
+    text === '' ? await isOlderThan(path, emptyForMs) : pid > 0 && isAlive(pid) && !(await isServerOf(directory, pid));
+  if (isForeign) await rm(path, { force: true });
+}
+
+async function isOlderThan(path: string, ms: number): Promise<boolean> {
+  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+  return Date.now() - mtimeMs > ms;
 }

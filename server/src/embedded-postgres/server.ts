@@ -35,10 +35,11 @@ const socketPort = 5432;
 const silenceMs = 6_000;
 
 /**
- * Milliseconds for which the children of a killed server may hold its shared memory; each ends with
- * its statement.
+ * Milliseconds for which a start waits for others to make way: for another start to write its lock
+ * file, and for the children of a killed server to end. These hold its shared memory until their
+ * statements end.
  */
-const afterlifeMs = 20_000;
+const occupiedMsMax = 20_000;
 
 const logBytesMax = 10_000_000;
 
@@ -109,7 +110,7 @@ export class EmbeddedServer {
         // killed server are still ending. Any other message is for the operator.
         const words = await child.lastWords();
         const isOccupied =
-          /already exists|is empty|still in use/.test(words) && performance.now() - startedAt < afterlifeMs;
+          /already exists|is empty|still in use/.test(words) && performance.now() - startedAt < occupiedMsMax;
         if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
         child = undefined;
         await sleep(200);

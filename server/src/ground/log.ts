@@ -58,9 +58,9 @@ export function createLog(level: string, role: string, destination?: Destination
 }
 
 /**
- * A log of lines that are written for each delivery or attempt, all with `fields`. No secret is
- * looked for in them, which is half of what a line costs: callers may pass only ids, numbers and
- * Carillon's own words.
+ * A log for lines of one delivery or attempt each. All have `fields`. Callers may pass only ids,
+ * numbers and Carillon's own words, because the lines are not searched for secrets: that search is
+ * half of the cost of a line.
  */
 export function plainLog(log: Log, fields: Readonly<Record<string, unknown>>): Log {
   return log.child(fields, { redact: [] });

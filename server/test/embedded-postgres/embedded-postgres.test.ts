@@ -464,6 +464,17 @@ describe('R-94 several processes that use one directory:', () => {
     expect((await second.ready()).isNew).toBe(false);
   });
 
+  it('a start goes on beside an empty lock file that a crash left long ago', async () => {
+    await prepare();
+    const first = run();
+    const { clusterDir } = await first.ready();
+    await first.stop();
+    const path = join(clusterDir, 'postmaster.pid');
+    await fs.writeFile(path, '');
+    await fs.utimes(path, 1, 1);
+    expect((await run().ready()).isNew).toBe(false);
+  });
+
   it('a service whose server was killed starts it again at the same address, and still excludes others', async () => {
     await prepare();
     const service = run();
