@@ -124,7 +124,7 @@ async function keepError(
 /** Retires devices of a credential that is not in doubt, without locking the credential. */
 async function retireAll({ sql, clock }: JudgeDeps, hearing: Hearing, retiring: readonly Verdict[]): Promise<void> {
   await transaction(sql, async (tx) => {
-    // Dead tokens are retired by one statement, which locks all their devices first. Mismatches take
+    // Dead tokens are retired by one statement, which locks their devices in order. Mismatches take
     // more statements, which would break the order of locks.
     if (retiring.some(isMismatch)) await lockDevicesById(tx, hearing.appId, idsOf(retiring));
     await retireDead(tx, clock, hearing, { onlyCertain: false });

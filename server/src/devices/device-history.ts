@@ -57,12 +57,12 @@ export interface RefusedDevice {
 }
 
 /**
- * Retires those of the devices that are still active, by one statement that first locks them all. A
- * caller whose transaction also changes devices by another statement has locked all of them before
- * (`lockDevicesById`). A device keeps its status when it registered after the provider's instant,
- * and when it registered or changed in any way after the refused token was read. The refusal may
- * then be about its earlier token or environment, and the next push finds a dead token again.
- * Returns how many changed.
+ * Retires those of the devices that are still active, by one statement that locks them in the order
+ * of their ids. A caller whose transaction also changes devices by another statement has locked all
+ * of them before (`lockDevicesById`). A device keeps its status when it registered after the
+ * provider's instant, and when it registered or changed in any way after the refused token was
+ * read. The refusal may then be about its earlier token or environment, and the next push finds a
+ * dead token again. Returns how many changed.
  */
 export async function invalidateDevices(
   tx: Tx,

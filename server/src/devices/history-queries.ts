@@ -28,22 +28,26 @@ export interface DeviceChange {
 
 /**
  * Makes those of the refused devices invalid that are still active and have neither registered nor
- * changed since; returns them. First locks all that are active, in the order of their ids.
- * `array_position` replaces a join, because a distributed database cannot join with a list.
+ * changed since; returns them. Locks them in the order of their ids, because it finds them by the
+ * primary key, and no other plan is allowed in the rest of the transaction. `array_position`
+ * replaces a join, because a distributed database cannot join with a list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
   const reasons = refusals.map((refusal) => refusal.reason);
   const registeredBys = refusals.map((refusal) => refusal.registeredBy.toISOString());
   const storedBys = refusals.map((refusal) => refusal.storedBy.toISOString());
-  return tx<DeviceChange[]>`
+  const [, , changed] = await Promise.all([
+    tx`SET LOCAL enable_seqscan = off`,
+    tx`SET LOCAL enable_bitmapscan = off`,
+    tx<DeviceChange[]>`
     UPDATE devices SET status = 'invalid', status_reason = (${reasons}::text[])[array_position(${ids}::uuid[], id)]
-    WHERE app_id = ${appId} AND status = 'active' AND id = ANY(ARRAY(
-        SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
-        ORDER BY id FOR UPDATE))
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
       AND registered_at <= (${registeredBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
       AND greatest(registered_at, changed_at) <= (${storedBys}::timestamptz[])[array_position(${ids}::uuid[], id)]
-    RETURNING id AS device_id, platform, status, status_reason AS reason`;
+    RETURNING id AS device_id, platform, status, status_reason AS reason`,
+  ]);
+  return changed;
 }
 
 /** Lists the devices that a credential's refusals retired since an instant. */
