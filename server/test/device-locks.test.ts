@@ -51,6 +51,15 @@ const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
   return rows.map((row) => row['status']);
 };
 
+/** A database whose transactions take too long while `isSlow`. */
+const withSlowTransactions = (isSlow: () => boolean) =>
+  new Proxy(t.sql, {
+    get(target, name) {
+      if (name !== 'begin' || !isSlow()) return Reflect.get(target, name);
+      return () => Promise.reject(Object.assign(new Error('too slow'), { code: '57014' }));
+    },
+  });
+
 describe('verdicts', () => {
   it('lock all devices that they may change before they change the first, whatever the reasons are', async () => {
     const { uuids } = await twoDevicesOf('two-reasons');
@@ -116,18 +125,26 @@ describe('verdicts', () => {
       verdictOf(second, { errorCode: 'unregistered' }),
     ]);
     const progress = beginHearing();
-    const faulty = new Proxy(t.sql, {
-      get(target, name) {
-        // The count of unresolved messages is the first transaction, the retirement the second.
-        if (name !== 'begin' || !progress.areUnresolvedCounted) return Reflect.get(target, name);
-        return () => Promise.reject(Object.assign(new Error('too slow'), { code: '57014' }));
-      },
-    });
+    // The count of unresolved messages is the first transaction, the retirement the second.
+    const faulty = withSlowTransactions(() => progress.areUnresolvedCounted);
     await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
     await recordVerdicts(deps, hearing, progress);
     const rows =
       await t.sql`SELECT status, unresolved_messages FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
     expect(rows).toMatchObject([{ status: 'active', unresolvedMessages: 1 }, { status: 'invalid' }]);
+  });
+
+  it('retire no device when they are repeated after their credential became suspect', async () => {
+    const { uuids } = await twoDevicesOf('suspect-since');
+    const refused = uuids.map((id) => verdictOf(id, { errorCode: 'invalid_token' }));
+    const hearing = { ...hearingOf(refused), hasWorked: true };
+    const progress = beginHearing();
+    const faulty = withSlowTransactions(() => true);
+    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
+    await t.sql`UPDATE credentials SET state = 'suspect', suspect_since = now()`;
+    await recordVerdicts(deps, { ...hearing, hasWorked: false }, progress);
+    expect(await statusesOf(uuids)).toEqual(['active', 'active']);
+    await t.sql`UPDATE credentials SET state = 'ok', suspect_since = NULL`;
   });
 
   it('retire a device for the reason that no credential can be at fault for, whether a provider was asked or not', async () => {

@@ -125,8 +125,8 @@ export interface CredentialHour {
 }
 
 /**
- * Adds refusals to the credential's minute and returns the last hour, including them. Locks no
- * credential. `isWell` means that the credential cannot become suspect for some minutes, because it
+ * Adds refusals, or none, to the credential's minute and returns the last hour, including them. Locks
+ * no credential. `isWell` means that the credential cannot become suspect for some minutes, because it
  * succeeded within the last 55 minutes.
  */
 export async function addCredentialRefusals(
@@ -139,7 +139,8 @@ export async function addCredentialRefusals(
   const [hour] = await sql<{ suspicious: number; isWell: boolean }[]>`
     WITH added AS (
       INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
-      VALUES (${appId}, ${credentialId}, date_trunc('minute', ${clock.now}), ${refused}, ${suspicious})
+      SELECT ${appId}, ${credentialId}, date_trunc('minute', ${clock.now}), ${refused}, ${suspicious}
+      WHERE ${refused}::int > 0
       ON CONFLICT (app_id, credential_id, minute) DO UPDATE SET
         refused = credential_minutes.refused + excluded.refused,
         suspicious = credential_minutes.suspicious + excluded.suspicious

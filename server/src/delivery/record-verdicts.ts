@@ -34,15 +34,10 @@ export interface HearingProgress {
   areRefusalsCounted: boolean;
   areUnresolvedCounted: boolean;
   areDevicesJudged: boolean;
-  /**
-   * Whether the credential may be at fault for refused devices: it had no success for nearly an
-   * hour, or is suspect already.
-   */
-  mayBeAtFault: boolean;
 }
 
 export function beginHearing(): HearingProgress {
-  return { areRefusalsCounted: false, areUnresolvedCounted: false, areDevicesJudged: false, mayBeAtFault: false };
+  return { areRefusalsCounted: false, areUnresolvedCounted: false, areDevicesJudged: false };
 }
 
 const mismatchesMax = 3;
@@ -76,18 +71,12 @@ export async function recordVerdicts(
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
   }
   const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
-  const isUncertain = !retiring.every(isCertain);
-  if ((refusals.length > 0 || isUncertain) && !progress.areRefusalsCounted) {
-    const counts = { credentialId, refused: refusals.length, suspicious: refusals.filter(isSuspicious).length };
-    const hour = await addCredentialRefusals(sql, clock, appId, counts);
-    progress.areRefusalsCounted = true;
-    progress.mayBeAtFault = (hour.suspicious > 0 || isUncertain) && !hour.isWell;
-  }
   if (!progress.areDevicesJudged) {
+    const mayBeAtFault = await countRefusals(deps, hearing, { refusals, retiring }, progress);
     if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
     if (!progress.areUnresolvedCounted) await retireUnresolved(deps, appId, verdicts);
     progress.areUnresolvedCounted = true;
-    if (progress.mayBeAtFault) await repeatOnDeadlock(() => judgeSuspicious(deps, hearing, retiring, refusals.at(-1)));
+    if (mayBeAtFault) await repeatOnDeadlock(() => judgeSuspicious(deps, hearing, retiring, refusals.at(-1)));
     else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
     progress.areDevicesJudged = true;
   }
@@ -108,6 +97,27 @@ async function believedOf(
   if (!refusals.some(({ isDoubtful }) => isDoubtful)) return refusals;
   const isProven = hasWorked || (await hasEverSucceeded(sql, appId, credentialId));
   return isProven ? refusals.filter(({ isDoubtful }) => !isDoubtful) : refusals;
+}
+
+/**
+ * Adds the refusals to the credential's hour, once for a hearing. Returns whether the credential may
+ * be at fault: it had no success for nearly an hour or is suspect, and refusals that can be its
+ * fault stand in its hour or are about to retire a device. A repeat finds out again, because the
+ * credential may have become suspect in between.
+ */
+async function countRefusals(
+  { sql, clock }: JudgeDeps,
+  { appId, credentialId }: Hearing,
+  { refusals, retiring }: { readonly refusals: readonly Verdict[]; readonly retiring: readonly Verdict[] },
+  progress: HearingProgress,
+): Promise<boolean> {
+  const isProvisional = !retiring.every(isCertain);
+  if (refusals.length === 0 && !isProvisional) return false;
+  const added = progress.areRefusalsCounted ? [] : refusals;
+  const counts = { credentialId, refused: added.length, suspicious: added.filter(isSuspicious).length };
+  const hour = await addCredentialRefusals(sql, clock, appId, counts);
+  progress.areRefusalsCounted = true;
+  return (hour.suspicious > 0 || isProvisional) && !hour.isWell;
 }
 
 async function keepError(
@@ -209,8 +219,8 @@ async function retireDead(
 }
 
 /**
- * One refusal for each device, because two messages may have found it refused. It is the refusal of
- * the newest token. Of several for one token it is the last of the list.
+ * One refusal for each device, because two messages may have found it refused: that of the newest
+ * token. Of two for one token it is the later in the list, where certain refusals stand last.
  */
 function newestOfEach(refused: readonly Refused[]): Refused[] {
   const newest = new Map<Uuid, Refused>();

@@ -100,8 +100,8 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
       return;
     }
     deps.log.warn(fields, 'devices and credentials not judged yet');
-    // A commit whose answer was lost may have counted these verdicts. Counted twice, they would
-    // retire a device too early, so they are dropped.
+    // A commit whose answer was lost may have counted mismatches and messages without an address.
+    // Counted twice, they would retire a device too early, so they are dropped.
     if (isBusy(error) || !page.tried || page.tried.progress.areDevicesJudged) return;
     const kept = some.filter(({ errorCode, isUnresolved }) => errorCode !== 'credential_mismatch' && !isUnresolved);
     page.verdicts = [...kept, ...page.verdicts.slice(some.length)];

@@ -28,9 +28,9 @@ export interface DeviceChange {
 
 /**
  * Makes those of the refused devices invalid that are still active and have neither registered nor
- * changed since; returns them. Locks them in the order of their ids, because it finds them by the
- * primary key, and no other plan is allowed in the rest of the transaction. `array_position`
- * replaces a join, because a distributed database cannot join with a list.
+ * changed since; returns them. Locks them in the order of their ids: it finds them by the primary
+ * key, the only whole index of the table, and the rest of the transaction may use no scan.
+ * `array_position` replaces a join, because a distributed database cannot join with a list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
@@ -127,7 +127,7 @@ export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]
 
 /**
  * Stores the environment that pushes found for iOS tokens, unless the device names its own, or has
- * registered or changed since.
+ * registered or changed since. Locks the devices in the order of their ids.
  */
 export async function updateEnvironmentFound(
   tx: Tx,
@@ -138,8 +138,9 @@ export async function updateEnvironmentFound(
   const environments = found.map(({ environmentFound }) => environmentFound);
   await tx`
     UPDATE devices SET environment_found = (${environments}::text[])[array_position(${ids}::uuid[], id)]
-    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND platform = 'ios' AND environment IS NULL
-      AND ${isAsRead(tx, found)}`;
+    WHERE app_id = ${appId} AND id = ANY(ARRAY(
+        SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) ORDER BY id FOR UPDATE))
+      AND platform = 'ios' AND environment IS NULL AND ${isAsRead(tx, found)}`;
 }
 
 /** Appends changes of status to the history. */

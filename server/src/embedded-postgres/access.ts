@@ -2,7 +2,7 @@
 // database's files, and root. Written at every start, so that a copied or restored cluster is no
 // more open than a new one.
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProgramUser } from './programs.ts';
 
@@ -32,14 +32,19 @@ export async function writeAccess(directory: string, role: string, user: Program
 // directory, so root opens only a file that is new, and never one that a link names.
 async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
   const unfinished = `${path}.new-${randomBytes(8).toString('hex')}`;
-  const file = await open(unfinished, 'wx', 0o600);
   try {
-    await file.writeFile(`${lines.join('\n')}\n`);
-    if (user) await file.chown(user.uid, user.gid);
-  } finally {
-    await file.close();
+    const file = await open(unfinished, 'wx', 0o600);
+    try {
+      if (user) await file.chown(user.uid, user.gid);
+      await file.writeFile(`${lines.join('\n')}\n`);
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
   }
-  await rename(unfinished, path);
 }
 
 async function namesOf(uids: readonly number[]): Promise<Set<string>> {

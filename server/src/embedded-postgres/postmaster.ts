@@ -95,16 +95,16 @@ export async function isServerOf(directory: string, pid: number): Promise<boolea
 }
 
 /**
- * Milliseconds after which an empty lock file is the remnant of a crash: a server writes its own at
- * once.
+ * Milliseconds after which an empty lock file is the remnant of a crash (a guess). A server that
+ * starts writes into its file at once.
  */
 const emptyForMs = 5_000;
 
 /**
- * Removes a lock file that PostgreSQL would believe although its server is gone. PostgreSQL itself
- * removes the lock files of a dead process, but takes any process of its user for a server. After a
- * reboot, and at every start of a container, the id may be our own. It also refuses for ever to
- * start beside an empty lock file, which a crash left before its server wrote into it.
+ * Removes a lock file that would stop PostgreSQL although no server has it. PostgreSQL itself removes
+ * the lock files of a dead process, but takes any process of its user for a server. After a reboot,
+ * and at every start of a container, the id may be our own. PostgreSQL also starts beside no empty
+ * lock file. A crash leaves one between the moments when a server makes and writes it.
  */
 export async function removeForeignLock(path: string, directory: string): Promise<void> {
   const text = await readIfThere(path);

@@ -35,9 +35,8 @@ const socketPort = 5432;
 const silenceMs = 6_000;
 
 /**
- * Milliseconds for which a start waits for others to make way: for another start to write its lock
- * file, and for the children of a killed server to end. These hold its shared memory until their
- * statements end.
+ * Milliseconds for which a start waits for others to make way. Another start writes its lock file
+ * soon. The children of a killed server hold shared memory until their statements end.
  */
 const occupiedMsMax = 20_000;
 
