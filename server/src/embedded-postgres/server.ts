@@ -39,6 +39,12 @@ const silenceMs = 6_000;
  * soon. The children of a killed server hold shared memory until their statements end.
  */
 const occupiedMsMax = 20_000;
+/**
+ * PostgreSQL's words for it. Another start was faster, and may not have written its lock file yet.
+ * The remains of a killed server are still ending. Or a stop removed the directory of the socket,
+ * which was still empty; the next try makes it again.
+ */
+const occupied = /already exists|is empty|still in use|lock file "[^"]*\.s\.PGSQL\.\d+\.lock": No such file/;
 
 const logBytesMax = 10_000_000;
 
@@ -105,11 +111,9 @@ export class EmbeddedServer {
         heardAt = performance.now();
         await sleep(answer === 'busy' ? 20 : 5);
       } else if (child) {
-        // Another start was faster, and may not have written its lock file yet; or the remains of a
-        // killed server are still ending. Any other message is for the operator.
+        // Any other message is for the operator.
         const words = await child.lastWords();
-        const isOccupied =
-          /already exists|is empty|still in use/.test(words) && performance.now() - startedAt < occupiedMsMax;
+        const isOccupied = occupied.test(words) && performance.now() - startedAt < occupiedMsMax;
         if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
         child = undefined;
         await sleep(200);

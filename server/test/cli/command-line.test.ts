@@ -205,6 +205,7 @@ describe('the embedded database', () => {
       cli.runWith(environment, 'app', 'list', '--json'),
       cli.runWith(environment, 'channel', 'set', 'Mine', 'webpush', '--json'),
     ]);
+    expect([listed, set]).toMatchObject(Array(2).fill({ status: 0, stderr: '' }));
     expect(listed.json.apps).toMatchObject([{ id: created.json.id, name: 'Mine' }]);
     expect(set.json).toMatchObject({ channel: 'webpush' });
     expect(existsSync(join(place(), 'postmaster.pid'))).toBe(false);
