@@ -125,9 +125,9 @@ export interface CredentialHour {
 }
 
 /**
- * Adds refusals, or none, to the credential's minute and returns the last hour, including them. Locks
- * no credential. `isWell` means that the credential cannot become suspect for some minutes, because it
- * succeeded within the last 55 minutes.
+ * Adds refusals, or none, to the credential's minute and returns the last hour, including them.
+ * Locks no credential. `isWell` means that the credential cannot become suspect for some minutes,
+ * because it succeeded within the last 55 minutes.
  */
 export async function addCredentialRefusals(
   sql: Sql,

@@ -135,7 +135,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
 
   const take = (item: OutcomeItem, cameAt?: number): void => {
     if (item.final === 'failed') {
-      failureLog ??= logOfFailures(deps.log, batch);
+      failureLog ??= plainLog(deps.log, { app_id: batch.appId, message_id: batch.messageId, batch_id: batch.id });
       logFailure(failureLog, item);
     }
     pending.push(item);
@@ -387,10 +387,6 @@ function noteVerdicts({ verdicts }: RecorderDeps, batch: ClaimedBatch, items: re
     if (final === 'sent' && row.credentialId !== null) succeeded.add(row.credentialId);
   const said = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
   verdicts.note(batch.appId, said, succeeded);
-}
-
-function logOfFailures(log: Log, { appId, messageId, id }: ClaimedBatch): Log {
-  return plainLog(log, { app_id: appId, message_id: messageId, batch_id: id });
 }
 
 // The canonical line of a failed delivery. Its log adds the ids of the batch.

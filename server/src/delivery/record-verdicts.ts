@@ -70,8 +70,8 @@ export async function recordVerdicts(
     const ended = await markCredentialOk(sql, clock, appId, credentialId);
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
   }
-  const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
   if (!progress.areDevicesJudged) {
+    const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
     const mayBeAtFault = await countRefusals(deps, hearing, { refusals, retiring }, progress);
     if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
     if (!progress.areUnresolvedCounted) await retireUnresolved(deps, appId, verdicts);
