@@ -100,8 +100,8 @@ async function believedOf(
 }
 
 /**
- * Adds the refusals to the credential's hour, once for a hearing. Returns whether the credential may
- * be at fault: it had no success for nearly an hour or is suspect, and refusals that can be its
+ * Adds the refusals to the credential's hour, once for a hearing. Returns whether the credential
+ * may be at fault: it had no success for nearly an hour or is suspect, and refusals that can be its
  * fault stand in its hour or are about to retire a device. A repeat finds out again, because the
  * credential may have become suspect in between.
  */

@@ -101,10 +101,10 @@ export async function isServerOf(directory: string, pid: number): Promise<boolea
 const emptyForMs = 5_000;
 
 /**
- * Removes a lock file that would stop PostgreSQL although no server has it. PostgreSQL itself removes
- * the lock files of a dead process, but takes any process of its user for a server. After a reboot,
- * and at every start of a container, the id may be our own. PostgreSQL also starts beside no empty
- * lock file. A crash leaves one between the moments when a server makes and writes it.
+ * Removes a lock file that would stop PostgreSQL although no server has it. PostgreSQL itself
+ * removes the lock files of a dead process, but takes any process of its user for a server. After a
+ * reboot, and at every start of a container, the id may be our own. An empty lock file also stops
+ * PostgreSQL. A crash leaves one when it comes after a server made the file and before it wrote.
  */
 export async function removeForeignLock(path: string, directory: string): Promise<void> {
   const text = await readIfThere(path);

@@ -15,6 +15,7 @@ import { listTargets } from '../../src/delivery/targets.ts';
 import { createFairSlots } from '../../src/ground/fair-slots.ts';
 import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { createDatabaseGate } from '../database-gate.ts';
+import { withFaultyBegin } from '../faulty-begin.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { newestReceiptTokenOf } from '../receipt-tokens.ts';
@@ -102,17 +103,6 @@ const retrying = (t: Bundle, deviceId: Uuid): DeliveryRow =>
     timeline: JSON.stringify([retryOf(t)]),
   });
 
-/** A pool whose first transaction behaves as `first` says; all later ones are real. */
-function withFirstBegin(sql: Sql, first: (work: Parameters<Sql['begin']>[0]) => Promise<unknown>): Sql {
-  let begun = 0;
-  return new Proxy(sql, {
-    get(target, name) {
-      if (name !== 'begin') return Reflect.get(target, name);
-      return (work: Parameters<Sql['begin']>[0]) => (++begun === 1 ? first(work) : target.begin(work));
-    },
-  });
-}
-
 const lostAnswer = () => Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
 
 describe('a flush', () => {
@@ -120,7 +110,7 @@ describe('a flush', () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
-    const sql = withFirstBegin(t.service.run.sql, async (work) => {
+    const sql = withFaultyBegin(t.service.run.sql, 1, async (work) => {
       await t.service.run.sql.begin(work);
       throw lostAnswer();
     });
@@ -133,7 +123,7 @@ describe('a flush', () => {
     const batch = await claim(t);
     const commit = createGate();
     let first: Promise<unknown> = Promise.resolve();
-    const sql = withFirstBegin(t.service.run.sql, async (work) => {
+    const sql = withFaultyBegin(t.service.run.sql, 1, async (work) => {
       const written = createGate();
       // The server continues the transaction although the client has lost the connection.
       first = t.service.run.sql.begin(async (tx, atEnd) => {
@@ -206,7 +196,7 @@ describe('a flush', () => {
     const { run } = t.service;
     const [deviceId = ''] = batch.deviceIds;
     await upsertDeliveries(t.sql, batch.id, [retrying(t, deviceId)]);
-    const sql = withFirstBegin(run.sql, () =>
+    const sql = withFaultyBegin(run.sql, 1, () =>
       Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' })),
     );
     const lease = run.leases.hold(batch, t.clock.steadyMs());

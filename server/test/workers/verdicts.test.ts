@@ -2,11 +2,12 @@
 // row delays no batch, and no verdict is lost because of it. Tests do not wait the second between
 // writes: `judged` writes what was collected.
 import { describe, expect, it } from 'vitest';
-import type { Verdict } from '../../src/delivery/verdict.ts';
 import { createVerdictBook } from '../../src/delivery/verdict-book.ts';
-import { decodeId, type Uuid } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/ids.ts';
+import { withFaultyBegin } from '../faulty-begin.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { setup } from '../setup.ts';
+import { verdictOf } from '../verdict-of.ts';
 import { createGate } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
@@ -141,42 +142,21 @@ it('R-62 each of a thousand refusals is counted once and retires its device once
   expect(counted).toEqual({ retired: 1_000, refused: 1_000, changes: 1_000 });
 });
 
-const mismatchOf = (t: Bundle, deviceId: Uuid): Verdict => ({
-  deviceId,
-  credentialId: 1,
-  errorCode: 'credential_mismatch',
-  reason: null,
-  goneAtMs: null,
-  storedAtMs: t.clock.nowMs(),
-  environmentFound: null,
-  isLocal: false,
-  reaches: false,
-  isDoubtful: false,
-  isUnresolved: false,
-});
-
 it.each([
-  ['a mismatch', {}],
+  ['a mismatch', { errorCode: 'credential_mismatch' }],
   ['a message without an address', { errorCode: 'provider_unavailable', isUnresolved: true }],
 ] as const)('R-98 the answer to a commit is lost: %s is counted once', async (_, fields) => {
   const t = await setup({ workers: false });
   const deviceId = decodeId('dev', await t.registerDevice()) ?? '';
-  let lost = 0;
-  const sql = new Proxy(t.sql, {
-    get(target, name) {
-      if (name !== 'begin' || ++lost > 1) return Reflect.get(target, name);
-      return async (work: Parameters<typeof target.begin>[0]) => {
-        await target.begin(work);
-        throw Object.assign(new Error('the connection is gone'), { code: 'ECONNRESET' });
-      };
-    },
+  const sql = withFaultyBegin(t.sql, 1, async (work) => {
+    await t.sql.begin(work);
+    throw Object.assign(new Error('the connection is gone'), { code: 'ECONNRESET' });
   });
   const { clock, log } = t.service.run;
   const book = createVerdictBook({ sql, clock, log });
-  book.note(t.app.id, [{ ...mismatchOf(t, deviceId), ...fields }], new Set([1]));
+  book.note(t.app.id, [verdictOf(t, deviceId, fields)], new Set([1]));
   await book.settle();
   await book.settle();
-  expect(lost).toBe(1);
   const [counted] = await t.sql`SELECT mismatches + unresolved_messages AS count FROM devices`;
   expect(counted).toEqual({ count: 1 });
 });
@@ -197,7 +177,7 @@ it.each(['CONNECTION_BUSY', '53300'])(
     const book = createVerdictBook({ sql, clock, log });
     book.note(t.app.id, [], new Set([1]));
     await book.settle();
-    const mismatch = mismatchOf(t, deviceId);
+    const mismatch = verdictOf(t, deviceId, { errorCode: 'credential_mismatch' });
     book.note(t.app.id, [{ ...mismatch }, { ...mismatch }, { ...mismatch }], new Set());
     await book.settle();
     expect(await statusesOf(t, 'invalid')).toEqual([]);

@@ -1,0 +1,109 @@
+// What the verdicts of one hearing change of devices, and what a hearing changes that is repeated.
+import { describe, expect, it } from 'vitest';
+import { transaction } from '../src/database/db.ts';
+import { beginHearing, recordVerdicts } from '../src/delivery/record-verdicts.ts';
+import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
+import { countMismatches } from '../src/devices/history-queries.ts';
+import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { withFaultyBegin } from './faulty-begin.ts';
+import { setup } from './setup.ts';
+import { verdictOf } from './verdict-of.ts';
+
+const t = await setup({ workers: false });
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+
+/** Two devices, in the order of their ids. */
+async function twoDevices(): Promise<[Uuid, Uuid]> {
+  const ids = [await t.registerDevice(), await t.registerDevice()];
+  const [first = '', second = ''] = ids.map((id) => decodeId('dev', id) ?? '').sort();
+  return [first, second];
+}
+
+const hearingOf = (verdicts: readonly Verdict[]): Hearing => {
+  return { appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
+};
+
+const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
+  const rows = await t.sql`SELECT status FROM devices WHERE id = ANY(${uuids as Uuid[]}::uuid[]) ORDER BY id`;
+  return rows.map((row) => row['status']);
+};
+
+const tooSlow = () => Promise.reject(Object.assign(new Error('too slow'), { code: '57014' }));
+
+describe('verdicts', () => {
+  it('retire a device whose newest token is dead, whatever was said of a former one', async () => {
+    const uuids = await twoDevices();
+    const [first] = uuids;
+    const formerly = t.clock.nowMs() - 60_000;
+    await recordVerdicts(
+      deps,
+      hearingOf([
+        verdictOf(t, first, { errorCode: 'invalid_token' }),
+        verdictOf(t, first, { errorCode: 'unregistered', storedAtMs: formerly }),
+      ]),
+    );
+    expect(await statusesOf(uuids)).toEqual(['invalid', 'active']);
+  });
+
+  it('of a hearing that is repeated count a message without an address once', async () => {
+    const uuids = await twoDevices();
+    const [first, second] = uuids;
+    const hearing = hearingOf([
+      verdictOf(t, first, { errorCode: 'provider_unavailable', isUnresolved: true }),
+      verdictOf(t, second, { errorCode: 'unregistered' }),
+    ]);
+    const progress = beginHearing();
+    // The count of unresolved messages is the first transaction, the retirement the second.
+    const faulty = withFaultyBegin(t.sql, 2, tooSlow);
+    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
+    await recordVerdicts(deps, hearing, progress);
+    const rows =
+      await t.sql`SELECT status, unresolved_messages FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
+    expect(rows).toMatchObject([{ status: 'active', unresolvedMessages: 1 }, { status: 'invalid' }]);
+  });
+
+  it('retire no device when they are repeated after their credential became suspect', async () => {
+    const uuids = await twoDevices();
+    const refused = uuids.map((id) => verdictOf(t, id, { errorCode: 'invalid_token' }));
+    const hearing = { ...hearingOf(refused), hasWorked: true };
+    const progress = beginHearing();
+    const faulty = withFaultyBegin(t.sql, 1, tooSlow);
+    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
+    await t.sql`UPDATE credentials SET state = 'suspect', suspect_since = now()`;
+    await recordVerdicts(deps, { ...hearing, hasWorked: false }, progress);
+    expect(await statusesOf(uuids)).toEqual(['active', 'active']);
+    await t.sql`UPDATE credentials SET state = 'ok', suspect_since = NULL`;
+  });
+
+  it('retire a device for the reason that no credential can be at fault for, whether a provider was asked or not', async () => {
+    const uuids = await twoDevices();
+    const [first, second] = uuids;
+    await recordVerdicts(
+      deps,
+      hearingOf([
+        verdictOf(t, first, { errorCode: 'unregistered', isLocal: true }),
+        verdictOf(t, second, { errorCode: 'unregistered' }),
+        ...uuids.map((id) => verdictOf(t, id, { errorCode: 'invalid_token' })),
+      ]),
+    );
+    const changes = await t.sql`
+      SELECT status_reason, c.credential_id FROM devices d JOIN device_changes c ON c.device_id = d.id
+      WHERE d.id = ANY(${uuids}::uuid[]) AND c.status = 'invalid'`;
+    expect(changes).toEqual(Array(2).fill({ statusReason: 'unregistered', credentialId: null }));
+  });
+
+  it('reset the count of mismatches after a success, without writing to a device that has none', async () => {
+    const uuids = await twoDevices();
+    const [first, second] = uuids;
+    await transaction(t.sql, (tx) =>
+      countMismatches(tx, t.app.id, [{ deviceId: first, storedAtMs: t.clock.nowMs() }], 3),
+    );
+    const versionsOf = () =>
+      t.sql`SELECT id, mismatches, xmin::text FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
+    const before = await versionsOf();
+    await recordVerdicts(deps, hearingOf(uuids.map((id) => verdictOf(t, id))));
+    const after = await versionsOf();
+    expect(after.map((row) => row['mismatches'])).toEqual([0, 0]);
+    expect(after.find((row) => row['id'] === second)).toEqual(before.find((row) => row['id'] === second));
+  });
+});
