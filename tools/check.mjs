@@ -21,6 +21,7 @@ check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();
 checkMarkdown();
+checkFigures();
 report('packages have one version', versionsThatDiffer().length === 0, versionsThatDiffer().join('\n'));
 process.exitCode = failed === 0 ? 0 : 1;
 
@@ -79,6 +80,23 @@ function checkMarkdown() {
       });
   });
   report(`Markdown is at most ${columnsMax} columns wide`, files.length > 0 && wide.length === 0, wide.join('\n'));
+}
+
+/** Every figure of the benchmarks says at which commit it was taken. */
+function checkFigures() {
+  const file = 'bench/README.md';
+  const cellsOf = (line) => line.split('|').slice(1, -1);
+  let header = [];
+  const nameless = readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((line, index, lines) => {
+      if (!line.startsWith('|')) return [];
+      if (lines[index + 1]?.startsWith('|---')) header = cellsOf(line).map((cell) => cell.trim());
+      if (line.startsWith('|---') || lines[index + 1]?.startsWith('|---') || header.includes('how')) return [];
+      const commit = cellsOf(line)[header.indexOf('commit')]?.trim() ?? '';
+      return /^[0-9a-f]{7,10}$/.test(commit) ? [] : [`${file}:${index + 1} names no commit`];
+    });
+  report('figures name their commit', header.length > 0 && nameless.length === 0, nameless.join('\n'));
 }
 
 /**

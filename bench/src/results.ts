@@ -384,12 +384,16 @@ export interface ImportMeasured {
   readonly ratio_api: number;
 }
 
-/** One number of the console, and the most that it may be; null: it only explains another one. */
+/** One number that a work says, and what is wanted of it. Undefined or null: nothing is. */
 export interface Figure {
   readonly name: string;
-  readonly value: number;
-  readonly unit: 'ms' | 'kB' | 'MB';
-  readonly atMost: number | null;
+  /** A word where there is no number, such as `refused`. */
+  readonly value: number | string;
+  readonly unit: string;
+  /** How many times better than what it is measured beside. */
+  readonly ratio?: number;
+  readonly atMost?: number | null;
+  readonly atLeast?: number | null;
 }
 
 export interface ConsoleMeasured {

@@ -14,6 +14,9 @@ export class RunError extends Error {
   override readonly name = 'RunError';
 }
 
+/** A program that is not installed; the message says how to install it. */
+export class MissingProgramError extends RunError {}
+
 /** Prints progress to standard error, because standard output belongs to the result. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { RunError, type Workbench } from '../../../rig/src/workbench.ts';
+import { MissingProgramError, type Workbench } from '../../../rig/src/workbench.ts';
 import type { ConsoleWorld } from './world.ts';
 
 const viewport = { width: 1440, height: 900 };
@@ -13,7 +13,9 @@ const patienceMs = 120_000;
 export async function startChromium(workbench: Workbench): Promise<Browser> {
   const directories = (process.env['PATH'] ?? '').split(delimiter);
   const executablePath = directories.map((directory) => join(directory, 'chromium')).find((path) => existsSync(path));
-  if (executablePath === undefined) throw new RunError('The console is measured in Chromium. Install chromium.');
+  if (executablePath === undefined) {
+    throw new MissingProgramError('The console is measured in Chromium. Install chromium.');
+  }
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   workbench.onClose(() => browser.close());
   return browser;
