@@ -188,6 +188,8 @@ function fingerprintWith(fingerprint: Buffer, credentials: readonly CredentialRe
 
 function present(app: App, format: Detected, rejectedFile: string, done: ImportProgress, seconds: number): Answer {
   const { records, counts, rejected, reasons } = done;
+  const dropped = Object.entries(done.dropped).sort(([, one], [, other]) => other.values - one.values);
+  const valuesDropped = dropped.reduce((sum, [, { values }]) => sum + values, 0);
   const count = (value: number): string => value.toLocaleString('en-US');
   const rows = [
     ['devices', counts.devicesCreated, counts.devicesUpdated, counts.devicesUnchanged],
@@ -202,11 +204,10 @@ function present(app: App, format: Detected, rejectedFile: string, done: ImportP
   ];
   if (counts.devicesOptedOut > 0)
     lines.push('', `${count(counts.devicesOptedOut)} devices have opted out here and stay so.`);
-  if (counts.propertyConflicts > 0) {
-    lines.push(
-      '',
-      `${count(counts.propertyConflicts)} values were left out: the catalog knows their keys under another type.`,
-    );
+  if (valuesDropped > 0) {
+    const cells = dropped.map(([reason, { values, firstLines }]) => [count(values), reason, firstLines.join(', ')]);
+    lines.push('', `${count(valuesDropped)} values were left out, and their lines were taken without them.`);
+    lines.push('', table(['LEFT OUT', 'WHY', 'FIRST LINES'], cells));
   }
   const byCount = Object.entries(reasons).sort(([, one], [, other]) => other - one);
   if (rejected > 0) {
@@ -231,6 +232,7 @@ function present(app: App, format: Detected, rejectedFile: string, done: ImportP
       },
       users: { created: counts.usersCreated, updated: counts.usersUpdated, unchanged: counts.usersUnchanged },
       property_conflicts: counts.propertyConflicts,
+      dropped: dropped.map(([reason, { values, firstLines }]) => ({ reason, values, first_lines: firstLines })),
       ignored_columns: format.ignored,
       rejected,
       rejected_file: rejected > 0 ? rejectedFile : null,

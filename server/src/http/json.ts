@@ -26,8 +26,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   // Raw control characters are not JSON and unpaired surrogates are not UTF-8, so only an escape
   // can contain one of them.
   if (text.includes('\\u')) {
-    const issues: Issue[] = [];
-    findBadStrings(value, [], issues);
+    const issues = listBadStrings(value);
     if (issues.length > 0) throw invalid(issues);
   }
   return value;
@@ -67,6 +66,13 @@ function isNestedTooDeep(bytes: Uint8Array): boolean {
     } else if (byte === 0x7d || byte === 0x5d) depth--;
   }
   return false;
+}
+
+/** The strings in a value that PostgreSQL cannot store, each with its path. */
+export function listBadStrings(value: unknown): Issue[] {
+  const issues: Issue[] = [];
+  findBadStrings(value, [], issues);
+  return issues;
 }
 
 function findBadStrings(value: unknown, path: readonly (string | number)[], issues: Issue[]): void {

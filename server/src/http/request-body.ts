@@ -4,6 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError } from './api-error.ts';
 import { invalidJson } from './json.ts';
 
+/** The size of a body, unless its route says otherwise (contract 1). */
+export const bodyBytesDefault = 256 * 1024;
+
 export interface BodyLimits {
   readonly bytesMax: number;
   /** Milliseconds from now until the last byte. */

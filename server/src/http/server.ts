@@ -22,7 +22,7 @@ import { headerValues, retryAfterOf } from './headers.ts';
 import { invalidJson, parseJson } from './json.ts';
 import type { NotedAnswer } from './noted-answer.ts';
 import { readQuery } from './query-string.ts';
-import { readBytes } from './request-body.ts';
+import { bodyBytesDefault, readBytes } from './request-body.ts';
 import { createTurnAway } from './turn-away.ts';
 import { validate } from './validate.ts';
 
@@ -173,7 +173,6 @@ const usualConnectionLimits: ConnectionLimits = {
   bodyBytesMax: 128 * 1024 * 1024,
 };
 
-const bodyBytesDefault = 256 * 1024;
 /** Nobody without a key makes the service keep more of a body. */
 const publicBodyBytesDefault = 1024;
 const headerBytesMax = 16 * 1024;

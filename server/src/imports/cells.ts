@@ -3,19 +3,18 @@
 // the header names a type. Pure.
 import type { PropertyType, PropertyValue } from '../properties/property.ts';
 
-/** A value as text, with its key. */
+/** A value as text, with its key. An object or a list is no text, and is passed on as it is. */
 export interface Cell {
   readonly key: string;
-  readonly text: string;
+  readonly text: string | object;
   /** The type in the header; null when the header names none. */
   readonly type: PropertyType | null;
 }
 
-/**
- * A number as JSON writes it, so that neither 007 nor +49 matches, with no more digits than a
- * double keeps.
- */
-const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?$/;
+/** A number as JSON writes it, so that neither 007 nor +49 matches. */
+const numberForm = /^-?(\d|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+/** No double needs more characters. */
+const numberLengthMax = 40;
 const boolean = /^(?:true|false)$/i;
 
 /** More keys than an app can have; a file could name a new one in each line. */
@@ -33,7 +32,7 @@ export class CellTypes {
   learn(cells: Iterable<Cell>): void {
     const found = new Map<string, PropertyType>();
     for (const { key, text, type } of cells) {
-      if (type !== null || this.#types.has(key)) continue;
+      if (type !== null || typeof text !== 'string' || this.#types.has(key)) continue;
       const seen = typeOfText(text);
       const former = found.get(key);
       found.set(key, former === undefined || former === seen ? seen : 'string');
@@ -43,22 +42,48 @@ export class CellTypes {
 
   /**
    * Reads texts as values. A text that does not match its type stays a text, which the catalog
-   * reports as a conflict.
+   * reports as a conflict. A text that does not match the header's type is dropped, because it could
+   * give a new key another type.
    */
-  read(cells: readonly Cell[]): Record<string, PropertyValue> {
+  read(cells: readonly Cell[], dropped: string[] = []): Record<string, PropertyValue | object> {
     // Without a prototype, because `__proto__` is a key like any other (R-72).
-    const values: Record<string, PropertyValue> = Object.create(null);
-    for (const { key, text, type } of cells) values[key] = readText(text, type ?? this.#types.get(key) ?? 'string');
+    const values: Record<string, PropertyValue | object> = Object.create(null);
+    for (const { key, text, type } of cells) {
+      const value = typeof text === 'string' ? readText(text, type ?? this.#types.get(key) ?? 'string') : text;
+      if (type === null || typeof value === type) values[key] = value;
+      else dropped.push(`properties.${key}: It is no ${type}, as the header says it is.`);
+    }
     return values;
   }
 }
 
 function typeOfText(text: string): PropertyType {
   if (boolean.test(text)) return 'boolean';
-  return number.test(text) && Number.isFinite(Number(text)) ? 'number' : 'string';
+  return isNumber(text) ? 'number' : 'string';
 }
 
 function readText(text: string, type: PropertyType): PropertyValue {
   if (type === 'string' || typeOfText(text) !== type) return text;
   return type === 'number' ? Number(text) : text.toLowerCase() === 'true';
+}
+
+/**
+ * Returns whether the text is a number that a double holds as it is written: 10^400 and digits that
+ * a double would round are text, and so are integers beyond 2^53, which are ids.
+ */
+export function isNumber(text: string): boolean {
+  const parts = text.length > numberLengthMax ? null : numberForm.exec(text);
+  if (!parts) return false;
+  const value = Number(text);
+  if (parts[2] === undefined && parts[3] === undefined) return Number.isSafeInteger(value);
+  return Number.isFinite(value) && significand(text) === significand(String(value));
+}
+
+/** The digits of a number without zeros at either end, and the power of ten of the last digit. */
+function significand(text: string): string {
+  const [, whole = '', fraction = '', exponent = '0'] = numberForm.exec(text) ?? [];
+  const all = whole + fraction;
+  const digits = all.replace(/0+$/, '');
+  const power = Number(exponent) - fraction.length + all.length - digits.length;
+  return digits.replace(/^0+/, '') === '' ? '0' : `${digits.replace(/^0+/, '')}e${power}`;
 }

@@ -2,13 +2,14 @@
 // object. A file of no known format is refused before anything is stored. Pure.
 import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../ground/is-record.ts';
-import { isStorable, parseJson } from '../http/json.ts';
+import { parseJson } from '../http/json.ts';
 import { readFields } from './csv-fields.ts';
+import { splitAccounts } from './firebase-columns.ts';
 import { airshipChannels, airshipNamedUsers } from './format-airship.ts';
-import { firebaseCsv, firebaseJson } from './format-firebase.ts';
+import { findColumnCount, firebaseCsv, firebaseJson } from './format-firebase.ts';
 import { oneSignalCsv } from './format-onesignal.ts';
-import { HeaderError, ownCsv, ownNdjson } from './format-own.ts';
-import { type Format, type GivenRow, Refused } from './given-row.ts';
+import { columnName, HeaderError, ownCsv, ownNdjson } from './format-own.ts';
+import { type Format, type GivenRow, parseForeignJson, Refused } from './given-row.ts';
 import { ImportError } from './input.ts';
 import {
   type FileRecord,
@@ -45,7 +46,10 @@ export const headBytes = 64 * 1024;
  */
 export function detectFormat(head: Buffer): Detected {
   const mark = head.subarray(0, 3).toString('hex');
-  if (mark.startsWith('fffe') || mark.startsWith('feff')) throw new ImportError('The file is UTF-16: save it as UTF-8');
+  // Some programs write no mark; a NUL among the first characters tells as much.
+  if (mark.startsWith('fffe') || mark.startsWith('feff') || head.subarray(0, 4).includes(0)) {
+    throw new ImportError('The file is UTF-16: save it as UTF-8');
+  }
   const markBytes = mark === 'efbbbf' ? 3 : 0;
   const from: Position = { offset: markBytes, line: 1 };
   const text = head.subarray(markBytes).toString('latin1').trimStart();
@@ -79,14 +83,24 @@ function detectJson(head: Buffer, markBytes: number, depth: number): Detected {
     // for objects begins at the file's beginning.
     from: depth === 0 ? { offset: markBytes, line: 1 } : fileStart,
     split,
-    read: (record) => format.read(parseJson(record.bytes)),
+    read: ({ bytes }) => format.read(format === ownNdjson ? parseJson(bytes) : parseLoosely(bytes)),
   };
+}
+
+// In a file of another service, a string that cannot be stored is dropped alone.
+function parseLoosely(bytes: Buffer): unknown {
+  try {
+    if (isUtf8(bytes)) return parseForeignJson(bytes.toString('utf8'));
+  } catch {
+    // The API's parser names the fault.
+  }
+  return parseJson(bytes);
 }
 
 function formatOf(first: FileRecord | undefined): Format<unknown> {
   let value: unknown;
   try {
-    value = first && parseJson(first.bytes);
+    value = first && parseLoosely(first.bytes);
   } catch {
     return ownNdjson;
   }
@@ -98,8 +112,15 @@ function formatOf(first: FileRecord | undefined): Format<unknown> {
 }
 
 function detectCsv(head: Buffer, from: Position): Detected {
+  const count = findColumnCount(head.subarray(from.offset));
+  if (count !== undefined) {
+    const { name, read } = firebaseCsv(count);
+    const split = (position: Position): RecordSplitter => splitAccounts(count, position);
+    return { name, kind: 'csv', header: null, delimiter: ',', ignored: [], from, split, read };
+  }
   const delimiter = guessDelimiter(head);
-  const sniffing = splitCsv(delimiter.charCodeAt(0), from);
+  const split = (position: Position): RecordSplitter => splitCsv(delimiter.charCodeAt(0), position);
+  const sniffing = split(from);
   const [first] = [...sniffing.push(head.subarray(from.offset)), ...sniffing.end()];
   if (!first || first.fault !== null || !isUtf8(first.bytes)) {
     throw new ImportError('The first line must name the columns, in UTF-8');
@@ -108,20 +129,17 @@ function detectCsv(head: Buffer, from: Position): Detected {
   // be imported.
   if (first.bytes.includes('\r')) throw new ImportError('Its lines end with CR alone: save the file with LF or CRLF');
   const names = (readFields(first.bytes.toString('utf8'), delimiter) ?? []).map((name) => name.trim());
-  const withoutHeader = firebaseCsv(names);
-  const format = withoutHeader ?? oneSignalCsv(names) ?? ownColumns(names);
-  if (!withoutHeader) refuseTwice(names);
+  const format = oneSignalCsv(names.map((name) => name.toLowerCase())) ?? ownColumns(names);
+  refuseTwice(names);
   return {
     name: format.name,
     kind: 'csv',
-    header: withoutHeader ? null : Buffer.from(`${first.bytes.toString('utf8')}\n`),
+    header: Buffer.from(`${first.bytes.toString('utf8')}\n`),
     delimiter,
     ignored: 'ignored' in format ? (format.ignored as readonly string[]) : [],
-    from: withoutHeader ? from : first.after,
-    // Firebase does not double quotes in a name, so a name that begins with a quote would swallow
-    // the following lines.
-    split: (position) => (withoutHeader ? splitLines(position) : splitCsv(delimiter.charCodeAt(0), position)),
-    read: (record) => format.read(readCells(record, delimiter, withoutHeader ? null : names.length)),
+    from: first.after,
+    split,
+    read: (record) => format.read(readCells(record, delimiter, names.length)),
   };
 }
 
@@ -139,28 +157,27 @@ function ownColumns(names: readonly string[]): Format<readonly string[]> {
 }
 
 function refuseTwice(names: readonly string[]): void {
-  const twice = names.find((name, i) => name !== '' && names.indexOf(name) !== i);
+  const columns = names.map(columnName);
+  const twice = names.find((name, i) => name !== '' && columns.indexOf(columns[i] ?? '') !== i);
   if (twice !== undefined) throw new ImportError(`Two columns are named '${twice.slice(0, 40)}'`);
 }
 
-// The separator that occurs most often in the first line; some programs write semicolons or tabs.
+// The separator that occurs most often in the first line, outside of quotes; some programs write
+// semicolons or tabs.
 function guessDelimiter(head: Buffer): string {
   const [line = ''] = head.toString('latin1').split('\n', 1);
-  const count = (mark: string): number => line.split(mark).length;
+  const outside = line.replace(/"[^"]*"/g, '');
+  const count = (mark: string): number => outside.split(mark).length;
   return [',', ';', '\t'].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
 }
 
-/** Reads the cells of a line. With `count` null, any number of cells is accepted. */
-function readCells({ bytes, fault }: FileRecord, delimiter: string, count: number | null): string[] {
+/** Reads the cells of a line that has as many as the header. */
+function readCells({ bytes, fault }: FileRecord, delimiter: string, count: number): string[] {
   if (fault !== null) throw new Refused(fault);
   if (!isUtf8(bytes)) throw new Refused('It is not UTF-8.');
-  const text = bytes.toString('utf8');
-  if (!isStorable(text)) throw new Refused('A string holds U+0000 or an unpaired surrogate.');
-  const cells = readFields(text, delimiter);
+  const cells = readFields(bytes.toString('utf8'), delimiter);
   if (!cells)
     throw new Refused('Its quotes do not fit: a quoted field ends with a quote, and quotes in it are doubled.');
-  if (count !== null && cells.length !== count) {
-    throw new Refused(`The header has ${count} columns and this line ${cells.length}.`);
-  }
+  if (cells.length !== count) throw new Refused(`The header has ${count} columns and this line ${cells.length}.`);
   return cells;
 }

@@ -30,6 +30,12 @@ export function sentenceOf(error: unknown): string {
   return said.length === 0 ? error.message : said.join(' ');
 }
 
+/** Why a row is refused, and the keys of properties without which it would fit. */
+export interface RefusedRow {
+  readonly sentence: string;
+  readonly misfits: readonly string[];
+}
+
 /**
  * Returns the rows that made a transaction fail, with the reasons. Throws the error when
  * none of the rows caused it.
@@ -38,17 +44,25 @@ export async function findRefused(
   context: Context,
   rows: readonly ImportRow[],
   error: unknown,
-): Promise<ReadonlyMap<ImportRow, string>> {
+): Promise<ReadonlyMap<ImportRow, RefusedRow>> {
   if (error instanceof RowsRefused) {
-    return new Map([...error.refusals].map(([row, refusal]) => [row, sentenceOf(refusal)]));
+    return new Map(
+      [...error.refusals].map(([row, { error: refusal, misfits }]) => [
+        row,
+        { sentence: sentenceOf(refusal), misfits },
+      ]),
+    );
   }
-  const found = isAboutData(error) ? await findUnstorable(context, rows) : new Map<ImportRow, string>();
+  const found = isAboutData(error) ? await findUnstorable(context, rows) : new Map<ImportRow, RefusedRow>();
   if (found.size === 0) throw error;
   return found;
 }
 
 /** Finds the rows that cannot be stored by trying halves. Nothing of a trial is kept. */
-async function findUnstorable(context: Context, rows: readonly ImportRow[]): Promise<ReadonlyMap<ImportRow, string>> {
+async function findUnstorable(
+  context: Context,
+  rows: readonly ImportRow[],
+): Promise<ReadonlyMap<ImportRow, RefusedRow>> {
   const { sql, clock, appId } = context;
   const [first] = rows;
   if (!first) return new Map();
@@ -64,7 +78,9 @@ async function findUnstorable(context: Context, rows: readonly ImportRow[]): Pro
     // Refused rows are found in the next try, without the rows that cannot be stored.
     if (error instanceof RowsRefused) return new Map();
     if (!isAboutData(error)) throw error;
-    if (rows.length === 1) return new Map([[first, `The database cannot store it (${codeOf(error)}).`]]);
+    if (rows.length === 1) {
+      return new Map([[first, { sentence: `The database cannot store it (${codeOf(error)}).`, misfits: [] }]]);
+    }
     const middle = Math.ceil(rows.length / 2);
     const left = await findUnstorable(context, rows.slice(0, middle));
     return new Map([...left, ...(await findUnstorable(context, rows.slice(middle)))]);

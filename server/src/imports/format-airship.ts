@@ -8,6 +8,7 @@ import {
   emptyRow,
   type Format,
   type GivenRow,
+  localeOf,
   looseInstant,
   present,
   Refused,
@@ -62,22 +63,23 @@ function readChannel(channel: Channel, externalId: string | undefined): GivenRow
     p256dh: toBase64Url(textOf(subscription['p256dh'])),
     auth: toBase64Url(textOf(subscription['auth'])),
   });
-  const [language, country] = [textOf(facts['ua_language']), textOf(facts['ua_country'])];
+  const dropped: string[] = [];
   return {
     ...emptyRow,
     isForeign: true,
-    createdAt: looseInstant(channel['created']),
-    lastSeenAt: looseInstant(channel['last_registration']),
+    createdAt: looseInstant('created', channel['created'], dropped),
+    lastSeenAt: looseInstant('last_registration', channel['last_registration'], dropped),
     device: present({
       platform: type,
       token: type === 'web' ? { endpoint: address, keys } : address,
-      locale: language && country ? `${language}-${country}` : language,
-      timezone: textOf(ofPlatform['tz']),
-      app_version: textOf(facts['ua_app_version']),
-      os_version: textOf(facts['ua_device_os']),
-      model: textOf(facts['ua_device_model']),
+      locale: localeOf(facts['ua_language'], facts['ua_country']),
+      timezone: ofPlatform['tz'],
+      app_version: facts['ua_app_version'],
+      os_version: facts['ua_device_os'],
+      model: facts['ua_device_model'],
     }),
     user: externalId === undefined ? null : { external_id: externalId },
     deviceCells: cellsOf(channel['attributes']),
+    dropped,
   };
 }

@@ -3,8 +3,20 @@
 // numbers are not imported. FCM exports no tokens, because only the customer's own database has
 // them. Pure.
 
+import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../ground/is-record.ts';
-import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, Refused, textOf } from './given-row.ts';
+import { type ColumnCount, columnCounts, readAccountCells, splitAccounts } from './firebase-columns.ts';
+import {
+  cellsOf,
+  emptyRow,
+  type Format,
+  type GivenRow,
+  looseInstant,
+  Refused,
+  readForeignJson,
+  textOf,
+} from './given-row.ts';
+import { type FileRecord, fileStart } from './records.ts';
 
 export const firebaseJson: Format<unknown> = {
   name: 'Firebase Authentication JSON',
@@ -15,24 +27,32 @@ export const firebaseJson: Format<unknown> = {
   },
 };
 
-/** Positions of the columns, which no header names. */
-const column = { localId: 0, emailVerified: 2, displayName: 5, createdAt: 23, customAttributes: 27 };
-const columnsMin = 26;
+const notInColumns =
+  'It does not have the columns that firebase-tools writes, each in its form: export the accounts as JSON.';
 
-/** Returns undefined when the first line is not one of Firebase's. */
-export function firebaseCsv(first: readonly string[]): Format<readonly string[]> | undefined {
-  const isAccount = first.length >= columnsMin && /^(true|false)?$/.test(first[column.emailVerified] ?? '');
-  if (!isAccount || !/^\d{12,13}$/.test(first[column.createdAt] ?? '')) return undefined;
+/** The number of columns of a file, by its beginning; undefined when it is not one of Firebase's. */
+export function findColumnCount(head: Buffer): ColumnCount | undefined {
+  return columnCounts.find((count) => {
+    const splitter = splitAccounts(count, fileStart);
+    const [first] = [...splitter.push(head), ...splitter.end()];
+    return first && readAccountCells(first.bytes.toString('latin1'), count) !== undefined;
+  });
+}
+
+export function firebaseCsv(count: ColumnCount): Format<FileRecord> {
   return {
     name: 'Firebase Authentication CSV',
-    read: (cells) => [
-      readAccount(
-        textOf(cells[column.localId]),
-        textOf(cells[column.displayName]),
-        cells[column.createdAt],
-        textOf(cells[column.customAttributes]),
-      ),
-    ],
+    read: ({ bytes, fault }) => {
+      if (fault !== null) throw new Refused(fault);
+      if (!isUtf8(bytes)) throw new Refused('It is not UTF-8.');
+      const cells = readAccountCells(bytes.toString('latin1'), count)?.cells;
+      if (!cells) throw new Refused(notInColumns);
+      const { localId, displayName, createdAt, customAttributes } = cells;
+      const row = readAccount(localId, textOf(displayName), createdAt, textOf(customAttributes));
+      if (displayName !== null) return [row];
+      const dropped = 'displayName: Firebase escapes nothing, and it can be read in more than one way.';
+      return [{ ...row, dropped: [...row.dropped, dropped] }];
+    },
   };
 }
 
@@ -40,19 +60,13 @@ function readAccount(id: string | undefined, name: string | undefined, createdAt
   if (id === undefined) throw new Refused('It is not an account: its id is missing.');
   // The first word of a display name is the first name of most people.
   const firstName = name?.trim().split(/\s+/)[0];
+  const dropped: string[] = [];
   return {
     ...emptyRow,
     isForeign: true,
-    createdAt: looseInstant(createdAt),
+    createdAt: looseInstant('createdAt', createdAt, dropped),
     user: { external_id: id, ...(firstName && { first_name: firstName }) },
-    userCells: cellsOf(parseClaims(claims)),
+    userCells: cellsOf(readForeignJson('customAttributes', claims, dropped)),
+    dropped,
   };
-}
-
-function parseClaims(claims: string | undefined): unknown {
-  try {
-    return claims === undefined ? undefined : JSON.parse(claims);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,8 +2,17 @@
 // (documentation.onesignal.com/reference/csv-export). Each line is a subscription, with tags as
 // JSON in a cell. The keys of browsers are included only when the export requested `web_auth` and
 // `web_p256`. Pure.
-import { parseJson } from '../http/json.ts';
-import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, present, Refused } from './given-row.ts';
+import {
+  cellsOf,
+  emptyRow,
+  type Format,
+  type GivenRow,
+  localeOf,
+  looseInstant,
+  present,
+  Refused,
+  readForeignJson,
+} from './given-row.ts';
 
 type Row = Readonly<Record<string, string>>;
 
@@ -38,17 +47,17 @@ function readRow(row: Row): GivenRow {
   const { identifier, language, country, web_p256: p256dh, web_auth: auth } = row;
   const isWeb = kind.platform === 'web';
   const externalId = row['external_user_id'];
-  const tags = cellsOf(readTags(row['tags'] ?? ''));
-  const region = /^[A-Za-z]{2}$/.test(country ?? '') ? country?.toUpperCase() : undefined;
+  const dropped: string[] = [];
+  const tags = cellsOf(readForeignJson('tags', row['tags'], dropped));
   return {
     ...emptyRow,
     isForeign: true,
-    createdAt: looseInstant(row['created_at']),
-    lastSeenAt: looseInstant(row['last_active']),
+    createdAt: looseInstant('created_at', row['created_at'], dropped),
+    lastSeenAt: looseInstant('last_active', row['last_active'], dropped),
     device: present({
       platform: kind.platform,
       token: isWeb ? { endpoint: identifier, keys: present({ p256dh, auth }) } : identifier,
-      locale: language && region ? `${language}-${region}` : language,
+      locale: localeOf(language, country),
       timezone: row['timezone_id'],
       app_version: row['game_version'],
       os: kind.os,
@@ -56,20 +65,9 @@ function readRow(row: Row): GivenRow {
       os_version: isWeb ? undefined : row['device_os'],
       model: row['device_model'],
     }),
-    user: externalId
-      ? present({ external_id: externalId, country: region, language, timezone: row['timezone_id'] })
-      : null,
+    user: externalId ? present({ external_id: externalId, country, language, timezone: row['timezone_id'] }) : null,
     // Tags belong to the user when the row names one.
     ...(externalId ? { userCells: tags } : { deviceCells: tags }),
+    dropped,
   };
-}
-
-// Tags that are no JSON are dropped, like every field of a foreign file that does not fit, except
-// token and external id.
-function readTags(text: string): unknown {
-  try {
-    return text === '' ? undefined : parseJson(Buffer.from(text));
-  } catch {
-    return undefined;
-  }
 }

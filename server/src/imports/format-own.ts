@@ -40,7 +40,8 @@ export interface OwnCsv extends Format<readonly string[]> {
  * Returns undefined when the columns are not ours. Throws `HeaderError` when they are ours and not
  * usable.
  */
-export function ownCsv(header: readonly string[]): OwnCsv | undefined {
+export function ownCsv(names: readonly string[]): OwnCsv | undefined {
+  const header = names.map(columnName);
   const isDevices = header.includes('platform') && (header.includes('token') || header.includes('endpoint'));
   if (!isDevices && !header.includes('external_id')) return undefined;
   if (!isDevices && (header.includes('platform') || header.includes('token'))) {
@@ -49,9 +50,15 @@ export function ownCsv(header: readonly string[]): OwnCsv | undefined {
   const columns = header.map((name) => readColumn(name, isDevices));
   return {
     name: isDevices ? 'Carillon devices' : 'Carillon users',
-    ignored: header.filter((_name, i) => columns[i] === null),
+    ignored: names.filter((_name, i) => columns[i] === null),
     read: (cells) => [isDevices ? readDevice(gather(columns, cells)) : readUser(gather(columns, cells))],
   };
+}
+
+/** Columns are known in any letter case; the key of a property is as it is written. */
+export function columnName(name: string): string {
+  const [, prefix, key] = /^((?:user\.)?properties\.)(.*)$/is.exec(name) ?? [];
+  return prefix === undefined || key === undefined ? name.toLowerCase() : prefix.toLowerCase() + key;
 }
 
 /** The target of a cell; null: the cell is ignored. */
@@ -74,7 +81,7 @@ function readColumn(name: string, isDevices: boolean): Column {
 
 function readPropertyColumn(text: string, isDevice: boolean): Column {
   const [key = '', typeName] = text.split(':');
-  const type = propertyTypes.find((each) => each === typeName) ?? null;
+  const type = propertyTypes.find((each) => each === typeName?.toLowerCase()) ?? null;
   if (typeName !== undefined && type === null) {
     throw new HeaderError(`A property is a ${propertyTypes.join(', a ')}: not a '${typeName}', as the header says.`);
   }

@@ -1,7 +1,8 @@
 // A record as a format reads it, before it is checked: the fields of a registration and of a user's
 // upsert, and data that those do not have. Pure.
+import { parseInstant } from '../ground/instant.ts';
 import { isRecord } from '../ground/is-record.ts';
-import type { Cell } from './cells.ts';
+import { type Cell, isNumber } from './cells.ts';
 
 export interface GivenRow {
   /** The body of POST /v1/devices; null when the row names no device. */
@@ -21,6 +22,8 @@ export interface GivenRow {
    * be valid.
    */
   readonly isForeign: boolean;
+  /** Values that the format could not read, each as a sentence. */
+  readonly dropped: readonly string[];
 }
 
 export type Fields = Record<string, unknown>;
@@ -34,6 +37,7 @@ export const emptyRow: GivenRow = {
   createdAt: null,
   lastSeenAt: null,
   isForeign: false,
+  dropped: [],
 };
 
 /** A record that is refused, with the sentence that says why. */
@@ -59,15 +63,47 @@ export function textOf(value: unknown): string | undefined {
 }
 
 /**
- * The scalar values of a foreign object, as text with their keys. Other values cannot be properties
- * and are dropped.
+ * The values of a foreign object, as text with their keys, because its writer may not know types.
+ * The check of properties refuses values that are objects or lists.
  */
 export function cellsOf(value: unknown): Cell[] {
   if (!isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => {
-    const isScalar = typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean';
-    return isScalar && item !== '' ? [{ key, text: String(item), type: null }] : [];
+    if (item === null || item === '') return [];
+    return [{ key, text: typeof item === 'object' ? item : String(item), type: null }];
   });
+}
+
+// A string, or a number outside of strings.
+const jsonTokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+
+/**
+ * Parses JSON of another service. A number that a double cannot hold becomes a text, as it is
+ * written. Throws `SyntaxError`.
+ */
+export function parseForeignJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  const kept = text.replace(jsonTokens, (token) => (token[0] === '"' || isNumber(token) ? token : `"${token}"`));
+  return kept === text ? value : JSON.parse(kept);
+}
+
+/** An object as JSON in a cell. Any other text is dropped. */
+export function readForeignJson(name: string, text: string | undefined, dropped: string[]): unknown {
+  if (text === undefined || text === '') return undefined;
+  try {
+    const value = parseForeignJson(text);
+    if (isRecord(value)) return value;
+  } catch {
+    // Dropped like JSON of another kind.
+  }
+  dropped.push(`${name}: It is not a JSON object.`);
+  return undefined;
+}
+
+/** A language with the country, unless it names a region already. */
+export function localeOf(language: unknown, country: unknown): unknown {
+  const isBare = typeof language === 'string' && /^[A-Za-z]{2,3}(?:-[A-Za-z]{4})?$/.test(language);
+  return isBare && typeof country === 'string' && /^[A-Za-z]{2}$/.test(country) ? `${language}-${country}` : language;
 }
 
 /** Converts Base64 to base64url without padding, as browsers write it. */
@@ -79,29 +115,19 @@ export function toBase64Url(text: string | undefined): string | undefined {
 }
 
 /**
- * Reads an instant in UTC without a zone, or as seconds or milliseconds since 1970. Returns null
- * when the text is no instant, or an instant at which no device can have registered.
+ * Reads an instant in UTC without a zone, or as seconds or milliseconds since 1970. A value that is
+ * no instant (contract 1) is dropped: a device's id contains its time of creation.
  */
-export function looseInstant(value: unknown): Date | null {
-  const text = typeof value === 'number' ? String(value) : textOf(value);
-  if (text === undefined) return null;
-  const instant = readLoosely(text);
-  return instant && isPlausible(instant) ? instant : null;
+export function looseInstant(name: string, value: unknown, dropped: string[]): Date | null {
+  if (value === undefined || value === null || value === '') return null;
+  const instant = parseInstant(instantText(String(value)));
+  if (instant) return new Date(instant.ms);
+  dropped.push(`${name}: It is not an instant from 2000 to 2100.`);
+  return null;
 }
 
-function readLoosely(text: string): Date | null {
-  if (/^\d{9,13}$/.test(text)) return new Date(Number(text) * (text.length > 10 ? 1 : 1000));
+function instantText(text: string): string {
+  if (/^\d{9,13}$/.test(text)) return new Date(Number(text) * (text.length > 10 ? 1 : 1000)).toISOString();
   const parts = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2}(?:\.\d+)?)(?: ?UTC|Z)?$/.exec(text);
-  return parts ? new Date(`${parts[1]}T${parts[2]}Z`) : null;
-}
-
-const [earliestMs, latestMs] = [Date.UTC(2000), Date.UTC(2100)];
-
-/**
- * From 2000 to 2100. A device's id contains its time of creation and accepts no instant before
- * 1970.
- */
-function isPlausible(instant: Date): boolean {
-  const ms = instant.getTime();
-  return ms >= earliestMs && ms < latestMs;
+  return parts ? `${parts[1]}T${parts[2]}Z` : text;
 }

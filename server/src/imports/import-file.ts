@@ -8,7 +8,7 @@ import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { CellTypes } from './cells.ts';
 import type { Detected } from './detect.ts';
-import { findRefused, sentenceOf } from './find-refused.ts';
+import { findRefused, type RefusedRow, sentenceOf } from './find-refused.ts';
 import { type GivenRow, Refused } from './given-row.ts';
 import { importRows } from './import-rows.ts';
 import { ImportError, type Input } from './input.ts';
@@ -16,7 +16,7 @@ import type { ImportProgress } from './progress.ts';
 import { deleteImport, deleteOldImports, findImport, insertImport, updateImport } from './queries.ts';
 import type { FileRecord, Position } from './records.ts';
 import type { Reject, RejectFile } from './reject-file.ts';
-import { addCounts, type ImportRow, noCounts } from './row.ts';
+import { addCounts, type DevicePart, type ImportRow, noCounts, type UserPart } from './row.ts';
 
 export interface ImportPlan {
   readonly appId: Uuid;
@@ -41,6 +41,8 @@ const rememberedDays = 30;
 /** Different reasons that are counted separately. */
 const reasonsMax = 50;
 const otherReasons = 'Other reasons.';
+/** Numbers of lines that are told for a reason. */
+const firstLinesMax = 5;
 /** A reason may quote the file, whose text may be long. */
 const sentenceLengthMax = 500;
 
@@ -59,11 +61,12 @@ export async function importFile(deps: Deps, plan: ImportPlan): Promise<ImportPr
     rejected: 0,
     reasons: {},
     rejectedBytes: 0,
+    dropped: {},
   };
   await deleteOldImports(deps.sql, deps.clock, rememberedDays);
   const former = fingerprint && (await remember(deps, appId, fingerprint, progress));
   if (former) {
-    progress = former;
+    progress = { ...progress, ...former };
     plan.onProgress(progress);
   }
 
@@ -181,9 +184,11 @@ function tryStep<Result>(rejects: Rejects, record: FileRecord, work: () => Resul
   }
 }
 
-// The cut never splits a surrogate pair, because the database could not store half of one.
+// A sentence is stored, and it may quote text that the database could not store. The cut never
+// splits a surrogate pair.
 function shorten(sentence: string): string {
-  return sentence.length <= sentenceLengthMax ? sentence : `${sentence.slice(0, sentenceLengthMax).toWellFormed()}…`;
+  const text = sentence.replaceAll('\u0000', '\ufffd').toWellFormed();
+  return text.length <= sentenceLengthMax ? text : `${text.slice(0, sentenceLengthMax).toWellFormed()}…`;
 }
 
 async function storeLot(
@@ -194,13 +199,13 @@ async function storeLot(
 ): Promise<ImportProgress> {
   const { sql, clock } = deps;
   const { appId, fingerprint } = plan;
-  const rows = new Map(lot.rows);
+  let rows = new Map(lot.rows);
   const rejects: Rejects = new Map([...lot.rejects].map(([record, sentences]) => [record, new Set(sentences)]));
   for (;;) {
     try {
       return await repeatOnDeadlock(() =>
         transaction(sql, async (tx) => {
-          const counts = await importRows({ tx, clock, appId }, [...rows.keys()]);
+          const { counts, conflicts } = await importRows({ tx, clock, appId }, [...rows.keys()]);
           const rejected = inOrder(rejects);
           const next: ImportProgress = {
             position: lot.after,
@@ -209,6 +214,7 @@ async function storeLot(
             rejected: progress.rejected + rejected.length,
             reasons: countReasons(progress.reasons, rejected),
             rejectedBytes: await plan.rejects.write(progress.rejectedBytes, rejected),
+            dropped: countDropped(progress.dropped, rows, conflicts),
           };
           const isOurs =
             fingerprint === null || (await updateImport(tx, clock, appId, fingerprint, progress.position.offset, next));
@@ -217,13 +223,50 @@ async function storeLot(
         }),
       );
     } catch (error) {
-      for (const [row, sentence] of await findRefused({ ...deps, appId }, [...rows.keys()], error)) {
-        const record = rows.get(row);
-        rows.delete(row);
-        if (record) reject(rejects, record, sentence);
-      }
+      const refused = await findRefused({ ...deps, appId }, [...rows.keys()], error);
+      // The order stays, because a later row changes what an earlier one stored.
+      const kept = [...rows].map(([row, record]): [ImportRow, FileRecord] | undefined => {
+        const refusal = refused.get(row);
+        if (!refusal) return [row, record];
+        if (row.isForeign && refusal.misfits.length > 0) return [withoutProperties(row, refusal), record];
+        reject(rejects, record, refusal.sentence);
+        return undefined;
+      });
+      rows = new Map(kept.filter((each) => each !== undefined));
     }
   }
+}
+
+function withoutProperties(row: ImportRow, { sentence, misfits }: RefusedRow): ImportRow {
+  const [path, ...message] = sentence.split(': ');
+  const without = <Part extends DevicePart | UserPart>(part: Part): Part => ({
+    ...part,
+    properties: part.properties && new Map([...part.properties].filter(([key]) => !misfits.includes(key))),
+  });
+  const dropped = misfits.map((key) => `${path}.${key}: ${message.join(': ')}`);
+  return {
+    ...row,
+    device: row.device && without(row.device),
+    user: row.user && without(row.user),
+    dropped: [...row.dropped, ...dropped],
+  };
+}
+
+function countDropped(
+  former: ImportProgress['dropped'],
+  rows: ReadonlyMap<ImportRow, FileRecord>,
+  conflicts: ReadonlyMap<ImportRow, readonly string[]>,
+): ImportProgress['dropped'] {
+  const counts = new Map(Object.entries(former));
+  for (const [row, { line }] of rows) {
+    for (const sentence of [...row.dropped, ...(conflicts.get(row) ?? [])].map(shorten)) {
+      const name = counts.has(sentence) || counts.size < reasonsMax ? sentence : otherReasons;
+      const { values, firstLines } = counts.get(name) ?? { values: 0, firstLines: [] };
+      const isTold = firstLines.length === firstLinesMax || firstLines.at(-1) === line;
+      counts.set(name, { values: values + 1, firstLines: isTold ? firstLines : [...firstLines, line] });
+    }
+  }
+  return Object.fromEntries(counts);
 }
 
 function inOrder(rejects: Rejects): Reject[] {

@@ -5,14 +5,18 @@
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { ApiError } from '../http/api-error.ts';
 import { learnManyProperties, recordManySightings } from '../properties/learn-many.ts';
-import type { LearnedProperties } from '../properties/learn-properties.ts';
 import { noChanges } from '../properties/property.ts';
 import { claimDevices, mergeDevices, writeDevices } from './merge-devices.ts';
 import type { RowToMerge } from './merge-properties.ts';
 import { mergeUsers, writeUsers } from './merge-users.ts';
-import { type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
+import { type ImportCounts, type ImportRow, type Refusal, RowsRefused } from './row.ts';
+
+export interface StoredRows {
+  readonly counts: ImportCounts;
+  /** Values that the catalog has under another type, as sentences, by their rows. */
+  readonly conflicts: ReadonlyMap<ImportRow, readonly string[]>;
+}
 
 /**
  * Stores rows. Throws `RowsRefused` for rows that exceed a limit; then the transaction must be
@@ -21,9 +25,9 @@ import { type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
 export async function importRows(
   context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   rows: readonly ImportRow[],
-): Promise<ImportCounts> {
+): Promise<StoredRows> {
   const { tx, clock, appId } = context;
-  const refusals = new Map<ImportRow, ApiError>();
+  const refusals = new Map<ImportRow, Refusal>();
   const refuse = (): void => {
     if (refusals.size > 0) throw new RowsRefused(refusals);
   };
@@ -33,20 +37,29 @@ export async function importRows(
     clock,
     appId,
     rows.flatMap(({ device, user }) => [device?.properties ?? noChanges, user?.properties ?? noChanges]),
+    rows.every(({ isForeign }) => isForeign),
   );
   const ofDevices: RowToMerge[] = [];
   const ofUsers: RowToMerge[] = [];
+  const conflicts = new Map<ImportRow, string[]>();
   let propertyConflicts = 0;
   for (const [i, row] of rows.entries()) {
     for (const [rowsOf, learned] of [
       [ofDevices, many.each[2 * i]],
       [ofUsers, many.each[2 * i + 1]],
     ] as const) {
-      if (learned instanceof ApiError) refusals.set(row, learned);
-      else if (learned) {
-        rowsOf.push({ row, learned });
-        propertyConflicts += (learned as LearnedProperties).conflicts.length;
+      if (!learned) continue;
+      if ('error' in learned) {
+        refusals.set(row, learned);
+        continue;
       }
+      rowsOf.push({ row, learned });
+      if (learned.conflicts.length === 0) continue;
+      propertyConflicts += learned.conflicts.length;
+      const sentences = learned.conflicts.map(
+        ({ property }) => `properties.${property.key}: The catalog has this key as a ${property.type}.`,
+      );
+      conflicts.set(row, [...(conflicts.get(row) ?? []), ...sentences]);
     }
   }
   refuse();
@@ -59,7 +72,7 @@ export async function importRows(
   const ofUser = await writeUsers(context, users);
   const ofDevice = await writeDevices(context, devices, users);
   await recordManySightings(tx, clock, appId, many, [...users.gone, ...devices.gone]);
-  return {
+  const counts = {
     devicesCreated: ofDevice.created,
     devicesUpdated: ofDevice.updated,
     devicesUnchanged: ofDevice.unchanged,
@@ -69,4 +82,5 @@ export async function importRows(
     usersUnchanged: ofUser.unchanged,
     propertyConflicts,
   };
+  return { counts, conflicts };
 }

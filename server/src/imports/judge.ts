@@ -4,10 +4,10 @@
 import type { Platform } from '../channels/channel.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
 import { isRecord } from '../ground/is-record.ts';
-import { ApiError } from '../http/api-error.ts';
-import { isStorable } from '../http/json.ts';
-import { validate } from '../http/validate.ts';
-import { userRequestSchema } from '../users/user.ts';
+import type { Issue } from '../ground/issue.ts';
+import { ApiError, invalid } from '../http/api-error.ts';
+import { listBadStrings } from '../http/json.ts';
+import { createUserParser } from '../users/user.ts';
 import type { Cell, CellTypes } from './cells.ts';
 import { type Fields, type GivenRow, Refused } from './given-row.ts';
 import type { DevicePart, ImportRow, UserPart } from './row.ts';
@@ -42,15 +42,13 @@ const softFields = new Set([
 /** Creates the check of rows. It throws `Refused`, or the 400 that the API would answer. */
 export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
   const { credentials, types } = rules;
-  const parseDevice = createRegistrationParser(rules);
-  const userSchema = userRequestSchema(rules.timeZones);
-  const parseUser = (body: unknown) => validate(userSchema, body);
+  const parseDevice = storable(createRegistrationParser(rules));
+  const parseUser = storable(createUserParser(rules.timeZones));
 
-  const judgeDevice = (given: GivenRow, fields: Fields): DevicePart => {
-    const isWeb = fields['platform'] === 'web';
-    const token = isWeb ? readSubscription(fields['token']) : fields['token'];
-    const body = { ...fields, ...(token !== undefined && { token }) };
-    const parsed = settle(parseDevice, bodyOf(body, given.deviceCells, types, given.isForeign), given.isForeign);
+  const judgeDevice = (given: GivenRow, fields: Fields, dropped: string[]): DevicePart => {
+    if (fields['platform'] === 'web') refuseWithoutKeys(fields['token']);
+    const body = bodyOf(fields, given.deviceCells, types, dropped);
+    const parsed = given.isForeign ? settle(parseDevice, body, dropped) : parseDevice(body);
     return {
       platform: parsed.platform,
       token: parsed.token,
@@ -71,8 +69,9 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
     };
   };
 
-  const judgeUser = (given: GivenRow, fields: Fields): UserPart => {
-    const parsed = settle(parseUser, bodyOf(fields, given.userCells, types, given.isForeign), given.isForeign);
+  const judgeUser = (given: GivenRow, fields: Fields, dropped: string[]): UserPart => {
+    const body = bodyOf(fields, given.userCells, types, dropped);
+    const parsed = given.isForeign ? settle(parseUser, body, dropped) : parseUser(body);
     return {
       externalId: parsed.external_id,
       firstName: parsed.first_name,
@@ -85,39 +84,35 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
     };
   };
 
-  return (given) => ({
-    device: given.device && judgeDevice(given, given.device),
-    user: given.user && judgeUser(given, given.user),
-  });
+  return (given) => {
+    const dropped = [...given.dropped];
+    const device = given.device && judgeDevice(given, given.device, dropped);
+    const user = given.user && judgeUser(given, given.user, dropped);
+    return { device, user, isForeign: given.isForeign, dropped };
+  };
 }
 
-function bodyOf(fields: Fields, given: readonly Cell[], types: CellTypes, isForeign: boolean): Fields {
+function bodyOf(fields: Fields, cells: readonly Cell[], types: CellTypes, dropped: string[]): Fields {
   if ('device_id' in fields || 'previous_token' in fields)
     throw new Refused('A file names devices by their tokens: device_id and previous_token mean nothing in it.');
-  // Text that was JSON in a cell may contain escapes that nothing has checked yet.
-  const cells = given.filter(({ key, text }) => isStorable(key) && isStorable(text));
-  if (cells.length < given.length && !isForeign) {
-    throw new Refused('A string holds U+0000 or an unpaired surrogate.');
-  }
-  return cells.length === 0 ? fields : { ...fields, properties: types.read(cells) };
+  return cells.length === 0 ? fields : { ...fields, properties: types.read(cells, dropped) };
 }
 
 // Refuses a subscription without keys by a sentence of its own. The registration reports every
 // other fault of a token.
-function readSubscription(token: unknown): unknown {
+function refuseWithoutKeys(token: unknown): void {
   let subscription = token;
   if (typeof token === 'string') {
     if (/^https?:/.test(token)) throw new Refused(webSentence);
     try {
       subscription = JSON.parse(token);
     } catch {
-      return token;
+      return;
     }
   }
-  if (!isRecord(subscription)) return token;
+  if (!isRecord(subscription)) return;
   const keys = isRecord(subscription['keys']) ? subscription['keys'] : {};
   if (!keys['p256dh'] || !keys['auth']) throw new Refused(webSentence);
-  return token;
 }
 
 function credentialFor(credentials: CredentialsToBind, platform: Platform, vapidKey: string | null): number | null {
@@ -127,35 +122,38 @@ function credentialFor(credentials: CredentialsToBind, platform: Platform, vapid
   return id;
 }
 
-function settle<Parsed>(parse: (body: unknown) => Parsed, given: Fields, isForeign: boolean): Parsed {
+// The API's parser of JSON refuses these strings; no such parser has read a CSV.
+function storable<Parsed>(parse: (body: unknown) => Parsed): (body: unknown) => Parsed {
+  return (body) => {
+    const parsed = parse(body);
+    const issues = listBadStrings(body);
+    if (issues.length > 0) throw invalid(issues);
+    return parsed;
+  };
+}
+
+// Drops the values that the API refuses, until it refuses none.
+function settle<Parsed>(parse: (body: unknown) => Parsed, given: Fields, dropped: string[]): Parsed {
   for (let body = given; ; ) {
     try {
       return parse(body);
     } catch (error) {
-      const less = isForeign && error instanceof ApiError ? withoutMisfits(body, error) : undefined;
-      if (!less) throw error;
-      body = less;
+      const issues = error instanceof ApiError ? (error.details.issues ?? []) : [];
+      if (issues.length === 0 || !issues.every(({ path }) => softFields.has(String(path[0])))) throw error;
+      body = without(body, issues);
+      dropped.push(...issues.map(({ path, message }) => `${path.slice(0, 2).join('.')}: ${message}`));
     }
   }
 }
 
-// Returns undefined when an issue is in a field that may not be dropped.
-function withoutMisfits(body: Fields, { details }: ApiError): Fields | undefined {
-  const issues = details.issues ?? [];
-  if (issues.length === 0 || !issues.every(({ path }) => softFields.has(String(path[0])))) return undefined;
+function without(body: Fields, issues: readonly Issue[]): Fields {
   const less: Fields = { ...body };
   for (const { path } of issues) {
-    const [field, key] = path.map(String);
-    const properties = less['properties'];
-    if (field === 'properties' && key !== undefined && isRecord(properties))
-      less['properties'] = without(properties, key);
-    else if (field !== undefined) delete less[field];
+    const [field = '', key] = path.map(String);
+    const properties = less[field];
+    if (key !== undefined && isRecord(properties)) {
+      less[field] = Object.fromEntries(Object.entries(properties).filter(([name]) => name !== key));
+    } else delete less[field];
   }
-  return less;
-}
-
-function without(properties: Readonly<Record<string, unknown>>, key: string): Record<string, unknown> {
-  const less: Record<string, unknown> = Object.create(null);
-  for (const [name, value] of Object.entries(properties)) if (name !== key) less[name] = value;
   return less;
 }

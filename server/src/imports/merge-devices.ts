@@ -23,14 +23,13 @@ import { lockDevice, updateKnown, updateTokenDevice, updateUnidentified } from '
 import { countDevicesOfUsers, listReached } from '../devices/room-queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
-import type { ApiError } from '../http/api-error.ts';
 import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
 import { findUsers } from '../users/queries.ts';
 import type { User } from '../users/user.ts';
 import { chooseDevicesToUnlink, type OwnedDevice } from './make-room.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
 import { earlier, isChanged, isSame, type MergedUsers } from './merge-users.ts';
-import type { DevicePart, ImportRow } from './row.ts';
+import type { DevicePart, ImportRow, Refusal } from './row.ts';
 
 interface Context {
   readonly tx: Tx;
@@ -100,7 +99,7 @@ export async function mergeDevices(
   claimed: ReadonlyMap<string, ClaimedDevice>,
   users: MergedUsers,
   rows: readonly RowToMerge[],
-  refusals: Map<ImportRow, ApiError>,
+  refusals: Map<ImportRow, Refusal>,
 ): Promise<MergedDevices> {
   const { tx, clock, appId } = context;
   const changedUsers = [...users.byExternalId.values()].filter(isChanged).map(({ externalId }) => externalId);

@@ -5,9 +5,15 @@ import type { Uuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 import { applyChanges } from '../properties/change-properties.ts';
 import type { LearnedProperties } from '../properties/learn-properties.ts';
-import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
+import {
+  type Property,
+  propertiesPerOwnerMax,
+  type StoredProperties,
+  type TextGone,
+  mergeProperties as withChanges,
+} from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
-import type { ImportRow } from './row.ts';
+import type { ImportRow, Refusal } from './row.ts';
 
 export interface RowToMerge {
   readonly row: ImportRow;
@@ -16,14 +22,14 @@ export interface RowToMerge {
 
 export interface PropertiesMerge {
   readonly catalog: ReadonlyMap<number, Property>;
-  readonly refusals: Map<ImportRow, ApiError>;
+  readonly refusals: Map<ImportRow, Refusal>;
   readonly gone: TextGone[];
 }
 
 /**
  * Changes the properties of `holder`; when the row gives null, all former values are deleted.
- * Returns false when the holder would have too many: the row is then added to the refusals and
- * nothing has changed.
+ * When the holder would have too many, the row is added to the refusals, with the keys of another
+ * service's row that are too many. Returns false when nothing has changed.
  */
 export function mergeProperties(
   { catalog, refusals, gone }: PropertiesMerge,
@@ -31,17 +37,33 @@ export function mergeProperties(
   given: { readonly properties: unknown },
   holder: { properties: StoredProperties },
 ): boolean {
+  const kept = given.properties === null ? {} : holder.properties;
   try {
-    const kept = given.properties === null ? {} : holder.properties;
     const changed = applyChanges(kept, holder.properties, learned, catalog);
     holder.properties = changed.stored;
     gone.push(...changed.gone);
     return true;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    refusals.set(row, error);
-    return false;
+    const misfits = row.isForeign ? listMisfits(catalog, kept, learned.changes) : [];
+    refusals.set(row, { error, misfits: misfits.flatMap((id) => catalog.get(id)?.key ?? []) });
+    if (!row.isForeign) return false;
+    // What fits is stored in the next try. The following rows are judged as if it was stored.
+    const fitting = new Map([...learned.changes].filter(([id]) => !misfits.includes(id)));
+    holder.properties = withChanges(kept, fitting, (id) => catalog.has(id));
+    return true;
   }
+}
+
+// The new properties that are too many: those that the row names last.
+function listMisfits(
+  catalog: ReadonlyMap<number, Property>,
+  kept: StoredProperties,
+  changes: LearnedProperties['changes'],
+): number[] {
+  const all = Object.keys(withChanges(kept, changes, (id) => catalog.has(id)));
+  const added = [...changes].flatMap(([id, value]) => (value === null || id in kept ? [] : [id]));
+  return added.slice(propertiesPerOwnerMax - all.length);
 }
 
 /**

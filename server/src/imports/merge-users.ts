@@ -4,7 +4,6 @@
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { ApiError } from '../http/api-error.ts';
 import type { StoredProperties, TextGone } from '../properties/property.ts';
 import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';
@@ -13,7 +12,7 @@ import { findUsers, updateUser } from '../users/queries.ts';
 import { mergeAttributes, type UserAttributes } from '../users/upsert-user.ts';
 import type { User } from '../users/user.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
-import type { ImportRow, UserPart } from './row.ts';
+import type { ImportRow, Refusal, UserPart } from './row.ts';
 
 /** A user in the state after the rows so far. */
 export interface UserState {
@@ -38,7 +37,7 @@ export interface MergedUsers {
 export async function mergeUsers(
   { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },
   rows: readonly RowToMerge[],
-  refusals: Map<ImportRow, ApiError>,
+  refusals: Map<ImportRow, Refusal>,
 ): Promise<MergedUsers> {
   const people = await lockPeople(
     tx,

@@ -1,6 +1,13 @@
 import type { Position } from './records.ts';
 import type { ImportCounts } from './row.ts';
 
+/** Values that were left out for one reason. */
+export interface DroppedValues {
+  readonly values: number;
+  /** The numbers of the first lines that have such a value. */
+  readonly firstLines: readonly number[];
+}
+
 /** The progress of an import, and its results so far. */
 export interface ImportProgress {
   readonly position: Position;
@@ -11,4 +18,6 @@ export interface ImportProgress {
   /** For each reason, the number of records that it applies to. */
   readonly reasons: Readonly<Record<string, number>>;
   readonly rejectedBytes: number;
+  /** Values of stored records that were left out, by reason. */
+  readonly dropped: Readonly<Record<string, DroppedValues>>;
 }

@@ -1,9 +1,10 @@
 // Splits a file's bytes into records: lines of a CSV, in which a quoted field may contain line
 // breaks, lines of NDJSON, or the objects of a list in JSON. Holds one record at a time, however
 // large the file is, and knows the position of each. Pure.
+import { bodyBytesDefault } from '../http/request-body.ts';
 
-/** The maximum size of a request body, which would contain the same data (contract 1). */
-export const recordBytesMax = 256 * 1024;
+/** The limit of a request that would contain the same data. */
+export const recordBytesMax = bodyBytesDefault;
 
 export interface FileRecord {
   /** The number of the line in which the record begins, from 1. */
@@ -80,6 +81,24 @@ export function splitCsv(delimiter: number, from: Position = fileStart): RecordS
 
 export function splitLines(from: Position = fileStart): RecordSplitter {
   return split(from, { take: (byte) => byte === lf, isInside: () => true, openFault: null, keepsEnd: false });
+}
+
+/** Splits into lines of which each keeps its end, blank ones too. */
+export function splitKeepingEnds(from: Position): RecordSplitter {
+  return split(from, { take: (byte) => byte === lf, isInside: () => true, openFault: null, keepsEnd: true });
+}
+
+/** Joins such lines to a record; undefined when they are blank. */
+export function recordOf(lines: readonly FileRecord[]): FileRecord | undefined {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (!first || !last) return undefined;
+  const text = withoutLineEnd(Buffer.concat(lines.map(({ bytes }) => bytes)).toString('latin1'));
+  const fault = lines.find((line) => line.fault !== null)?.fault ?? null;
+  return text === '' ? undefined : { ...first, after: last.after, bytes: Buffer.from(text, 'latin1'), fault };
+}
+
+export function withoutLineEnd(text: string): string {
+  return text.replace(/\r?\n?$/, '');
 }
 
 /**

@@ -34,6 +34,17 @@ export interface UserPart {
 export interface ImportRow {
   readonly device: DevicePart | null;
   readonly user: UserPart | null;
+  /** True for a row of another service, which is stored without what does not fit. */
+  readonly isForeign: boolean;
+  /** Values that were left out, each as a sentence. */
+  readonly dropped: readonly string[];
+}
+
+/** The refusal of a row because of stored data. */
+export interface Refusal {
+  readonly error: ApiError;
+  /** The keys of properties that are too many; the row fits without them. */
+  readonly misfits: readonly string[];
 }
 
 /**
@@ -42,9 +53,9 @@ export interface ImportRow {
  */
 export class RowsRefused extends Error {
   override readonly name = 'RowsRefused';
-  readonly refusals: ReadonlyMap<ImportRow, ApiError>;
+  readonly refusals: ReadonlyMap<ImportRow, Refusal>;
 
-  constructor(refusals: ReadonlyMap<ImportRow, ApiError>) {
+  constructor(refusals: ReadonlyMap<ImportRow, Refusal>) {
     super(`${refusals.size} rows were refused`);
     this.refusals = refusals;
   }

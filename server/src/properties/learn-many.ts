@@ -34,28 +34,36 @@ import {
   updateSighting,
 } from './queries.ts';
 
+/** The catalog has no room for all new keys of an owner. */
+export interface NoRoom {
+  readonly error: ApiError;
+  /** The new keys that are too many, the last ones of the owner. */
+  readonly misfits: readonly string[];
+}
+
 export interface ManyLearned {
   /**
-   * One item for each of `given`, in its order. An error means that the catalog has no room for the
-   * owner's new keys; then nothing of this owner may be written.
+   * One item for each of `given`, in its order. With `NoRoom`, nothing of this owner may be written.
    */
-  readonly each: readonly (LearnedProperties | ApiError)[];
+  readonly each: readonly (LearnedProperties | NoRoom)[];
   /** For `recordManySightings`. */
   readonly sightings: readonly Sighting[];
   /** Numbers of values with another type than the catalog's, by the key's number. */
   readonly conflicts: ReadonlyMap<number, number>;
 }
 
+/** With `takesPart`, an owner with `NoRoom` takes the room for those of its new keys that fit. */
 export async function learnManyProperties(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   given: readonly PropertyChanges[],
+  takesPart = false,
 ): Promise<ManyLearned> {
   const keys = [...new Set(given.flatMap((changes) => [...changes.keys()]))];
   if (keys.length === 0) return { each: given.map(() => nothingLearned), sightings: [], conflicts: new Map() };
   let entries = byKey(await findPropertiesByKeys(tx, appId, keys));
-  const refused = new Map<PropertyChanges, ApiError>();
+  const refused = new Map<PropertyChanges, NoRoom>();
   const unknown = new Set(given.flatMap((changes) => keysToAdd(changes, entries)));
   if (unknown.size > 0) {
     const firstNumber = await takePropertyNumbers(tx, appId, unknown.size);
@@ -63,7 +71,7 @@ export async function learnManyProperties(
     // the lock.
     entries = byKey(await findPropertiesByKeys(tx, appId, keys));
     const room = propertiesPerAppMax - (await countProperties(tx, appId));
-    const values = chooseNewKeys(given, entries, room, refused);
+    const values = chooseNewKeys(given, entries, { room, takesPart }, refused);
     for (const entry of await addToCatalog(tx, clock, appId, values, [...values.keys()], firstNumber)) {
       entries.set(entry.key, entry);
     }
@@ -71,7 +79,7 @@ export async function learnManyProperties(
 
   const sightings: Sighting[] = [];
   const conflicts = new Map<number, number>();
-  const each = given.map((changes): LearnedProperties | ApiError => {
+  const each = given.map((changes): LearnedProperties | NoRoom => {
     const refusal = refused.get(changes);
     if (refusal) return refusal;
     const learned = sortOut(changes, entries, true, clock.nowMs());
@@ -93,14 +101,17 @@ export async function learnManyProperties(
 function chooseNewKeys(
   given: readonly PropertyChanges[],
   entries: ReadonlyMap<string, CatalogEntry>,
-  room: number,
-  refused: Map<PropertyChanges, ApiError>,
+  { room, takesPart }: { readonly room: number; readonly takesPart: boolean },
+  refused: Map<PropertyChanges, NoRoom>,
 ): Map<string, PropertyValue> {
   const values = new Map<string, PropertyValue>();
   for (const changes of given) {
     const added = keysToAdd(changes, entries).filter((key) => !values.has(key));
-    if (values.size + added.length > room) refused.set(changes, tooManyProperties());
-    else for (const key of added) values.set(key, changes.get(key) ?? false);
+    const fitting = added.slice(0, Math.max(0, room - values.size));
+    const misfits = added.slice(fitting.length);
+    if (misfits.length > 0) refused.set(changes, { error: tooManyProperties(), misfits });
+    if (misfits.length > 0 && !takesPart) continue;
+    for (const key of fitting) values.set(key, changes.get(key) ?? false);
   }
   return values;
 }

@@ -495,9 +495,37 @@ describe('import', () => {
     const [ada = '', grace = ''] = readFileSync(fixture('firebase-auth.csv'), 'utf8').split('\n');
     const odd = ada.replace('MiWU', 'Odd1').replace('Ada Lovelace', '"Ada');
     const { document } = await importSome('Quotes', write('quotes.csv', [ada, odd, grace, ''].join('\n')));
-    expect(document).toMatchObject({ format: 'Firebase Authentication CSV', lines: 3, users: { created: 2 } });
-    expect(document.reasons).toEqual([{ reason: expect.stringMatching(/^Its quotes do not fit/), lines: 1 }]);
-    expect((await usersOf(id)).map(({ externalId }) => String(externalId).slice(0, 4))).toEqual(['MiWU', 'Zk4r']);
+    expect(document).toMatchObject({ format: 'Firebase Authentication CSV', lines: 3, users: { created: 3 } });
+    expect((await usersOf(id)).map(({ externalId, firstName }) => [String(externalId).slice(0, 4), firstName])).toEqual(
+      [
+        ['MiWU', 'Ada'],
+        ['Odd1', '"Ada'],
+        ['Zk4r', null],
+      ],
+    );
+  });
+
+  it('names the values that it left out, how often, why and where', async () => {
+    const { id } = await cli.newApp('Left out');
+    const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
+    const tags = JSON.stringify(Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tag_${i}`, 'x'])));
+    const many = ios.replace(/"\{.*\}"/, `"${tags.replaceAll('"', '""')}"`);
+    const odd = ios.replace(/[0-9a-f]{64}/, iosToken(2)).replace('Europe/Berlin', 'Mars/Olympus');
+    const file = write('left-out.csv', [head, many, odd, ''].join('\n'));
+    const expected = {
+      rejected: 0,
+      devices: { created: 2 },
+      dropped: [
+        { reason: expect.stringMatching(/^timezone: /), values: 2, first_lines: [3] },
+        { reason: expect.stringMatching(/^properties\.tag_100: At most 100 properties/), values: 1, first_lines: [2] },
+      ],
+    };
+    expect(await cli.json('import', 'Left out', file)).toMatchObject(expected);
+    const again = await cli.run('import', 'Left out', file);
+    expect(again.status).toBe(0);
+    expect(again.stdout).toMatch(/3 values were left out/);
+    expect(again.stdout).toMatch(/^1 +properties\.tag_100: At most .* 2$/m);
+    expect((await usersOf(id))[0]).toMatchObject({ externalId: 'user_42' });
   });
 
   it('refuses a file whose lines end with CR alone, because it would import nothing', async () => {

@@ -2,44 +2,13 @@
 // requests run.
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../rig/src/random.ts';
-import { loadTimeZones } from '../../src/database/load-time-zones.ts';
-import { CellTypes } from '../../src/imports/cells.ts';
-import { detectFormat } from '../../src/imports/detect.ts';
-import { importFile } from '../../src/imports/import-file.ts';
-import { createJudge } from '../../src/imports/judge.ts';
-import { RejectFile } from '../../src/imports/reject-file.ts';
-import { noExceptions } from '../../src/outbound/address-guard.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
+import { importInto } from './import-into.ts';
 
 const t = await setup({ workers: false });
-const timeZones = await loadTimeZones(t.sql);
 
-async function importInto(app: TestApp, lines: readonly object[]) {
-  const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const types = new CellTypes(new Map());
-  const format = detectFormat(bytes);
-  const judge = createJudge({
-    endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
-    timeZones,
-    credentials: { ios: null, android: null, web: new Map(), webOtherwise: null },
-    types,
-  });
-  return importFile(
-    { sql: t.sql, clock: t.clock },
-    {
-      appId: app.id,
-      fingerprint: null,
-      bytes: (async function* () {
-        yield bytes;
-      })(),
-      format,
-      judge,
-      types,
-      rejects: new RejectFile('/nowhere/at/all', format),
-      onProgress: () => undefined,
-    },
-  );
-}
+const importLines = (app: TestApp, lines: readonly object[]) =>
+  importInto(t, app.id, Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
 
 const iosToken = (n: number): string => n.toString(16).padStart(64, '0');
 
@@ -117,7 +86,7 @@ describe('an import', () => {
       });
       expect(status).toBe(200);
     }
-    const done = await importInto(
+    const done = await importLines(
       imported,
       lines.map(({ device, user, externalId }) => {
         if (!device) return { ...user, external_id: externalId };
@@ -140,7 +109,7 @@ describe('an import', () => {
     t.clock.hold(t.clock.date());
     const [asked, imported] = [await t.newApp(), await t.newApp()];
     const bring = (app: TestApp, numbers: readonly number[]) =>
-      importInto(
+      importLines(
         app,
         numbers.map((n) => ({
           platform: 'ios',
@@ -204,8 +173,8 @@ describe('an import', () => {
       }
     };
     const [one, other] = await Promise.all([
-      importInto(app, lines),
-      importInto(app, lines.toReversed()),
+      importLines(app, lines),
+      importLines(app, lines.toReversed()),
       ...[0, 1, 2, 3].map(register),
     ]);
     expect([one.rejected, other.rejected]).toEqual([0, 0]);
@@ -232,7 +201,7 @@ describe('an import', () => {
     ];
     for (const n of others.keys()) await server.post('/v1/devices', { platform: 'ios', token: iosToken(n), ...stored });
     await t.sql`UPDATE devices SET mismatches = 2 WHERE app_id = ${app.id}`;
-    await importInto(
+    await importLines(
       app,
       others.map((fields, n) => ({ platform: 'ios', token: iosToken(n), ...fields })),
     );
@@ -251,7 +220,7 @@ describe('an import', () => {
 
   it("accepts a provider's “gone” for a device that has no date in the file", async () => {
     const app = await t.newApp();
-    await importInto(app, [
+    await importLines(app, [
       { platform: 'ios', token: iosToken(1) },
       { platform: 'ios', token: iosToken(2), created_at: '2024-01-01T00:00:00Z', last_seen_at: '2025-01-01T00:00:00Z' },
     ]);
