@@ -720,7 +720,11 @@ CREATE INDEX members_of_account ON public.members USING btree (account_id);
 CREATE UNLOGGED TABLE message_paces (
   app_id uuid NOT NULL,
   message_id uuid NOT NULL,
-  next_at timestamp with time zone NOT NULL,
+  next_at timestamp with time zone NOT NULL DEFAULT now(),
+  tokens double precision NOT NULL DEFAULT 0,
+  per_second double precision NOT NULL DEFAULT 1,
+  granted integer NOT NULL DEFAULT 0,
+  asked_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT message_paces_pkey PRIMARY KEY (app_id, message_id)
 );
 
@@ -915,8 +919,12 @@ CREATE TABLE property_catalogs (
 
 CREATE UNLOGGED TABLE provider_paces (
   name text COLLATE "C" NOT NULL,
-  started_at timestamp with time zone NOT NULL,
-  next_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone NOT NULL DEFAULT now(),
+  next_at timestamp with time zone NOT NULL DEFAULT now(),
+  tokens double precision NOT NULL DEFAULT 0,
+  per_second double precision NOT NULL DEFAULT 1,
+  granted integer NOT NULL DEFAULT 0,
+  asked_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT provider_paces_pkey PRIMARY KEY (name)
 );
 

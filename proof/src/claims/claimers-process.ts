@@ -35,7 +35,7 @@ async function claimInTurn(number: number): Promise<void> {
     const claimId = mintUuid(clock.nowMs());
     const batch =
       random.below(2) === 0
-        ? await claimNextPacedBatch(sql, clock, claimId, 1_000)
+        ? await claimNextPacedBatch(sql, clock, claimId)
         : await claimNextBatch(sql, clock, lastAppId, claimId);
     if (batch === undefined) {
       empty += 1;

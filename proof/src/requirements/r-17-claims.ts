@@ -71,7 +71,7 @@ async function proveLeases(sql: Sql, { isQuick, report }: ProofOptions): Promise
     const dead = await fillLeases(sql, live, isPaced);
     const claim = () =>
       isPaced
-        ? claimNextPacedBatch(sql, clock, mintUuid(clock.nowMs()), 1_000)
+        ? claimNextPacedBatch(sql, clock, mintUuid(clock.nowMs()))
         : claimNextBatch(sql, clock, '00000000-0000-0000-0000-000000000000', mintUuid(clock.nowMs()));
     const startedAt = performance.now();
     const first = await claim();

@@ -15,7 +15,7 @@ interface Rate {
 
 /**
  * Requests that a second may begin above the rate, because they are a little late
- * (`message-pace.ts`).
+ * (`pace.ts`).
  */
 const lateMost = (perSecond: number): number => Math.max(1, Math.floor(perSecond * 0.02));
 /**
@@ -23,7 +23,7 @@ const lateMost = (perSecond: number): number => Math.max(1, Math.floor(perSecond
  * bunches them.
  */
 const bunchedMost = (perSecond: number): number => Math.ceil(perSecond * 0.2) + 5;
-/** A busy machine misses some of the places, so the reached rate may be this share of the limit. */
+/** A busy machine misses some of the tokens, so the reached rate may be this share of the limit. */
 const shareLeast = 0.5;
 const workers = 2;
 

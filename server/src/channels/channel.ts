@@ -133,6 +133,19 @@ export type Outcome =
 /** A push that did not arrive, whether the provider or a local check refused it. */
 export type RefusedOutcome = Extract<Outcome, { kind: 'refused' }>;
 
+/** A bucket of tokens, one for each push. It fills faster the longer it is used. */
+export interface Rate {
+  /** Tokens a second after a rest. */
+  readonly perSecondLeast: number;
+  readonly perSecondMost: number;
+  /** The time from the least to the most. A rest as long starts the growth again. */
+  readonly rampMs: number;
+  /** The most tokens that a rest saves. They may be used at once. */
+  readonly savedMost: number;
+  /** A token that is due for longer is dropped. Used later, many would be too many at once. */
+  readonly usableMs: number;
+}
+
 /**
  * A way to reach phones or browsers. One test suite, `server/test/channels/conformance.ts`, holds
  * every channel to the same behaviour.
@@ -147,11 +160,10 @@ export interface Channel<Credential> {
   /** Sends one push, and tells it the outcome. Throws nothing. */
   send(push: SentPush<Credential>): void;
   /**
-   * Takes the next place of this credential, and answers the milliseconds until that place. A
-   * promise when the place has to be asked for. Absent: this channel has no pace. `send` does not
-   * wait for the place: the caller does, while it holds nothing that others need.
+   * The pace that the provider asks of an account. `send` does not wait for it: the caller does,
+   * while it holds nothing that others need. Absent: the provider asks for none.
    */
-  waitMs?(credential: Credential): number | Promise<number>;
+  readonly pace?: { readonly rate: Rate; accountOf(credential: Credential): string };
   /** Closes the warm connections after the pushes under way have ended. */
   close(): Promise<void>;
 }

@@ -1,5 +1,10 @@
-// SQL of messages with a rate: the places in a message's row, which all processes share, and the
-// claims of its batches. A place is an instant, and the row holds only the next one.
+// SQL of paces: the token buckets in the rows of messages and of accounts at providers, which all
+// processes share, and the claims of batches of messages with a rate.
+//
+// A row holds the tokens of its last question. Below zero they are those that processes took ahead
+// of their time. Tokens come with the time since that question; a time that lies ahead was written
+// before the clock was set back, and brings none.
+import type { Rate } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Fragment, Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -12,99 +17,130 @@ export interface MessageRate {
   readonly perSecond: number;
 }
 
-const ms = (sql: Sql, value: number): Fragment => sql`${value}::float8 * interval '1 millisecond'`;
+/**
+ * The answer of a row: so many tokens, one every `apartMs`. The first is due in `inMs`, before now
+ * when tokens were saved. Without a token the row is to be asked again in `inMs`.
+ */
+export interface Grant {
+  readonly count: number;
+  readonly inMs: number;
+  readonly apartMs: number;
+  /** The time of the answer, by the database's clock. */
+  readonly nowMs: number;
+}
+
+/** One grant has the tokens of this time. */
+const grantSeconds = 0.1;
+/** Tokens are given at most this far ahead, so that a process that ends leaves few of them unused. */
+const aheadSeconds = 0.2;
+/**
+ * The row's last question was no sooner than this process's own. Its time may seem earlier by so
+ * much, which is how unequal two ways to the server and two clocks may be. More is a clock that was
+ * set, and brings no tokens.
+ */
+const unequal = { ms: 100, share: 0.01 };
+/** Statements that wait for the row carry an earlier time than the one before; not by more. */
+const disorderSeconds = 1;
+
+interface Asked {
+  readonly perSecond: number;
+  readonly tokens: number;
+  readonly granted: number;
+  readonly nowMs: number;
+}
 
 /**
- * Takes the next `count` places, 1/`perSecond` of a second apart and none sooner than `soonestMs`
- * from now. Answers the instant of the first place by the database's clock. Undefined, with nothing
- * taken, when the next place is further ahead than `aheadMs`.
+ * The row `p` after a question, and the row of a first question. `sinceMs` is how long ago this
+ * process asked, by its steady clock; null for a first time. After a rest as long as the ramp the
+ * rate is the least again.
  */
-export async function reservePlaces(
+function bucketOf(sql: Sql, clock: Clock, rate: Omit<Rate, 'usableMs'>, sinceMs: number | null) {
+  const { perSecondLeast: least, perSecondMost: most, rampMs, savedMost } = rate;
+  const growth = (most - least) / (rampMs / 1000);
+  const number = (value: number): Fragment => sql`${value}::float8`;
+  const countAt = (perSecond: Fragment): Fragment =>
+    sql`greatest(1, floor(${perSecond} * ${number(grantSeconds)}))::integer`;
+  const sinceRow = secondsSince(sql, clock);
+  const passedMax = sinceMs === null ? Number.POSITIVE_INFINITY : (sinceMs * (1 + unequal.share) + unequal.ms) / 1000;
+  const passed = sql`(CASE WHEN ${sinceRow} BETWEEN 0 AND ${number(passedMax)} THEN ${sinceRow} ELSE 0 END)`;
+  const perSecond = sql`
+    (CASE WHEN ${passed} >= ${number(rampMs / 1000)} THEN ${number(least)}
+      ELSE least(${number(most)}, greatest(${number(least)}, p.per_second + ${number(growth)} * ${passed})) END)`;
+  const tokens = sql`least(${number(savedMost)}, p.tokens + p.per_second * ${passed})`;
+  const granted = sql`
+    (CASE WHEN ${tokens} >= ${number(-aheadSeconds)} * ${perSecond} THEN ${countAt(perSecond)} ELSE 0 END)`;
+  const first = countAt(number(least));
+  return {
+    columns: sql`tokens, per_second, granted, asked_at`,
+    firstValues: sql`${number(savedMost)} - ${first}, ${number(least)}, ${first}, ${clock.now}`,
+    changes: sql`tokens = ${tokens} - ${granted}, per_second = ${perSecond}, granted = ${granted},
+      asked_at = CASE WHEN ${sinceRow} BETWEEN ${number(-disorderSeconds)} AND 0 THEN p.asked_at ELSE ${clock.now} END`,
+    answer: sql`per_second, tokens, granted, (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms`,
+  };
+}
+
+const secondsSince = (sql: Sql, clock: Clock): Fragment => sql`extract(epoch FROM ${clock.now} - p.asked_at)::float8`;
+
+function toGrant([row]: readonly Asked[]): Grant {
+  if (!row) throw new Error('the statement that asks for tokens answered no row');
+  const { perSecond, tokens, granted, nowMs } = row;
+  const takenSeconds = (0 - tokens) / perSecond;
+  const inSeconds = takenSeconds - (granted > 0 ? granted / perSecond : aheadSeconds);
+  return { count: granted, inMs: inSeconds * 1000, apartMs: 1000 / perSecond, nowMs };
+}
+
+/** Asks for tokens of a message. */
+export async function askForMessage(
   sql: Sql,
   clock: Clock,
   { appId, messageId, perSecond }: MessageRate,
-  places: { readonly count: number; readonly soonestMs: number; readonly aheadMs: number },
-): Promise<number | undefined> {
-  const length = ms(sql, (places.count * 1000) / perSecond);
-  const soonest = sql`${clock.now} + ${ms(sql, places.soonestMs)}`;
-  const [row] = await sql<{ startMs: number }[]>`
-    INSERT INTO message_paces AS p (app_id, message_id, next_at)
-    VALUES (${appId}, ${messageId}, ${soonest} + ${length})
-    ON CONFLICT (app_id, message_id) DO UPDATE SET next_at = greatest(p.next_at, ${soonest}) + ${length}
-    WHERE p.next_at <= ${clock.now} + ${ms(sql, places.aheadMs)}
-    RETURNING (extract(epoch FROM next_at - ${length}) * 1000)::float8 AS start_ms`;
-  return row?.startMs;
+  sinceMs: number | null,
+): Promise<Grant> {
+  const rate = { perSecondLeast: perSecond, perSecondMost: perSecond, rampMs: 1000, savedMost: 0 };
+  const { columns, firstValues, changes, answer } = bucketOf(sql, clock, rate, sinceMs);
+  return toGrant(
+    await sql<Asked[]>`
+      INSERT INTO message_paces AS p (app_id, message_id, ${columns}) VALUES (${appId}, ${messageId}, ${firstValues})
+      ON CONFLICT (app_id, message_id) DO UPDATE SET ${changes} RETURNING ${answer}`,
+  );
 }
 
-/** The instant of the next free place. */
-export async function findNextPlace(sql: Sql, { appId, messageId }: MessageRate): Promise<number | undefined> {
-  const [row] = await sql<{ nextMs: number }[]>`
-    SELECT (extract(epoch FROM next_at) * 1000)::float8 AS next_ms FROM message_paces
-    WHERE app_id = ${appId} AND message_id = ${messageId}`;
-  return row?.nextMs;
-}
-
-/**
- * Deletes the rows of paces that were not used for an hour. A missing row means that the next place
- * has passed.
- */
-export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
-  await sql`DELETE FROM message_paces WHERE next_at < ${clock.now} - interval '1 hour'`;
-  await sql`DELETE FROM provider_paces WHERE next_at < now() - interval '1 hour'`;
-}
-
-/** A slice is as many places as the current rate gives in this time. */
-const sliceSeconds = 0.1;
-
-/**
- * Takes the next slice of a credential's places (`fcm/pace`), by the server's clock. After a rest
- * as long as the ramp the rate is the least again. Then the places of a second lie in the past, so
- * they may be used at once.
- */
-export async function takeProviderSlice(
+/** Asks for tokens of an account at its provider. */
+export async function askForAccount(
   sql: Sql,
+  clock: Clock,
   name: string,
-  { perSecondMax, perSecondLeast, rampMs }: { perSecondMax: number; perSecondLeast: number; rampMs: number },
-): Promise<{ count: number; startInMs: number; apartMs: number }> {
-  const ramp = ms(sql, rampMs);
-  // The progress of the ramp decides the rate. A slice is a whole number of places.
-  const rateSince = (startedAt: Fragment): Fragment => sql`
-    (${perSecondLeast}::float8 + ${perSecondMax - perSecondLeast}::float8
-      * least(1, greatest(0, extract(epoch FROM now() - ${startedAt}) * 1000 / ${rampMs}::float8)))::float8`;
-  const countAt = (rate: Fragment): Fragment => sql`greatest(1, ceil(${rate} * ${sliceSeconds}::float8))`;
-  const seconds = (value: Fragment): Fragment => sql`${value} * interval '1 second'`;
-  const startedAt = sql`CASE WHEN now() - p.next_at >= ${ramp} THEN now() ELSE p.started_at END`;
-  const rate = rateSince(startedAt);
-  const first = rateSince(sql`now()`);
-  const [row] = await sql<{ count: number; startInMs: number; apartMs: number }[]>`
-    INSERT INTO provider_paces AS p (name, started_at, next_at)
-    VALUES (${name}, now(), now() - interval '1 second' + ${seconds(sql`(${countAt(first)} / ${first})`)})
-    ON CONFLICT (name) DO UPDATE SET started_at = ${startedAt},
-      next_at = greatest(p.next_at, now() - ${seconds(sql`(${perSecondLeast}::float8 / ${rate})`)})
-        + ${seconds(sql`(${countAt(rate)} / ${rate})`)}
-    RETURNING ${countAt(rateSince(sql`p.started_at`))}::int AS count,
-      (extract(epoch FROM next_at - now()) * 1000
-        - ${countAt(rateSince(sql`p.started_at`))} / ${rateSince(sql`p.started_at`)} * 1000)::float8 AS start_in_ms,
-      (1000 / ${rateSince(sql`p.started_at`)})::float8 AS apart_ms`;
-  if (!row) throw new Error('the statement that takes a slice of places answered no row');
-  return row;
+  rate: Rate,
+  sinceMs: number | null,
+): Promise<Grant> {
+  const { columns, firstValues, changes, answer } = bucketOf(sql, clock, rate, sinceMs);
+  return toGrant(
+    await sql<Asked[]>`
+      INSERT INTO provider_paces AS p (name, ${columns}) VALUES (${name}, ${firstValues})
+      ON CONFLICT (name) DO UPDATE SET ${changes} RETURNING ${answer}`,
+  );
+}
+
+/** Deletes the rows that nobody asked for an hour. A missing row is a bucket after a rest. */
+export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
+  await sql`DELETE FROM message_paces WHERE asked_at < ${clock.now} - interval '1 hour'`;
+  await sql`DELETE FROM provider_paces WHERE asked_at < ${clock.now} - interval '1 hour'`;
 }
 
 /**
- * Claims a batch of the message that has waited longest, among messages whose next place is at most
- * `aheadMs` ahead. The recursion steps from message to message through the index. Messages of
+ * Claims a batch of the message that has waited longest, among messages that would get a token. The recursion steps from message to message through the index. Messages of
  * `exceptMessageIds` are skipped, and those of `lastMessageIds` come after all others.
  */
 export async function claimNextPacedBatch(
   sql: Sql,
   clock: Clock,
   claimId: Uuid,
-  aheadMs: number,
   exceptMessageIds: readonly Uuid[] = [],
   lastMessageIds: readonly Uuid[] = [],
   takeOver: TakeOver = 'all',
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
+  const since = secondsSince(sql, clock);
   const [batch] = await sql<ClaimedBatch[]>`
     WITH RECURSIVE messages_open AS (
       (SELECT b.app_id, b.message_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id, b.message_id LIMIT 1)
@@ -118,8 +154,9 @@ export async function claimNextPacedBatch(
       SELECT m.app_id, m.message_id FROM messages_open m
       LEFT JOIN message_paces p ON p.app_id = m.app_id AND p.message_id = m.message_id
       WHERE m.message_id <> ALL(${exceptMessageIds as Uuid[]}::uuid[])
-        AND (p.next_at IS NULL OR p.next_at <= ${clock.now} + ${ms(sql, aheadMs)})
-      ORDER BY m.message_id = ANY(${lastMessageIds as Uuid[]}::uuid[]), p.next_at NULLS FIRST, m.message_id
+        AND (p.asked_at IS NULL OR ${since} < ${-disorderSeconds}::float8
+          OR p.tokens >= -p.per_second * (${aheadSeconds}::float8 + greatest(0, ${since})))
+      ORDER BY m.message_id = ANY(${lastMessageIds as Uuid[]}::uuid[]), p.asked_at NULLS FIRST, m.message_id
     ), taken AS (
       SELECT one.id FROM ready CROSS JOIN LATERAL (
         SELECT b.id FROM batches b
@@ -128,7 +165,7 @@ export async function claimNextPacedBatch(
       ) one LIMIT 1
     )
     UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
-      available_at = ${clock.now} + ${ms(sql, leaseMs)}
+      available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
     FROM taken WHERE b.id = taken.id
     RETURNING ${claimedColumns(sql)}`;
   return batch;

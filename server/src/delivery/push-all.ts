@@ -7,10 +7,10 @@ import { encodeId, type Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
 import type { Lease } from './leases.ts';
-import { createMessagePace, type MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import type { OpenDeliveries } from './open-deliveries.ts';
-import { type BatchContext, planPush, routesOf, type Target } from './plan-push.ts';
+import type { Paces } from './pace.ts';
+import { type BatchContext, routesOf, type Target } from './plan-push.ts';
 import { pushQueue, type Queue, type QueueDeps } from './push-queue.ts';
 import { markPushed } from './queries.ts';
 import type { ReceiptKeys } from './receipt-keys.ts';
@@ -22,10 +22,14 @@ export interface PushAllDeps extends QueueDeps {
   readonly sql: Sql;
   readonly credentials: Credentials;
   readonly compiled: CompiledMessages;
+  readonly paces: Paces;
   /** The key that signs receipt tokens. */
   readonly receiptKeys: Pick<ReceiptKeys, 'signing'>;
   readonly publicUrl: string | null;
 }
+
+/** How long a batch of a message with a rate keeps its turn. Other messages wait for one. */
+const turnMs = 5000;
 
 /** The objects that the parts of one run share. */
 export interface BatchWork {
@@ -48,19 +52,20 @@ export async function pushAll(
   onPushing: () => void,
 ): Promise<number | undefined> {
   const { batch, recorder, watch, lease, isStopping } = work;
-  const message = await deps.compiled.get(batch.appId, batch.messageId);
+  const { appId, messageId, perSecond } = batch;
+  const message = await deps.compiled.get(appId, messageId);
   const { columns, content } = message;
-  const targets = await listTargets(deps.sql, batch.appId, open.deviceIds, columns, content.attributes);
+  const targets = await listTargets(deps.sql, appId, open.deviceIds, columns, content.attributes);
   let nextAtMs: number | undefined;
   const lookAgainAt = (atMs: number): void => {
     nextAtMs = Math.min(nextAtMs ?? Number.POSITIVE_INFINITY, atMs);
   };
   const context: BatchContext = {
     batch,
-    messageId: encodeId('msg', batch.messageId),
+    messageId: encodeId('msg', messageId),
     content,
     defaultUrl: message.defaultUrl,
-    routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
+    routes: routesOf(deps.senders, batch, content, await deps.credentials.open(appId)),
     tokenOf: tokensOfDevices(deps.receiptKeys.signing, batch),
     publicUrl: deps.publicUrl,
     isWanted: () => lease.mayPush() && !isStopping() && !watch.isCanceled(),
@@ -71,7 +76,8 @@ export async function pushAll(
     isStopping,
     onOver: (hear) => lease.onOver(hear),
     attemptsOf: open.attemptsOf,
-    pace: paceOf(deps, context, targets, open),
+    pace: perSecond === null ? null : deps.paces.ofMessage({ appId, messageId, perSecond }),
+    turnEndsAtMs: deps.clock.steadyMs() + turnMs,
     lookAgainAt,
     untilSafe: () => recorder.behind() ?? lease.untilMayPush(),
     settle(target, attempts, result) {
@@ -97,25 +103,6 @@ function tokensOfDevices(key: Buffer, { id, deviceIds }: ClaimedBatch): (deviceI
   const places = new Map(deviceIds.map((deviceId, place) => [deviceId, place]));
   const tokenAt = receiptTokensOf(key, id);
   return (deviceId) => tokenAt(places.get(deviceId) ?? -1);
-}
-
-/** The pace of a message with a rate. It wants as many places as there are pushes to make now. */
-function paceOf(
-  deps: PushAllDeps,
-  context: BatchContext,
-  targets: readonly Target[],
-  open: OpenDeliveries,
-): MessagePace | null {
-  const { appId, messageId, perSecond } = context.batch;
-  if (perSecond === null) return null;
-  const nowMs = deps.clock.nowMs();
-  const wanted = targets.filter((target) => {
-    const attempts = open.attemptsOf(target.deviceId);
-    const retryAt = attempts.at(-1)?.retry_at;
-    if (retryAt && Date.parse(retryAt) > nowMs) return false;
-    return planPush(deps, context, target, attempts).kind === 'planned';
-  });
-  return createMessagePace(deps, { appId, messageId, perSecond }, wanted.length);
 }
 
 function byPlatform(targets: readonly Target[]): Target[][] {

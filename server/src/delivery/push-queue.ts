@@ -1,16 +1,14 @@
 // Begins the pushes of one channel of a batch, one after the other, with many under way. Each push
-// waits first for its provider's pace and then for its message's, and holds nothing that other
-// pushes need. Last it waits for a slot. After every wait it is decided again whether the push is
-// made.
-
-import { setTimeout as sleep } from 'node:timers/promises';
+// waits first for a token of its provider's pace and then of its message's, and holds nothing that
+// other pushes need. Last it waits for a slot. After every wait it is decided again whether the
+// push is made.
 import type { Outcome } from '../channels/channel.ts';
 import { failpoint } from '../ground/failpoint.ts';
 import type { FairSlots } from '../ground/fair-slots.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Attempt } from './delivery.ts';
-import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
+import { type Pace, restUntil, untilToken } from './pace.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
 import {
   type Late,
@@ -44,20 +42,16 @@ export interface Queue {
    * may have changed. Undefined otherwise.
    */
   readonly untilSafe: () => Promise<void> | undefined;
-  /** The pace of a message with a rate: each push takes a place first. Null without a rate. */
-  readonly pace: MessagePace | null;
+  /** The pace of a message with a rate: each push takes a token first. Null without a rate. */
+  readonly pace: Pace | null;
+  /** With a rate no push takes a token after this time, by `steadyMs`, and the batch comes again. */
+  readonly turnEndsAtMs: number;
   /** The batch is due again at this time. */
   readonly lookAgainAt: (atMs: number) => void;
 }
 
-/**
- * Pushes of a run may be late as often as a second has places, and for this share of the pushes that
- * were made. A push beyond that is made in any case. Otherwise a machine on which every push is late
- * would send nothing, and would encrypt each push many times.
- */
-const lateShareMost = 0.25;
-/** A push that waits for its pace checks at least this often whether the service stops. */
-const restMsMax = 100;
+/** A batch that would wait longer for its message's next token is handed back. */
+const patienceMs = 250;
 
 /**
  * Resolves when every push that began has ended. Rejects then if one of them failed in our own
@@ -91,7 +85,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
         next = door.next();
       }
       if (next.kind === 'planned')
-        underWay.begin(new PushUnderWay(deps, queue.context, target, next, attempts, underWay, door.pace(underWay)));
+        underWay.begin(new PushUnderWay(deps, queue.context, target, next, attempts, underWay, door.pace()));
     }
   } finally {
     await underWay.end();
@@ -105,10 +99,8 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
  */
 class PushesUnderWay implements OutcomeHearer {
   readonly failures: unknown[] = [];
-  /** Deliveries whose push was not made, because its place had passed. They come next. */
+  /** Deliveries whose push was not made, because its token had become too old. They come next. */
   readonly late: Target[] = [];
-  #made = 0;
-  #timesLate = 0;
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
   #count = 0;
@@ -153,11 +145,11 @@ class PushesUnderWay implements OutcomeHearer {
   #settle(push: PushUnderWay, result: PushResult | Late): void {
     const went = wentOf(this.#deps, result);
     if (result.kind === 'late') {
-      this.#noteLate(push.target);
+      this.late.push(push.target);
+      this.#onChange?.();
       this.#end(went);
       return;
     }
-    this.#made++;
     const settled = this.#queue.settle(push.target, push.before, result);
     if (settled) settled.then(() => this.#end(went), this.#fail);
     else this.#end(went);
@@ -174,24 +166,7 @@ class PushesUnderWay implements OutcomeHearer {
     this.#deps.slots.give(this.#queue.context.batch.appId, went);
   }
 
-  /**
-   * Whether a push that is late comes back for another place. Otherwise it is made. Each run makes
-   * one push at least, also where a hold-up lasts as long as the run.
-   */
-  mayBeLate(): boolean {
-    if (this.#made === 0 && this.#queue.pace?.isOver()) return false;
-    const perSecond = this.#queue.context.batch.perSecond ?? 0;
-    return this.#timesLate < perSecond + this.#made * lateShareMost;
-  }
-
-  #noteLate(target: Target): void {
-    this.#queue.pace?.miss();
-    this.#timesLate++;
-    this.late.push(target);
-    this.#onChange?.();
-  }
-
-  /** No push is under way, and none waits for another place. */
+  /** No push is under way, and none waits for another token. */
   get isNone(): boolean {
     return this.#count === 0 && this.late.length === 0;
   }
@@ -238,16 +213,16 @@ interface Slot {
   isLeft: boolean;
 }
 
-/** The place where one delivery after the other waits until its push may be made. */
+/** Here one delivery after the other waits until its push may be made. */
 class Door {
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
   #target: Target | undefined;
   #attempts: readonly Attempt[] = [];
-  #isInRow = false;
-  #placeMs: number | undefined;
-  /** The message's pace had no place for this delivery. */
-  #isWithoutPlace = false;
+  #isAgain = false;
+  /** When the provider's token is due, and the message's. */
+  #providerDueMs: number | undefined;
+  #dueMs: number | undefined;
   #slot: Slot | undefined;
 
   constructor(deps: QueueDeps, queue: Queue) {
@@ -255,13 +230,13 @@ class Door {
     this.#queue = queue;
   }
 
-  /** With `isAgain` the provider's pace was waited for already. */
+  /** With `isAgain` the delivery was late. It has its provider's token, and is not late again. */
   turnTo(target: Target, attempts: readonly Attempt[], isAgain: boolean): void {
     this.#target = target;
     this.#attempts = attempts;
-    this.#isInRow = isAgain;
-    this.#placeMs = undefined;
-    this.#isWithoutPlace = false;
+    this.#isAgain = isAgain;
+    this.#providerDueMs = undefined;
+    this.#dueMs = undefined;
     this.#slot = undefined;
   }
 
@@ -270,26 +245,14 @@ class Door {
    * promise is made only for a wait.
    */
   next(): Next {
-    const { slots } = this.#deps;
-    const { pace, untilSafe, isStopping, context } = this.#queue;
-    const { appId } = context.batch;
     const decided = this.#decide();
-    const isLate = pace !== null && (this.#placeMs === undefined || pace.isLate(this.#placeMs));
-    const safe = untilSafe();
-    if (decided.kind !== 'planned' || isLate || safe) this.#leaveSlot();
-    if (decided.kind !== 'planned') return decided;
-    if (safe) return { kind: 'wait', until: safe };
-    if (!this.#isInRow) {
-      this.#isInRow = true;
-      const { sender, credential } = decided.route;
-      const waitMs = sender.waitMs(credential);
-      if (typeof waitMs !== 'number')
-        return { kind: 'wait', until: waitMs.then((askedMs) => rest(askedMs, isStopping)) };
-      if (waitMs > 0) return { kind: 'wait', until: rest(waitMs, isStopping) };
+    const unready = decided.kind === 'planned' ? this.#untilReady(decided) : decided;
+    if (unready) {
+      this.#leaveSlot();
+      return unready;
     }
-    if (isLate) return this.#takePlace(pace);
     if (!this.#slot) {
-      const turn = slots.take(appId);
+      const turn = this.#deps.slots.take(this.#queue.context.batch.appId);
       const slot = { isHeld: turn === undefined, isLeft: false };
       this.#slot = slot;
       if (turn) return { kind: 'wait', until: turn.then(() => this.#takeTurn(slot)) };
@@ -297,12 +260,18 @@ class Door {
     return decided;
   }
 
-  /** The rate for the push that has just got its place; undefined without one. */
-  pace(underWay: PushesUnderWay): PushPace | undefined {
-    const { pace } = this.#queue;
-    const placeMs = this.#placeMs;
-    if (pace === null || placeMs === undefined) return undefined;
-    return { again: pace.again, isLate: () => pace.isLate(placeMs) && underWay.mayBeLate() };
+  /** The rate for the push that has just got its token; undefined without one. */
+  pace(): PushPace | undefined {
+    const { pace, isStopping } = this.#queue;
+    const dueMs = this.#dueMs;
+    if (pace === null || dueMs === undefined) return undefined;
+    // A push is late once. Otherwise a machine on which every push is late would send nothing, and
+    // would encrypt each push many times.
+    const isAgain = this.#isAgain;
+    return {
+      again: () => untilToken(this.#deps.clock, pace, isStopping),
+      isLate: () => !isAgain && pace.isLate(dueMs),
+    };
   }
 
   #takeTurn(slot: Slot): void {
@@ -324,7 +293,7 @@ class Door {
     const { context, watch, isStopping, lookAgainAt } = this.#queue;
     const target = this.#target;
     const attempts = this.#attempts;
-    if (!target || this.#isWithoutPlace) return over;
+    if (!target) return over;
     if (isStopping()) {
       lookAgainAt(this.#deps.clock.nowMs());
       return over;
@@ -345,21 +314,43 @@ class Door {
     return settled ? { kind: 'wait', until: settled } : over;
   }
 
-  #takePlace(pace: MessagePace): Next {
-    if (this.#placeMs !== undefined) pace.miss();
-    const taken = pace.take().then((placeMs) => {
-      this.#placeMs = placeMs;
-      if (placeMs !== undefined) return;
-      this.#isWithoutPlace = true;
-      this.#queue.lookAgainAt(pace.nextAtMs);
-    });
-    return { kind: 'wait', until: taken };
+  /** Takes the tokens that the push needs. Undefined: it may be made, but for a slot. */
+  #untilReady({ route: { sender, credential } }: PlannedPush): Next | undefined {
+    const { clock } = this.#deps;
+    const { pace, turnEndsAtMs, untilSafe } = this.#queue;
+    const safe = untilSafe();
+    if (safe) return { kind: 'wait', until: safe };
+    const ofProvider = this.#isAgain ? undefined : sender.paceOf(credential);
+    if (ofProvider) {
+      this.#providerDueMs ??= ofProvider.take();
+      if (this.#providerDueMs === undefined)
+        return { kind: 'wait', until: ofProvider.ask().then((atMs) => this.#restUntil(atMs)) };
+      if (this.#providerDueMs > clock.steadyMs()) return { kind: 'wait', until: this.#restUntil(this.#providerDueMs) };
+    }
+    if (pace === null) return undefined;
+    if (this.#dueMs === undefined || pace.isLate(this.#dueMs)) {
+      if (clock.steadyMs() >= turnEndsAtMs) return this.#leave(0);
+      this.#dueMs = pace.take();
+      if (this.#dueMs === undefined) return { kind: 'wait', until: this.#ask(pace) };
+    }
+    return this.#dueMs > clock.steadyMs() ? { kind: 'wait', until: this.#restUntil(this.#dueMs) } : undefined;
   }
-}
 
-async function rest(ms: number, isStopping: () => boolean): Promise<void> {
-  const until = performance.now() + ms;
-  for (let leftMs = ms; leftMs > 0 && !isStopping(); leftMs = until - performance.now()) {
-    await sleep(Math.min(leftMs, restMsMax));
+  async #ask(pace: Pace): Promise<void> {
+    const atMs = await pace.ask();
+    const waitMs = atMs - this.#deps.clock.steadyMs();
+    if (waitMs > patienceMs) this.#leave(waitMs);
+    else await this.#restUntil(atMs);
+  }
+
+  #restUntil(atMs: number): Promise<void> {
+    return restUntil(this.#deps.clock, atMs, this.#queue.isStopping);
+  }
+
+  /** Leaves the delivery for another turn of the batch, which is due after the wait. */
+  #leave(waitMs: number): Next {
+    this.#target = undefined;
+    this.#queue.lookAgainAt(this.#deps.clock.nowMs() + waitMs);
+    return over;
   }
 }

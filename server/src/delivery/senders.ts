@@ -6,6 +6,7 @@ import type { Channel, ChannelId, Outcome, SentPush } from '../channels/channel.
 import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
+import type { Pace, Paces } from './pace.ts';
 
 /** One push with the credential in its stored form and the device's internal id. */
 export type SendRequest = Omit<SentPush<never>, 'credential' | 'deviceId'> & {
@@ -18,10 +19,8 @@ export interface Sender {
    * True: the request will get its outcome. False: the credential cannot be read, and it gets none.
    */
   send(request: SendRequest): boolean;
-  /**
-   * Takes the next place of the credential at its provider, and answers the milliseconds until it.
-   */
-  waitMs(credential: OpenCredential): number | Promise<number>;
+  /** The pace that the provider asks of the credential; undefined for none. */
+  paceOf(credential: OpenCredential): Pace | undefined;
   /** The host of a token's pushes when one credential serves many hosts; otherwise null. */
   hostOf(token: string): string | null;
   close(): Promise<void>;
@@ -36,14 +35,16 @@ export interface SenderChannels {
   readonly fcm: Channel<FcmCredential>;
   /** The operator's address for Google's access tokens. */
   readonly fcmTokenUrl: string;
+  readonly paces: Paces;
 }
 
 /** Makes a sender of each channel, which takes credentials in their stored form. */
-export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannels): Senders {
+export function createSenders({ webpush, apns, fcm, fcmTokenUrl, paces }: SenderChannels): Senders {
   return {
-    webpush: senderFor(webpush, readWebPushCredential, hostOfSubscription),
-    apns: senderFor(apns, readApnsCredential, () => null),
+    webpush: senderFor(paces, webpush, readWebPushCredential, hostOfSubscription),
+    apns: senderFor(paces, apns, readApnsCredential, () => null),
     fcm: senderFor(
+      paces,
       fcm,
       (stored) => readFcmCredential(stored, fcmTokenUrl),
       () => null,
@@ -102,6 +103,7 @@ class OpenPush<Credential> implements SentPush<Credential> {
 const rememberedMax = 1000;
 
 function senderFor<Credential>(
+  paces: Paces,
   channel: Channel<Credential>,
   read: (stored: OpenCredential) => Credential | undefined,
   hostOf: (token: string) => string | null,
@@ -132,10 +134,10 @@ function senderFor<Credential>(
       channel.send(new OpenPush(request, credential));
       return true;
     },
-    waitMs(stored) {
-      if (channel.waitMs === undefined) return 0;
+    paceOf(stored) {
+      if (channel.pace === undefined) return undefined;
       const credential = openOnce(stored);
-      return credential === undefined ? 0 : channel.waitMs(credential);
+      return credential && paces.ofAccount(channel.pace.accountOf(credential), channel.pace.rate);
     },
     hostOf,
     close: () => channel.close(),

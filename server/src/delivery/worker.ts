@@ -5,7 +5,6 @@ import type { Uuid } from '../ground/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { createClaims } from './claims.ts';
-import { aheadMs } from './message-pace.ts';
 import { claimNextPacedBatch } from './pace-queries.ts';
 import { claimNextBatch, type TakeOver } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
@@ -60,9 +59,9 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
     // The second batch of a message comes after the first batch of every other. A message whose
-    // turn is late loses places.
+    // turn is late loses tokens.
     ask: (claimId, takeOver, fullMessageIds, heldMessageIds) =>
-      claimNextPacedBatch(sql, clock, claimId, aheadMs, fullMessageIds, heldMessageIds, takeOver),
+      claimNextPacedBatch(sql, clock, claimId, fullMessageIds, heldMessageIds, takeOver),
   });
   return {
     wake() {

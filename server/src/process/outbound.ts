@@ -2,15 +2,13 @@
 // and the channels that reach them.
 import { readFileSync } from 'node:fs';
 import { transportSettings as apnsSettings, createApns } from '../channels/apns/send.ts';
-import { googlePace } from '../channels/fcm/pace.ts';
-import { createFcm, transportSettings as fcmSettings } from '../channels/fcm/send.ts';
+import { createFcm, transportSettings as fcmSettings, googleRate } from '../channels/fcm/send.ts';
 import { createThreadedEncryptor } from '../channels/webpush/encryptor.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings as webPushSettings } from '../channels/webpush/send.ts';
 import { type Config, variables } from '../config.ts';
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
-import { takeProviderSlice } from '../delivery/pace-queries.ts';
+import type { Paces } from '../delivery/pace.ts';
 import { createSenders, type Senders } from '../delivery/senders.ts';
 import type { Log } from '../ground/log.ts';
 import { nodeEngine } from '../http2/node-session.ts';
@@ -32,7 +30,10 @@ export interface Outbound {
  * Reads the certificates that the configuration names, and logs what the configuration allows
  * beyond the usual. Opens no connection yet.
  */
-export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Outbound {
+export function openOutbound(
+  config: Config,
+  { clock, log, paces }: { clock: Clock; log: Log; paces: Paces },
+): Outbound {
   const exceptions = parseOutboundExceptions({
     allowCidrs: config.outboundAllowCidrs,
     allowPorts: config.outboundAllowPorts,
@@ -68,13 +69,11 @@ export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; cl
       origin: originOfUrl(config.fcmUrl),
       tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
       clock,
-      // The pace follows Google's quota, so another FCM_URL has no pace.
-      pace:
-        config.fcmUrl === variables.FCM_URL
-          ? { ...googlePace, takeSlice: (name, pace) => takeProviderSlice(sql, name, pace) }
-          : null,
+      // The rate follows Google's quota, so another FCM_URL has none.
+      rate: config.fcmUrl === variables.FCM_URL ? googleRate : null,
     }),
     fcmTokenUrl: config.fcmTokenUrl,
+    paces,
   });
   return { endpointRules, http1, senders };
 }

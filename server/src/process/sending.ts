@@ -10,6 +10,7 @@ import { createLeases } from '../delivery/leases.ts';
 import { createMessageWatches } from '../delivery/message-watch.ts';
 import { createOutageWatch } from '../delivery/outage-watch.ts';
 import { createOutcomeBacklog } from '../delivery/outcome-backlog.ts';
+import { createPaces } from '../delivery/pace.ts';
 import type { RunDeps } from '../delivery/run-batch.ts';
 import { createVerdictBook } from '../delivery/verdict-book.ts';
 import { createFairSlots } from '../ground/fair-slots.ts';
@@ -44,7 +45,8 @@ const pushSlots = { slotsMax: 10_000, perFree: 1, start: 200 };
 export function createSending(foundation: Foundation, metrics: ServiceMetrics): Sending {
   const { config, databases, clock, log, seal, ledger, outbox, teller, pause, receiptKeys } = foundation;
   const { promptSql, txSql, sendSql } = databases;
-  const { endpointRules, http1, senders } = openOutbound(config, { sql: sendSql, clock, log });
+  const paces = createPaces({ sql: sendSql, clock });
+  const { endpointRules, http1, senders } = openOutbound(config, { clock, log, paces });
   const outages = createOutageWatch(clock);
   const leases = createLeases({ sql: promptSql, clock, log, outages });
   const run: RunDeps = {
@@ -60,6 +62,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
     noteOutcomes: metrics.noteOutcomes,
     verdicts: createVerdictBook({ sql: txSql, clock, log }),
     senders,
+    paces,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
     credentials: createCredentials({ sql: sendSql, seal }),

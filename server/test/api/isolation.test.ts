@@ -225,7 +225,7 @@ describe('R-61 apps are separate in the database', () => {
       'says when the next message of any app is due',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
-    'delivery/pace-queries.ts: DELETE FROM message_paces WHERE next_at < ${clock.now} - int': 'forgets what has ended',
+    'delivery/pace-queries.ts: DELETE FROM message_paces WHERE asked_at < ${clock.now} - in': 'forgets what has ended',
     'webhooks/queries.ts: SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = $':
       'the command line names a webhook alone',
     'webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':

@@ -1,8 +1,8 @@
 import { jwtVerify } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Push } from '../../src/channels/channel.ts';
+import type { Push, Rate } from '../../src/channels/channel.ts';
 import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
-import type { PaceOptions } from '../../src/channels/fcm/pace.ts';
+import { googleRate } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import {
   androidToken,
@@ -20,11 +20,11 @@ import { type Served, startPushServer } from './push-server.ts';
 const credential = fcmCredential();
 const minuteMs = 60_000;
 
-async function setup({ pace }: { pace?: PaceOptions } = {}) {
+async function setup({ rate }: { rate?: Rate } = {}) {
   const server = await startPushServer({ protocol: 'h2' });
   const google = await startPushServer({ protocol: 'h2' });
   const clock = { now: Date.parse('2026-11-21T10:15:30.900Z'), nowMs: () => clock.now };
-  const channel = createTestFcm(server.port, google.port, { clock, ...(pace && { pace }) });
+  const channel = createTestFcm(server.port, google.port, { clock, ...(rate && { rate }) });
   onTestFinished(async () => {
     await Promise.all([server.close(), google.close()]);
     await channel.close();
@@ -87,20 +87,19 @@ describe('a request', () => {
     expect(fourth).toBe(first);
   });
 
-  test('a project with a pace returns how long its next push waits, and another project waits for nothing', async () => {
-    const t = await setup({ pace: { perSecondMax: 20, perSecondLeast: 20, rampMs: 60_000 } });
-    const waits: number[] = [];
-    for (let push = 0; push < 40; push++) waits.push((await t.channel.waitMs?.(credential)) ?? 0);
-    expect(waits.slice(0, 20)).toEqual(new Array(20).fill(0));
-    expect(waits.at(-1)).toBeGreaterThan(500);
-    expect(await t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
-    // A foreign credential that only names the same project must not be affected.
-    expect(await t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
+  test('a credential has an account with a rate of its own, also when another names the same project', async () => {
+    const t = await setup({ rate: googleRate });
+    const { pace } = t.channel;
+    expect(pace?.rate).toEqual(googleRate);
+    const accounts = [{}, { projectId: 'another' }, { fingerprint: 'of another key' }].map((changed) =>
+      pace?.accountOf({ ...credential, ...changed }),
+    );
+    expect(new Set(accounts).size).toBe(3);
+    expect(pace?.accountOf({ ...credential })).toBe(accounts[0]);
   });
 
-  test('a project without a pace waits for nothing', async () => {
-    const t = await setup();
-    expect(Array.from({ length: 2_000 }, () => t.channel.waitMs?.(credential))).toEqual(new Array(2_000).fill(0));
+  test('without a rate there is no pace', async () => {
+    expect((await setup()).channel.pace).toBeUndefined();
   });
 });
 

@@ -3,9 +3,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
 import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
-import type { Push } from '../../src/channels/channel.ts';
+import type { Push, Rate } from '../../src/channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
-import type { PaceOptions, TakeSlice } from '../../src/channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { createLog } from '../../src/ground/log.ts';
@@ -142,28 +141,13 @@ export function createTestApns(port: number, options: TestChannelOptions = {}): 
 export function createTestFcm(
   port: number,
   tokenPort: number,
-  options: TestChannelOptions & { readonly pace?: PaceOptions } = {},
+  options: TestChannelOptions & { readonly rate?: Rate } = {},
 ): AskedChannel<FcmCredential> {
-  const { timeoutMs = 10_000, clock = wallClock, pace, engine = ownEngine, ca = certificate } = options;
+  const { timeoutMs = 10_000, clock = wallClock, rate = null, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(fcmSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
   const origin = { host: '127.0.0.1', port };
-  const paced = pace === undefined ? null : { ...pace, takeSlice: createSlices() };
-  return askedChannel(
-    createFcm({ transport, origin, tokenEndpoint, clock, pace: paced, timeoutMs, random: () => 0.5 }),
-  );
-}
-
-/** Places for each name, one after another; a second's worth is available at first. */
-function createSlices(): TakeSlice {
-  const taken = new Map<string, number>();
-  return async (name, { perSecondLeast }) => {
-    const apartMs = 1000 / perSecondLeast;
-    const before = taken.get(name) ?? 0;
-    const count = Math.ceil(perSecondLeast / 10);
-    taken.set(name, before + count);
-    return { count, startInMs: (before + 1) * apartMs - 1000, apartMs };
-  };
+  return askedChannel(createFcm({ transport, origin, tokenEndpoint, clock, rate, timeoutMs, random: () => 0.5 }));
 }
 
 /** Google's answer to an assertion that it accepts. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../../src/database/db.ts';
+import type { Pace } from '../../src/delivery/pace.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
 import { createFairSlots } from '../../src/ground/fair-slots.ts';
@@ -78,26 +79,23 @@ describe('R-62 an app whose audiences take long to resolve', () => {
 });
 
 describe('a provider that asks for a slow start', () => {
-  /**
-   * The service's own dependencies, with one slot in all and a pace that delays one app's pushes.
-   */
-  function paced(t: Bundle, waitMs: (nth: number) => number): RunDeps {
+  const hourMs = 3_600_000;
+  /** The service's own dependencies, with one slot in all and a pace for one app's pushes. */
+  function paced(t: Bundle, pace: Pace): RunDeps {
     const { run } = t.service;
     const { webpush } = run.senders;
     if (!webpush) throw new Error('no web push');
-    let asked = 0;
     return {
       ...run,
       slots: createFairSlots({ slotsMax: 1, perFree: 1 }),
       senders: {
         webpush: {
           ...webpush,
-          waitMs: (credential) => (credential.public['publicKey'] === t.app.vapidPublicKey ? waitMs(++asked) : 0),
+          paceOf: (credential) => (credential.public['publicKey'] === t.app.vapidPublicKey ? pace : undefined),
         },
       },
     };
   }
-  const hourMs = 3_600_000;
 
   it('holds no slot during its wait, and a stop does not wait for it: open deliveries are handed back', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
@@ -112,10 +110,14 @@ describe('a provider that asks for a slow start', () => {
     const waits = new Promise<void>((resolve) => {
       isWaiting = resolve;
     });
-    const deps = paced(t, (nth) => {
-      if (nth <= 5) return 0;
-      isWaiting();
-      return hourMs;
+    let taken = 0;
+    const deps = paced(t, {
+      take: () => (taken++ < 5 ? t.clock.steadyMs() : undefined),
+      isLate: () => false,
+      ask: async () => {
+        isWaiting();
+        return t.clock.steadyMs() + hourMs;
+      },
     });
     const running = runBatch(deps, slow, t.clock.steadyMs(), () => isStopping);
     await waits;

@@ -207,8 +207,8 @@ describe('R-97 a batch whose lease is lost', () => {
     ['a place among the pushes of this process', {}, { slots: { take: () => never, give: () => undefined } }],
     ['the commit of what was pushed before', { untilSafe: () => never }, {}],
     [
-      'a place in the rate of its message',
-      { pace: { take: () => never, isLate: () => true, nextAtMs: 0, again: () => never } } as unknown as Partial<Queue>,
+      'a token in the rate of its message',
+      { pace: { take: () => undefined, isLate: () => true, ask: () => never } } as unknown as Partial<Queue>,
       {},
     ],
   ];
@@ -221,7 +221,7 @@ describe('R-97 a batch whose lease is lost', () => {
     const lease = run.leases.hold(batch, t.clock.steadyMs());
     const [target] = await listTargets(t.sql, batch.appId, batch.deviceIds, []);
     if (!target) throw new Error('nobody to push to');
-    const route = { sender: { waitMs: () => 0 }, lane: 'lane', windowEndsAtMs: Number.POSITIVE_INFINITY };
+    const route = { sender: { paceOf: () => undefined }, lane: 'lane', windowEndsAtMs: Number.POSITIVE_INFINITY };
     const queue = {
       context: { batch, content: { ttlSeconds: { webpush: 3600 } }, routes: () => route },
       watch: { isCanceled: () => false },
@@ -229,6 +229,7 @@ describe('R-97 a batch whose lease is lost', () => {
       onOver: (hear: () => void) => lease.onOver(hear),
       attemptsOf: () => [],
       pace: null,
+      turnEndsAtMs: Number.POSITIVE_INFINITY,
       lookAgainAt: () => undefined,
       untilSafe: () => undefined,
       settle: () => undefined,

@@ -1,8 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
-import { aheadMs } from '../../src/delivery/message-pace.ts';
-import { claimNextPacedBatch, deletePastPaces, reservePlaces } from '../../src/delivery/pace-queries.ts';
+import { askForMessage, claimNextPacedBatch, deletePastPaces } from '../../src/delivery/pace-queries.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
 import { armFailpoints } from '../../src/ground/failpoint.ts';
@@ -28,9 +27,16 @@ async function queue(t: Bundle, devices: number, perSecond: number | null, field
   return body.id;
 }
 
-const claim = (t: Bundle, except: readonly Uuid[] = []) =>
-  claimNextPacedBatch(t.sql, t.clock, mintUuid(), aheadMs, except);
+const claim = (t: Bundle, except: readonly Uuid[] = []) => claimNextPacedBatch(t.sql, t.clock, mintUuid(), except);
 const messageOf = async (t: Bundle, id: string) => (await t.server.get(`/v1/messages/${id}`)).body;
+
+/** Until when the tokens of the one message with a rate are taken. */
+async function takenUntilMs(t: Bundle): Promise<number> {
+  const rows = await t.sql<{ ms: number }[]>`
+    SELECT (extract(epoch FROM asked_at) * 1000 - tokens / per_second * 1000)::float8 AS ms FROM message_paces`;
+  expect(rows).toHaveLength(1);
+  return rows[0]?.ms ?? Number.NaN;
+}
 
 async function untilFinal(t: Bundle, id: string): Promise<ReturnType<typeof JSON.parse>> {
   for (;;) {
@@ -58,38 +64,48 @@ function holdPushes(count: number) {
   return { all, letGo };
 }
 
-describe('the places of a message', () => {
+describe('the tokens of a message', () => {
   const rateOf = (t: Bundle, perSecond: number) => ({ appId: t.app.id, messageId: mintUuid(), perSecond });
-  const soonestMs = 25;
 
-  it('are 1/per_second apart, whichever process takes them', async () => {
+  it('come at its rate, whichever process asks for them', async () => {
     const t = await setUp();
+    t.clock.hold(t.clock.date());
     const rate = rateOf(t, 1000);
-    const places = { count: 10, soonestMs, aheadMs: minuteMs };
-    const starts = await Promise.all(Array.from({ length: 40 }, () => reservePlaces(t.sql, t.clock, rate, places)));
-    const sorted = starts.map((start) => start ?? Number.NaN).sort((a, b) => a - b);
-    const gaps = sorted.slice(1).map((start, i) => Math.round((start - (sorted[i] ?? 0)) * 10) / 10);
-    // Places are never closer than the rate allows. The total is longer only by time in which no
-    // process asked for a place.
-    expect(Math.min(...gaps)).toBe(10);
-    expect((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)).toBeGreaterThanOrEqual(390);
+    const ask = () => askForMessage(t.sql, t.clock, rate, null);
+    const grants = await Promise.all(Array.from({ length: 40 }, ask));
+    const given = grants.filter(({ count }) => count > 0).sort((one, other) => one.inMs - other.inMs);
+    // Each follows the one before, and none is given more than 200 ms ahead.
+    expect(given.map(({ count, inMs }) => [count, Math.round(inMs)])).toEqual([
+      [100, 0],
+      [100, 100],
+      [100, 200],
+    ]);
+    for (const { inMs } of grants.filter(({ count }) => count === 0)) expect(inMs).toBeCloseTo(100, 3);
+    t.clock.advance(100);
+    expect(await ask()).toMatchObject({ count: 100, inMs: expect.closeTo(200, 3), apartMs: 1 });
   });
 
   it('are not saved up: after a pause they begin again, and none is taken far ahead', async () => {
     const t = await setUp();
+    t.clock.hold(t.clock.date());
     const rate = rateOf(t, 10);
-    const take = (count: number) => reservePlaces(t.sql, t.clock, rate, { count, soonestMs, aheadMs });
-    const first = (await take(10)) ?? 0;
-    expect(await take(1)).toBeUndefined();
+    const ask = () => askForMessage(t.sql, t.clock, rate, null);
+    const askAll = async () =>
+      [await ask(), await ask(), await ask(), await ask()].map(({ count, inMs }) => [count, Math.round(inMs)]);
+    const untilFull = [
+      [1, 0],
+      [1, 100],
+      [1, 200],
+      [0, 100],
+    ];
+    expect(await askAll()).toEqual(untilFull);
     t.clock.advance(minuteMs);
-    const second = (await take(10)) ?? 0;
-    expect(second - first).toBeGreaterThanOrEqual(minuteMs);
-    expect(await take(1)).toBeUndefined();
+    expect(await askAll()).toEqual(untilFull);
   });
 
-  it('are deleted an hour after the last one', async () => {
+  it('are forgotten an hour after the last question', async () => {
     const t = await setUp();
-    await reservePlaces(t.sql, t.clock, rateOf(t, 10), { count: 1, soonestMs, aheadMs });
+    await askForMessage(t.sql, t.clock, rateOf(t, 10), null);
     t.clock.advance(59 * minuteMs);
     await deletePastPaces(t.sql, t.clock);
     expect(await t.sql`SELECT 1 FROM message_paces`).toHaveLength(1);
@@ -100,7 +116,7 @@ describe('the places of a message', () => {
 });
 
 describe('a message with per_second', () => {
-  it('makes no request without a place, retries included, and reaches everybody', async () => {
+  it('makes no request without a token, retries included, and reaches everybody', async () => {
     const t = await setUp();
     const refusedOnce = new Set<string>();
     t.push.scriptAll((request, response, count) => {
@@ -114,14 +130,11 @@ describe('a message with per_second', () => {
     while (refusedOnce.size < 30 || (await t.sql`SELECT 1 FROM batches WHERE state = 'claimed'`).length > 0)
       await workers.idle();
     t.clock.advance(minuteMs);
-    const before = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
     const message = await untilFinal(t, id);
     expect(message.report).toEqual({ accepted: 120, sent: 120, failed: 0, skipped: 0 });
     expect(t.push.requests).toHaveLength(150);
-    const [row] = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
-    expect(before).toHaveLength(1);
-    // 150 places of 2.5 ms each, and the minute.
-    expect((row?.nextAt.getTime() ?? 0) - Date.parse(message.started_at)).toBeGreaterThanOrEqual(150 * 2.5 + minuteMs);
+    // 150 tokens of 2.5 ms each, and the minute.
+    expect((await takenUntilMs(t)) - Date.parse(message.started_at)).toBeGreaterThanOrEqual(150 * 2.5 + minuteMs);
   });
 
   it('holds no lease while it waits: at 1 a second a batch is handed back after each push', async () => {
@@ -156,30 +169,26 @@ describe('a message with per_second', () => {
     const workers = t.service.startWorkers();
     await workers.idle();
     expect((await untilFinal(t, body.id)).report).toEqual({ accepted: 3, sent: 3, failed: 0, skipped: 0 });
-    const [row] = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
-    expect((row?.nextAt.getTime() ?? 0) - Date.parse((await messageOf(t, body.id)).started_at)).toBeGreaterThanOrEqual(
-      3000,
-    );
+    expect((await takenUntilMs(t)) - Date.parse((await messageOf(t, body.id)).started_at)).toBeGreaterThanOrEqual(3000);
   });
 
-  it('R-91 takes another place for each push that was held up until its place had passed', async () => {
+  it('R-91 takes another token for each push that was held up until its token was too old', async () => {
     const t = await setUp();
     const pushes = 60;
     const id = await queue(t, pushes, 100);
-    const nextAt = async () =>
-      (await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`)[0]?.nextAt.getTime() ?? Number.NaN;
     const pushesHeld = holdPushes(pushes);
     t.startWorkers();
     await pushesHeld.all;
-    const before = await nextAt();
+    const before = await takenUntilMs(t);
     pushesHeld.letGo();
     expect((await untilFinal(t, id)).report).toMatchObject({ sent: pushes });
     expect(t.push.requests).toHaveLength(pushes);
-    // Only the pushes of the last 20 ms were in time: no more than 3, as places are 10 ms apart.
-    expect(await nextAt()).toBeGreaterThanOrEqual(before + (pushes - 3) * 10);
+    // At most the pushes of the last 20 ms were in time, and 20 tokens had been taken ahead. Tokens
+    // are 10 ms apart.
+    expect(await takenUntilMs(t)).toBeGreaterThanOrEqual(before + (pushes - 3 - 20) * 10);
   });
 
-  it('reaches everybody once, also where every push is held up until its place has passed', async () => {
+  it('reaches everybody once, also where every push is held up until its token is too old', async () => {
     const t = await setUp();
     const id = await queue(t, 60, 100);
     let begun = 0;
@@ -244,7 +253,7 @@ describe('a message with per_second', () => {
 });
 
 describe('claims of paced batches', () => {
-  it('alternate between messages, and skip one whose next place is far away', async () => {
+  it('alternate between messages, and skip one whose tokens are taken far ahead', async () => {
     const t = await setUp();
     const [slow, other] = [await queue(t, 60, 1), await queue(t, 60, 1)].map((id) => decodeId('msg', id) ?? '');
     const first = await claim(t);
@@ -252,7 +261,7 @@ describe('claims of paced batches', () => {
     expect(new Set([first?.messageId, second?.messageId])).toEqual(new Set([slow, other]));
     t.clock.advance(leaseMs + 1);
     const rate = { appId: t.app.id, messageId: slow ?? '', perSecond: 1 };
-    await reservePlaces(t.sql, t.clock, rate, { count: 5, soonestMs: 0, aheadMs });
+    for (let ask = 0; ask < 3; ask++) await askForMessage(t.sql, t.clock, rate, null);
     for (let batch = 0; batch < 3; batch++) expect((await claim(t))?.messageId).toBe(other);
     expect(await claim(t, [other ?? ''])).toBeUndefined();
     t.clock.advance(5000);
@@ -261,8 +270,8 @@ describe('claims of paced batches', () => {
 
   it('give each of forty messages a turn before any gets a second one', async () => {
     const t = await setUp();
-    // Two batches each. While the clock stands still no place comes due, so a message that has a
-    // turn keeps it.
+    // Two batches each. While the clock stands still no further token comes due, so a message
+    // that has a turn keeps it.
     t.clock.hold(t.clock.date());
     for (let i = 0; i < 40; i++) await queue(t, i === 0 ? 150 : 0, 10);
     const workers = t.startWorkers();

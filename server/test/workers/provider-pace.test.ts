@@ -1,68 +1,75 @@
-// The pace of a credential with its provider, over all processes: places are taken in slices from
-// one row.
+// The pace of a credential with its provider, over all processes: one bucket of tokens in one row.
 import { describe, expect, it } from 'vitest';
-import { createPace, type PaceOptions } from '../../src/channels/fcm/pace.ts';
+import type { Rate } from '../../src/channels/channel.ts';
 import { createClock } from '../../src/database/clock.ts';
-import { deletePastPaces, takeProviderSlice } from '../../src/delivery/pace-queries.ts';
+import { createPace } from '../../src/delivery/pace.ts';
+import { askForAccount, deletePastPaces } from '../../src/delivery/pace-queries.ts';
 import { createTestDatabase } from '../database.ts';
 import { setup } from '../setup.ts';
 
 const { sql } = await createTestDatabase();
-const steady: PaceOptions = { perSecondMax: 1_000, perSecondLeast: 1_000, rampMs: 60_000 };
+const steady: Rate = { perSecondLeast: 1_000, perSecondMost: 1_000, rampMs: 60_000, savedMost: 1_000, usableMs: 1_000 };
+const minuteMs = 60_000;
 
-async function nextAtMs(name: string): Promise<number> {
-  const [row] = await sql<{ ms: number }[]>`
-    SELECT (extract(epoch FROM next_at) * 1000)::float8 AS ms FROM provider_paces WHERE name = ${name}`;
-  return row?.ms ?? Number.NaN;
+async function newClock() {
+  const clock = await createClock(sql);
+  clock.hold(clock.date());
+  return clock;
 }
 
-describe('R-62 the places of a credential', () => {
-  it('are one row for all processes: concurrent slices follow each other', async () => {
-    const first = await takeProviderSlice(sql, 'shop', steady);
-    expect(first).toMatchObject({ count: 100, apartMs: 1 });
-    expect(first.startInMs).toBeCloseTo(-1_000, 3);
-    const before = await nextAtMs('shop');
-    const slices = await Promise.all(Array.from({ length: 99 }, () => takeProviderSlice(sql, 'shop', steady)));
-    expect((await nextAtMs('shop')) - before).toBeGreaterThanOrEqual(99 * 100 - 0.001);
-    expect(new Set(slices.map(({ count }) => count))).toEqual(new Set([100]));
+describe('R-62 the tokens of a credential', () => {
+  it('are one bucket for all processes: what a rest saved comes first, then one grant after the other', async () => {
+    const clock = await newClock();
+    const ask = () => askForAccount(sql, clock, 'shop', steady, null);
+    const grants = await Promise.all(Array.from({ length: 99 }, ask));
+    const given = grants.filter(({ count }) => count > 0);
+    expect(new Set(given.map(({ count, apartMs }) => `${count} ${apartMs}`))).toEqual(new Set(['100 1']));
+    const starts = given.map(({ inMs }) => Math.round(inMs) + 0).sort((one, other) => one - other);
+    // A second's worth is at hand, and 200 ms may be taken ahead.
+    expect(starts).toEqual(Array.from({ length: 13 }, (_, nth) => nth * 100 - 1_000));
+    for (const { inMs } of grants.filter(({ count }) => count === 0)) expect(inMs).toBeCloseTo(100, 3);
   });
 
   it('grow from the least rate to the most within the ramp, and begin again after an equally long rest', async () => {
-    const ramped: PaceOptions = { perSecondMax: 5_000, perSecondLeast: 500, rampMs: 60_000 };
-    expect((await takeProviderSlice(sql, 'ramped', ramped)).count).toBe(50);
-    await sql`UPDATE provider_paces SET started_at = now() - interval '30 seconds' WHERE name = 'ramped'`;
-    expect((await takeProviderSlice(sql, 'ramped', ramped)).count).toBeGreaterThanOrEqual(275);
-    await sql`UPDATE provider_paces SET started_at = now() - interval '1 hour' WHERE name = 'ramped'`;
-    expect((await takeProviderSlice(sql, 'ramped', ramped)).count).toBe(500);
-    await sql`UPDATE provider_paces SET next_at = now() - interval '61 seconds' WHERE name = 'ramped'`;
-    const rested = await takeProviderSlice(sql, 'ramped', ramped);
-    expect(rested.count).toBe(50);
-    expect(rested.startInMs).toBeCloseTo(-1_000, 3);
-  });
-
-  it('for ten thousand pushes are requested a hundred times', async () => {
-    const asked: ReturnType<typeof takeProviderSlice>[] = [];
-    const take = () => {
-      const slice = takeProviderSlice(sql, 'counted', steady);
-      asked.push(slice);
-      return slice;
+    const clock = await newClock();
+    const ramped: Rate = { ...steady, perSecondMost: 5_000, perSecondLeast: 500, savedMost: 500 };
+    const ask = async () => (await askForAccount(sql, clock, 'ramped', ramped, null)).count;
+    const askFor = async (ms: number) => {
+      let count = 0;
+      for (const endMs = clock.steadyMs() + ms; clock.steadyMs() < endMs; clock.advance(500)) count = await ask();
+      return count;
     };
-    const pace = createPace(
-      take,
-      () => Number.NaN,
-      () => performance.now(),
-    );
-    let longestMs = 0;
-    for (let push = 0; push < 10_000; push++) longestMs = Math.max(longestMs, await pace.waitMs());
-    expect(asked.length).toBeLessThanOrEqual(102);
-    expect(longestMs).toBeGreaterThan(1_000);
-    // The last slice is taken ahead. Its row must not change in the next test.
-    await Promise.all(asked);
+    expect(await ask()).toBe(50);
+    expect(await askFor(minuteMs / 2)).toBeGreaterThanOrEqual(265);
+    expect(await askFor(minuteMs)).toBe(500);
+    clock.advance(minuteMs);
+    expect(await askForAccount(sql, clock, 'ramped', ramped, null)).toMatchObject({ count: 50, inMs: -1_000 });
   });
 
-  it('are deleted when they are long past', async () => {
-    await sql`UPDATE provider_paces SET next_at = now() - interval '2 hours'`;
-    await deletePastPaces(sql, await createClock(sql));
+  it('for ten thousand pushes are asked for about a hundred times', async () => {
+    const clock = await createClock(sql);
+    const asked: ReturnType<typeof askForAccount>[] = [];
+    const pace = createPace(clock, steady.usableMs, (sinceMs) => {
+      const grant = askForAccount(sql, clock, 'counted', steady, sinceMs);
+      asked.push(grant);
+      return grant;
+    });
+    let taken = 0;
+    for (let lookAtMs = 0; taken < 10_000; ) {
+      if (pace.take() !== undefined) taken++;
+      else lookAtMs = await pace.ask();
+      if (lookAtMs > clock.steadyMs()) clock.advance(lookAtMs - clock.steadyMs());
+    }
+    const grants = await Promise.all(asked);
+    expect(grants.filter(({ count }) => count > 0).length).toBeLessThanOrEqual(102);
+    // A question without an answer comes at most once for each grant.
+    expect(grants.length).toBeLessThanOrEqual(204);
+  });
+
+  it('are forgotten an hour after the last question', async () => {
+    const clock = await createClock(sql);
+    clock.advance(65 * minuteMs);
+    await deletePastPaces(sql, clock);
     expect(await sql`SELECT 1 FROM provider_paces`).toEqual([]);
   });
 });

@@ -5,14 +5,13 @@
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { Channel, Outcome, SentPush } from '../channel.ts';
+import type { Channel, Outcome, Rate, SentPush } from '../channel.ts';
 import { fcm } from '../channels.ts';
 import { refuseLocally } from '../provider-answer.ts';
 import { beginPush, PushRequest } from '../push-request.ts';
 import { type Access, createAccessTokens } from './access-token.ts';
 import { isTokenRefused, readAnswer } from './answer.ts';
 import type { FcmCredential } from './credential.ts';
-import { createBucket, createPace, type Pace, type PaceOptions, type TakeSlice } from './pace.ts';
 import { buildMessage, payloadBytesOf } from './payload.ts';
 
 export interface FcmOptions {
@@ -22,11 +21,8 @@ export interface FcmOptions {
   /** The endpoint of access tokens, whatever a service account says. */
   readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
   readonly clock: { nowMs(): number };
-  /**
-   * The pace of each credential, and how its places are taken across all processes. Null when the
-   * operator configured no pace.
-   */
-  readonly pace: (PaceOptions & { readonly takeSlice: TakeSlice }) | null;
+  /** The rate of each credential over all processes. Null: as fast as the provider takes it. */
+  readonly rate: Rate | null;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
   readonly random?: () => number;
@@ -40,13 +36,21 @@ export interface FcmOptions {
  */
 export const transportSettings = { http2: { sessionsMax: 30, streamsMax: 100, idleMs: 90_000 } };
 
+/**
+ * Google counts 600,000 messages a minute and asks for a slow start
+ * (https://firebase.google.com/docs/cloud-messaging/scale-fcm). This is half of the default quota,
+ * reached after one minute.
+ */
+export const googleRate: Rate = {
+  perSecondLeast: 500,
+  perSecondMost: 5_000,
+  rampMs: 60_000,
+  savedMost: 500,
+  usableMs: 1_000,
+};
+
 // Contract 8, R-37: visible ASCII, at most 4,096 characters.
 const tokenForm = /^[\x21-\x7e]{1,4096}$/;
-/**
- * Above this number the oldest credential's pace is forgotten. Its next push starts again at the
- * least rate.
- */
-const pacesMax = 10_000;
 
 type FcmPush = SentPush<FcmCredential>;
 
@@ -57,34 +61,15 @@ interface Made {
 }
 
 export function createFcm(options: FcmOptions): Channel<FcmCredential> {
-  const { transport, origin, tokenEndpoint, clock, timeoutMs = 10_000, random = Math.random } = options;
+  const { transport, origin, tokenEndpoint, clock, rate, timeoutMs = 10_000, random = Math.random } = options;
   const { host, port, path } = tokenEndpoint;
   const tokens = createAccessTokens({ transport, origin: { host, port }, path, clock, timeoutMs, random });
-  const paces = new Map<string, Pace>();
   // The same string object as the last time, which lets the header table find it without comparing
   // texts.
   let last = { token: '', authorization: '' };
   const authorizationOf = (token: string): string => {
     if (last.token !== token) last = { token, authorization: `Bearer ${token}` };
     return last.authorization;
-  };
-
-  const paceOf = (name: string, pace: PaceOptions & { readonly takeSlice: TakeSlice }): Pace => {
-    let known = paces.get(name);
-    if (known === undefined) {
-      const oldest = paces.size >= pacesMax ? paces.keys().next().value : undefined;
-      if (oldest !== undefined) paces.delete(oldest);
-      const bucket = createBucket(pace);
-      // A monotonic clock, because the database's clock may be corrected between two questions.
-      const nowMs = (): number => performance.now();
-      known = createPace(
-        () => pace.takeSlice(name, pace),
-        () => bucket(nowMs()),
-        nowMs,
-      );
-      paces.set(name, known);
-    }
-    return known;
   };
 
   const requestOf = (made: Made, body: Buffer) => {
@@ -125,7 +110,7 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   return {
     ...fcm,
     send: (push) => beginPush(push, begin),
-    waitMs: (credential) => (options.pace === null ? 0 : paceOf(addressOf(credential).pool, options.pace).waitMs()),
+    ...(rate && { pace: { rate, accountOf: (credential) => addressOf(credential).pool } }),
     close: () => transport.close(),
   };
 }
