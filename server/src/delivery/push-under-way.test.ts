@@ -45,7 +45,7 @@ function pushAfter(waitedMs: number, isStillWanted: boolean) {
 
 /**
  * A push of a message with a rate. It waits for its connection and then makes this many requests,
- * as far as it may. Its place passes at 20 ms.
+ * as far as it may. Its token is too old after 20 ms.
  */
 function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
   const clock = { ms: 0, nowMs: () => clock.ms };
@@ -119,12 +119,12 @@ test('R-91 a push whose window has ended is deferred and is no attempt', () => {
   expect(pushAfter(windowEndsAtMs, true)).toEqual({ kind: 'deferred', requests: 0 });
 });
 
-test('R-91 a push whose place has passed before its request is late and no attempt', () => {
+test('R-91 a push whose token is too old before its request is late and no attempt', () => {
   expect(pushPacedAfter(21)).toEqual({ result: { kind: 'late' }, requests: 0 });
   expect(pushPacedAfter(20)).toMatchObject({ result: { kind: 'attempted' }, requests: 1 });
 });
 
-test('R-91 a push that has begun is not late with its second request, whose place it took by itself', () => {
+test('R-91 a push that has begun is not late with its second request, whose token it took by itself', () => {
   expect(pushPacedAfter(15, 2)).toMatchObject({ result: { kind: 'attempted' }, requests: 2 });
 });
 
@@ -132,7 +132,7 @@ test('an attempt begins when its first request goes out', () => {
   expect(pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
 });
 
-test('a push that is late and no longer wanted is deferred, because it needs no other place', () => {
+test('a push that is late and no longer wanted is deferred, because it needs no other token', () => {
   const isLate = { again: async () => undefined, isLate: () => true };
   const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
   expect(push({ nowMs: () => 0 }, answer, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });

@@ -28,15 +28,15 @@ export interface PushDeps {
  */
 const untriedAgainMs = 30_000;
 
-/** How a push that has its place keeps its message's rate. */
+/** How a push that has its token keeps its message's rate. */
 export interface PushPace {
   /** Awaited before each request after the first. */
   readonly again: () => Promise<void>;
-  /** Whether the place has passed. Asked when the first request is about to go out. */
+  /** Whether the token is too old. Asked when the first request is about to go out. */
   readonly isLate: () => boolean;
 }
 
-/** No request went out, because the push's place had passed by then. */
+/** No request went out, because the push's token was too old by then. */
 export interface Late {
   readonly kind: 'late';
 }

@@ -13,7 +13,7 @@ import { type RunDeps, runBatch } from './run-batch.ts';
 export const batchesMax = 24;
 /**
  * With two, one batch's commit and load overlap the other's pushes. More would only wait for
- * places.
+ * tokens.
  */
 const batchesOfPacedMessageMax = 2;
 /**

@@ -90,7 +90,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
           await step('correct the sums of devices of an app', () => compareDeviceTotals({ sql, clock }, appId));
       });
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
-      await step('forget places that have passed', () => deletePastPaces(sql, clock));
+      await step('forget paces that nobody used', () => deletePastPaces(sql, clock));
       await step('forget sign-ins that were not finished', () => deleteOldSteps(sql));
       if (!deps.isPaused()) await step('remove what is old', () => remove(areSumsFolded));
     });
