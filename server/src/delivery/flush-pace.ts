@@ -1,24 +1,27 @@
-// How long outcomes may wait before a flush, so that one commit holds many. The commit takes time,
-// and on a busy machine so does every step before it. The duration of recent flushes is subtracted,
-// so that an outcome is committed within `flushEveryMs` of the provider's answer (R-02). Pure: the
-// caller measures.
+// How long outcomes may wait before a flush, so that one commit holds many, and how old unwritten
+// outcomes may be while pushes begin. Both leave the slowest recent flush its time, so that an
+// outcome is committed within `flushEveryMs` of the provider's answer (R-02). A slow database slows
+// a send and does not widen that window. Pure: the caller measures.
 import { flushEveryMs } from './batch.ts';
 
 export interface FlushPace {
   /** How long the first outcome of a flush may still wait. */
   readonly waitMs: number;
+  /** No push begins while an outcome has been unwritten for longer. */
+  readonly unwrittenMsMax: number;
   /** Records how long a flush took, from the moment it was due to its commit. */
   note(tookMs: number): void;
 }
 
 /**
- * A flush gathers at least this long. Otherwise a slow database would be asked for more commits.
+ * While a flush runs, the next one gathers. So a flush and the one before it fit into the window
+ * when an outcome waits for half of it.
  */
-const waitMsLeast = 150;
-/**
- * A reserve for a flush that takes longer than the last ones. A disk may take 200 ms at any time.
- */
-const marginMs = 200;
+const halfMs = flushEveryMs / 2;
+/** A flush usually ends this long before pushes would have to wait for it. */
+const marginMs = 50;
+/** A flush gathers, and pushes go on, at least this long, however slow the database is. */
+const msLeast = 50;
 /** The assumed duration before the first flush, because a process that has just started is slow. */
 const firstMs = 100;
 /**
@@ -31,7 +34,10 @@ export function createFlushPace(): FlushPace {
   let slowestMs = firstMs;
   return {
     get waitMs() {
-      return Math.max(waitMsLeast, flushEveryMs - marginMs - slowestMs);
+      return Math.max(msLeast, halfMs - marginMs - slowestMs);
+    },
+    get unwrittenMsMax() {
+      return Math.max(msLeast, Math.min(halfMs, flushEveryMs - slowestMs));
     },
     note(tookMs) {
       slowestMs = Math.max(Math.min(tookMs, flushEveryMs), slowestMs * forgottenShare);

@@ -1,45 +1,94 @@
-// Counts the outcomes of this process that wait to be written. They are kept through an outage, but
-// memory is limited: above the limit no push begins until some outcomes are written (R-97).
+// The outcomes of this process that wait to be written. While the oldest has waited for too long,
+// the process begins no push: a kill would repeat the pushes of more than the window (R-02), and a
+// starved database gets time for the commits. They are kept through an outage, but memory is
+// limited: above the limit no push begins either (R-97).
+import { pushWithinMs } from './batch.ts';
 
 /**
  * An outcome with the provider's answer takes at most 1 kB (a guess). So the limit is 25 MB of the
  * 300 MB that a process may have (R-09).
  */
 const outcomesMax = 25_000;
+/** A wait for a commit looks again after this time. */
+const lookEveryMs = 1000;
+
+/** The outcomes of one flush, from the first one on. */
+export interface Unwritten {
+  /** When the first one came, by `performance.now()`. */
+  readonly sinceMs: number;
+  add(): void;
+  /** They were written, or dropped because another process owns the batch. */
+  end(): void;
+}
 
 export interface OutcomeBacklog {
-  add(count: number): void;
-  /** The outcomes were written, or dropped because another process owns the batch. */
-  remove(count: number): void;
-  /** While the limit is reached: resolves when that may have changed. */
-  untilRoom(): Promise<void> | undefined;
+  begin(sinceMs: number): Unwritten;
+  /**
+   * While outcomes of this process have waited longer than `ageMs`, or the limit is reached:
+   * resolves when that may have changed. A flush that fails for longer than a lease allows pushes
+   * says nothing of the database's pace, and holds up its own batch only. `ownSinceMs`: since when
+   * the caller's batch has outcomes that wait.
+   */
+  untilRoom(ageMs: number, ownSinceMs: number | undefined): Promise<void> | undefined;
 }
 
 export function createOutcomeBacklog(max = outcomesMax): OutcomeBacklog {
+  const waiting = new Set<Unwritten>();
   let count = 0;
-  let room: { readonly promise: Promise<void>; readonly open: () => void } | undefined;
+  let oldestMs = Number.POSITIVE_INFINITY;
+  let change: { readonly promise: Promise<void>; readonly tell: () => void } | undefined;
+
+  const noteChange = (): void => {
+    oldestMs = Number.POSITIVE_INFINITY;
+    for (const { sinceMs } of waiting) oldestMs = Math.min(oldestMs, sinceMs);
+    change?.tell();
+    change = undefined;
+  };
+  const isBehind = (ageMs: number, ownSinceMs: number | undefined): boolean => {
+    if (count >= max) return true;
+    const nowMs = performance.now();
+    if (nowMs - oldestMs <= ageMs) return false;
+    if (ownSinceMs !== undefined && nowMs - ownSinceMs > ageMs) return true;
+    for (const { sinceMs } of waiting) if (nowMs - sinceMs > ageMs && nowMs - sinceMs < pushWithinMs) return true;
+    return false;
+  };
+
   return {
-    add(more) {
-      count += more;
+    begin(sinceMs) {
+      let added = 0;
+      const unwritten: Unwritten = {
+        sinceMs,
+        add() {
+          added++;
+          count++;
+        },
+        end() {
+          count -= added;
+          waiting.delete(unwritten);
+          noteChange();
+        },
+      };
+      waiting.add(unwritten);
+      oldestMs = Math.min(oldestMs, sinceMs);
+      return unwritten;
     },
-    remove(fewer) {
-      count -= fewer;
-      if (count >= max) return;
-      room?.open();
-      room = undefined;
-    },
-    untilRoom() {
-      if (count < max) return undefined;
-      room ??= createRoom();
-      return room.promise;
+    untilRoom(ageMs, ownSinceMs) {
+      if (!isBehind(ageMs, ownSinceMs)) return undefined;
+      change ??= createChange(noteChange);
+      return change.promise;
     },
   };
 }
 
-function createRoom(): { promise: Promise<void>; open: () => void } {
-  let open: () => void = () => undefined;
+/** A change that somebody tells, or that is looked for after a second. */
+function createChange(look: () => void): { promise: Promise<void>; tell: () => void } {
+  let tell: () => void = () => undefined;
+  const timer = setTimeout(look, lookEveryMs);
   const promise = new Promise<void>((resolve) => {
-    open = resolve;
+    tell = () => {
+      clearTimeout(timer);
+      resolve();
+    };
   });
-  return { promise, open };
+  return { promise, tell };
 }

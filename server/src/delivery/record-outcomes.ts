@@ -21,7 +21,7 @@ import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
 import { finishedTopic, type MessageAdvance, type MessageLedger, type OutcomeCounts } from './message-ledger.ts';
-import type { OutcomeBacklog } from './outcome-backlog.ts';
+import type { OutcomeBacklog, Unwritten } from './outcome-backlog.ts';
 import {
   copyDeliveries,
   type EarlyReceipt,
@@ -46,7 +46,7 @@ export interface RecorderDeps {
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
   readonly flushPace: FlushPace;
-  /** The unwritten outcomes of this process. Pushes stop while there are too many of them. */
+  /** The unwritten outcomes of this process. No push begins while they are too old or too many. */
   readonly backlog: OutcomeBacklog;
   /** Takes what committed outcomes say of devices and credentials. */
   readonly verdicts: VerdictBook;
@@ -82,18 +82,16 @@ export interface Recorder {
   readonly refusal: { readonly error: unknown } | undefined;
 }
 
-/** A commit that takes longer is late, and further pushes of the batch wait for it. */
-const lateMs = 500;
-
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
   const { backlog } = deps;
   let pending: OutcomeItem[] = [];
+  /** The pending outcomes, and those of the flush that runs, as the backlog knows them. */
+  let gathering: Unwritten | undefined;
+  let writing: Unwritten | undefined;
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   let isRefused = false;
   let refusal: { readonly error: unknown } | undefined;
-  let isCommitting = false;
-  let commitBegunAt = 0;
   let failureLog: Log | undefined;
 
   // The only place where outcomes are dropped. The batch's pushes end too, because their outcomes
@@ -105,8 +103,6 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   };
 
   const write = async (items: readonly OutcomeItem[], dueAt: number): Promise<void> => {
-    isCommitting = true;
-    commitBegunAt = performance.now();
     try {
       if (await commitUntilKnown(deps, batch, lease, items)) noteVerdicts(deps, batch, items);
       else refuse();
@@ -114,7 +110,6 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       deps.log.error({ err: error, batch_id: batch.id, items: items.length }, 'outcomes given up');
       refuse(error);
     }
-    isCommitting = false;
     deps.flushPace.note(performance.now() - dueAt);
   };
 
@@ -127,8 +122,10 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       const items = pending;
       pending = [];
       if (items.length === 0) return;
+      [writing, gathering] = [gathering, undefined];
       if (!isRefused) await write(items, dueAt);
-      backlog.remove(items.length);
+      writing?.end();
+      writing = undefined;
     });
     return flushing;
   };
@@ -138,10 +135,11 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       failureLog ??= plainLog(deps.log, { app_id: batch.appId, message_id: batch.messageId, batch_id: batch.id });
       logFailure(failureLog, item);
     }
-    pending.push(item);
-    backlog.add(1);
-    if (timer !== undefined) return;
     const now = performance.now();
+    pending.push(item);
+    gathering ??= backlog.begin(cameAt ?? now);
+    gathering.add();
+    if (timer !== undefined) return;
     const dueAt = (cameAt ?? now) + deps.flushPace.waitMs;
     timer = setTimeout(() => void flush(dueAt), dueAt - now);
   };
@@ -151,15 +149,13 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       const item = toOutcomeItem(deps, batch, target, channel, before, result);
       if (item instanceof Promise) {
         const cameAt = performance.now();
-        return item.then((later) => take(later, cameAt));
+        const unready = backlog.begin(cameAt);
+        return item.then((later) => take(later, cameAt)).finally(() => unready.end());
       }
       take(item);
       return undefined;
     },
-    behind() {
-      const isLate = isCommitting && performance.now() - commitBegunAt > lateMs;
-      return isLate ? flushing : backlog.untilRoom();
-    },
+    behind: () => backlog.untilRoom(deps.flushPace.unwrittenMsMax, (writing ?? gathering)?.sinceMs),
     async close() {
       await flush(performance.now());
       await deps.verdicts.untilRoom();

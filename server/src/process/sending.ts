@@ -111,6 +111,9 @@ function countedPace(metrics: Pick<ServiceMetrics, 'noteFlush'>): FlushPace {
     get waitMs() {
       return pace.waitMs;
     },
+    get unwrittenMsMax() {
+      return pace.unwrittenMsMax;
+    },
     note(tookMs) {
       pace.note(tookMs);
       metrics.noteFlush(tookMs);

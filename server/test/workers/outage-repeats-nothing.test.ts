@@ -8,7 +8,7 @@ import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
 import type { Sql } from '../../src/database/db.ts';
 import { type ClaimedBatch, leaseMs, renewEveryMs } from '../../src/delivery/batch.ts';
 import { createLeases, type Lease } from '../../src/delivery/leases.ts';
-import { createOutcomeBacklog } from '../../src/delivery/outcome-backlog.ts';
+import { createOutcomeBacklog, type Unwritten } from '../../src/delivery/outcome-backlog.ts';
 import { pushQueue, type Queue, type QueueDeps } from '../../src/delivery/push-queue.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { createRecorder } from '../../src/delivery/record-outcomes.ts';
@@ -180,14 +180,21 @@ describe('R-97 an outcome', () => {
     const bounded = createOutcomeBacklog(max);
     const backlog = {
       ...bounded,
-      add(more: number) {
-        count += more;
-        most = Math.max(most, count);
-        bounded.add(more);
-      },
-      remove(fewer: number) {
-        count -= fewer;
-        bounded.remove(fewer);
+      begin(sinceMs: number): Unwritten {
+        const unwritten = bounded.begin(sinceMs);
+        let own = 0;
+        return {
+          sinceMs,
+          add() {
+            own++;
+            most = Math.max(most, ++count);
+            unwritten.add();
+          },
+          end() {
+            count -= own;
+            unwritten.end();
+          },
+        };
       },
     };
     const slots = createFairSlots({ slotsMax: 2 * slotsMax, perFree: 1 });

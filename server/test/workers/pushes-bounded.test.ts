@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Sql } from '../../src/database/db.ts';
 import { claimsMax, leaseMs } from '../../src/delivery/batch.ts';
+import type { FlushPace } from '../../src/delivery/flush-pace.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
 import { mintUuid } from '../../src/ground/ids.ts';
@@ -27,6 +28,9 @@ function readOnly(sql: Sql): Sql {
   });
 }
 
+/** Outcomes are first written when every push was made, however slow the machine is. */
+const atTheEnd: FlushPace = { waitMs: 600_000, unwrittenMsMax: 600_000, note: () => undefined };
+
 /**
  * One claim of the due batch, ended by a kill or with its outcomes recorded. False: no delivery is
  * open any more.
@@ -37,7 +41,7 @@ async function turn(isKilled: boolean): Promise<boolean> {
   const batch = await claimNextBatch(t.sql, t.clock, firstApp, mintUuid());
   if (!batch) return false;
   const sql = isKilled ? readOnly(run.sql) : run.sql;
-  await runBatch({ ...run, sql, random: () => 0 }, batch, t.clock.steadyMs(), () => false);
+  await runBatch({ ...run, sql, flushPace: atTheEnd, random: () => 0 }, batch, t.clock.steadyMs(), () => false);
   return true;
 }
 
