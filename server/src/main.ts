@@ -97,6 +97,10 @@ function readVersion(): string {
 async function main(argv: readonly string[]): Promise<number> {
   try {
     await buildProgram().parseAsync([...argv], { from: 'user' });
+    // A stream tells of its errors later.
+    await new Promise(setImmediate);
+    // The service does its work all the same, and has said so in its log.
+    if (outputFailure && argv[0] !== 'start') throw new CommandError(`standard output: ${outputFailure.message}`);
     return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander ends `--help` this way.
@@ -121,10 +125,14 @@ function inOneLine(text: string): string {
   return text.replaceAll(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ' : blanks));
 }
 
-// A reader that has seen enough, such as `head`, is no error.
+/** Why standard output took no more; undefined while it does. */
+let outputFailure: NodeJS.ErrnoException | undefined;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  // A reader that has seen enough, such as `head`, is no error.
+  if (error.code !== 'EPIPE') outputFailure ??= error;
 });
+// Progress that nobody can read ends no command (R-101).
+process.stderr.on('error', () => undefined);
 
 const status = await main(process.argv.slice(2));
 // A failed command may have left something open that would keep this process running. A successful

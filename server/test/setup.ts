@@ -20,6 +20,7 @@ import { insertDevices, insertTokens } from '../src/devices/insert-many.ts';
 import { parseToken } from '../src/devices/token.ts';
 import { encodeId, mintUuid, type Uuid } from '../src/ground/ids.ts';
 import { createLog } from '../src/ground/log.ts';
+import { LogLines } from '../src/ground/log-lines.ts';
 import { createSeal } from '../src/ground/seal.ts';
 import { noExceptions } from '../src/outbound/address-guard.ts';
 import { createService, type Service, type ServiceOptions } from '../src/process/service.ts';
@@ -130,6 +131,18 @@ export interface SetupOptions {
 const pushHost = 'push.test.example';
 const masterKey = randomBytes(32);
 
+/** Shows the log of the tests on standard error. */
+const testLogLevel = process.env['TEST_LOG_LEVEL'];
+
+/**
+ * R-101 every test whose log nobody reads runs with a log that cannot be written: nothing may
+ * depend on it.
+ */
+const fullDisk = (): LogLines =>
+  new LogLines(() => {
+    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  });
+
 const endsWithinMs = 45_000;
 
 async function endsInTime(what: string, ending: Promise<unknown>): Promise<void> {
@@ -153,7 +166,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     ...options.environment,
   };
   const config: Config = loadConfig(
-    { PORT: '0', LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent', ...environment },
+    { PORT: '0', LOG_LEVEL: testLogLevel ?? 'info', ...environment },
     fileURLToPath(new URL('.', import.meta.url)),
   );
   const seal = createSeal(masterKey);
@@ -161,7 +174,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     config,
     databaseUrl: (await options.reachDatabase?.(database.url)) ?? database.url,
     masterKeys: { key: masterKey, previous: undefined },
-    log: createLog(config.logLevel, 'test', options.logTo),
+    log: createLog(config.logLevel, 'test', options.logTo ?? (testLogLevel === undefined ? fullDisk() : undefined)),
     ...(options.http && { http: options.http }),
     // The machine is busy with other tests, and a statement that waits for a connection must not be
     // refused because of that.

@@ -1,8 +1,11 @@
 // Logging: pino's JSON on a pipe, readable lines on a terminal. Always to standard error, because
 // standard output belongs to the banner and the command line. CR, LF and ESC in a field stay inside
 // one JSON line (R-81). Ids appear in the form that callers know.
+import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { PrettyOptions } from 'pino-pretty';
 import { encodeId, type IdPrefix } from './ids.ts';
+import { LogLines, standardErrorLines } from './log-lines.ts';
 
 export type Log = Logger;
 
@@ -43,18 +46,29 @@ const serializers = Object.fromEntries(
   ]),
 );
 
-/** `destination` takes the lines in place of standard error. */
+/**
+ * `destination` takes the lines in place of standard error. Without one, or with `LogLines`, no
+ * call of the log throws or waits; the number of lines that were dropped is logged once there is
+ * room again (R-101).
+ */
 export function createLog(level: string, role: string, destination?: DestinationStream): Log {
+  const lines = destination ?? standardErrorLines();
   const redact = { paths: redactedPaths, censor: '[redacted]' };
   const options = { level, base: { role, pid: process.pid }, serializers, redact };
-  if (destination) return pino(options, destination);
-  if (process.stderr.isTTY) {
-    return pino({
-      ...options,
-      transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,role', translateTime: 'HH:MM:ss' } },
-    });
+  const log = pino(options, destination === undefined && process.stderr.isTTY ? readable(standardErrorLines()) : lines);
+  if (lines instanceof LogLines) {
+    lines.onRoom = (dropped) => log.error({ dropped }, 'lines of the log were dropped: its destination took none');
   }
-  return pino(options, pino.destination({ dest: 2, sync: true }));
+  return log;
+}
+
+/** Makes lines readable in this process, because a thread for it would end with its terminal. */
+function readable(lines: LogLines): DestinationStream & Pick<LogLines, 'flushSync'> {
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as {
+    prettyFactory(options: PrettyOptions): (line: string) => string;
+  };
+  const format = prettyFactory({ colorize: true, ignore: 'pid,role', translateTime: 'HH:MM:ss' });
+  return { write: (line) => lines.write(format(line)), flushSync: () => lines.flushSync() };
 }
 
 /**

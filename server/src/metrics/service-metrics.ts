@@ -7,6 +7,7 @@ import type { Sql } from '../database/db.ts';
 import type { OutcomeCounts } from '../delivery/message-ledger.ts';
 import { countUnreachedUpTo } from '../devices/reach-queries.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
+import { linesDropped } from '../ground/log-lines.ts';
 import type { AcceptMessage } from '../messages/accept-message.ts';
 import { countScheduled, estimateDevices, listConnections, listOutboxStates, readQueueState } from './queries.ts';
 import { createMetrics, type FamilySnapshot } from './registry.ts';
@@ -154,13 +155,22 @@ function processMetrics(name: string): () => FamilySnapshot[] {
   });
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
+  const droppedLines = metrics.counter({
+    name: 'carillon_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped, because its destination took none.',
+    labels,
+  });
   let cpuToldSeconds = 0;
+  let linesTold = 0;
   return () => {
     const { user, system } = process.cpuUsage();
     const { rss, heapUsed } = process.memoryUsage();
     const cpuSeconds = (user + system) / 1e6;
     cpu([name], cpuSeconds - cpuToldSeconds);
     cpuToldSeconds = cpuSeconds;
+    const lines = linesDropped();
+    droppedLines([name], lines - linesTold);
+    linesTold = lines;
     resident([name], rss);
     heap([name], heapUsed);
     lag([name], delays.count === 0 ? 0 : delays.percentile(99) / 1e9);

@@ -110,10 +110,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     const addresses = await Promise.race([started, stopped]);
     if (addresses) {
       const address = addresses.find((one) => one !== null) ?? null;
-      process.stdout.write(
-        options.json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address),
-      );
-      await notice.wasShown(address);
+      show(notice, address, options, log);
     }
     await stopped;
   } finally {
@@ -121,6 +118,16 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     children.kill();
     await embedded?.stop();
   }
+}
+
+/**
+ * Prints the notice of the start. The service does not wait for its reader and runs on without one;
+ * the next start then shows the keys again (R-101).
+ */
+function show(notice: StartNotice, address: string | null, { json }: StartOptions, log: Log): void {
+  const text = json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address);
+  const warn = (error: unknown) => log.warn({ err: error }, 'the notice of the start could not be shown or kept');
+  process.stdout.write(text, (error) => (error ? warn(error) : notice.wasShown(address).catch(warn)));
 }
 
 /**
