@@ -5,7 +5,7 @@ import { missingMigrations } from '../database/migrate.ts';
 import { programName } from '../ground/program-name.ts';
 import { prepareDatabase } from '../process/prepare-database.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
+import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
 
 export function addMigrateCommand(program: Command): void {
@@ -18,10 +18,8 @@ export function addMigrateCommand(program: Command): void {
 }
 
 async function migrateSchema(): Promise<Answer> {
-  const { applied, wasEmpty } = await withAnySchema(
-    loadCommandConfig(),
-    { limitMs: 0, mayMake: true },
-    prepareDatabase,
+  const { applied, wasEmpty } = await withAnySchema(loadCommandConfig(), { limitMs: 0, mayMake: true }, (sql) =>
+    prepareDatabase(sql, note),
   );
   const done = wasEmpty ? `Made the schema, with ${applied.length} migrations.` : `Applied ${applied.join(', ')}.`;
   const text = applied.length === 0 ? 'The schema is up to date.' : done;

@@ -181,6 +181,8 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
       client_encoding: 'UTF8',
       statement_timeout: String(statementTimeoutMs),
       idle_in_transaction_session_timeout: String(silenceMsMax),
+      // A role or database may have a limit of its own, which would end what has none here.
+      ...(statementTimeoutMs === 0 && { lock_timeout: '0' }),
       ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: '1.1' }),
       ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
       ...address.settings,

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { failpoint } from '../ground/failpoint.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import type { Sql, Tx } from './db.ts';
+import { type Blocker, describeBlocker } from './tell-waits.ts';
 
 const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
 
@@ -42,14 +43,19 @@ export async function listMigrations(): Promise<Migration[]> {
 
 /**
  * Applies the missing migrations and returns their names. Several processes may call it at once:
- * one works, and the others wait and find it done.
+ * one works, and the others wait, tell for whom, and find it done. Waits without limit for other
+ * sessions, because a new start would have to wait for them too (R-104).
  */
-export async function migrate(sql: Sql, migrations?: readonly Migration[]): Promise<string[]> {
+export async function migrate(
+  sql: Sql,
+  migrations?: readonly Migration[],
+  tell: (line: string) => void = () => undefined,
+): Promise<string[]> {
   const wanted = migrations ?? (await listMigrations());
   const connection = await sql.reserve();
   try {
-    await takeTurn(connection);
-    await connection`SET lock_timeout = '3s'`;
+    await takeTurn(connection, tell);
+    await limitLocks(connection);
     await connection`
       CREATE TABLE IF NOT EXISTS schema_migrations (
         number integer PRIMARY KEY,
@@ -73,23 +79,43 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
   } finally {
     // The lock belongs to the session, so it is released before the connection returns to the pool.
     await connection`SELECT pg_advisory_unlock_all()`.catch(() => undefined);
-    await connection`RESET lock_timeout`.catch(() => undefined);
+    await waitForLocks(connection).catch(() => undefined);
     connection.release();
   }
 }
 
+/**
+ * While a statement waits for a lock that stops others, they wait behind it. So it waits briefly,
+ * and is tried again after a pause.
+ */
+const limitLocks = (connection: Tx) => connection`SET lock_timeout = '3s'`;
+const waitForLocks = (connection: Tx) => connection`SET lock_timeout = 0`;
+
 const turnEveryMs = 200;
+/** A turn that is not free after this many looks is told. */
+const looksBeforeTelling = 5;
 
 // The lock is polled. A process that waits inside a statement holds a snapshot, and CREATE INDEX
 // CONCURRENTLY waits for every snapshot, so the two would wait for each other.
-async function takeTurn(connection: Tx): Promise<void> {
-  for (;;) {
+async function takeTurn(connection: Tx, tell: (line: string) => void): Promise<void> {
+  for (let look = 1; ; look++) {
     const [row] = await connection<
       { isMine: boolean }[]
     >`SELECT pg_try_advisory_lock(${advisoryLocks.migrations}) AS is_mine`;
     if (row?.isMine) return;
+    if (look === looksBeforeTelling) {
+      for (const holder of await listMigrating(connection)) tell(`another migration runs: ${describeBlocker(holder)}`);
+    }
     await sleep(turnEveryMs);
   }
+}
+
+function listMigrating(connection: Tx): PromiseLike<Blocker[]> {
+  return connection<Blocker[]>`
+    SELECT pid, application_name AS application, extract(epoch FROM clock_timestamp() - xact_start)::int AS seconds
+    FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND classid = 0 AND objid = ${advisoryLocks.migrations} AND granted`;
 }
 
 /** Lists the names of migrations that have not been applied. */
@@ -103,30 +129,50 @@ export async function missingMigrations(sql: Sql): Promise<string[]> {
 }
 
 async function apply(connection: Tx, migration: Migration): Promise<void> {
+  await repeatWhileLocked(async () => {
+    if (!migration.inTransaction) return applyAlone(connection, migration);
+    try {
+      await connection`BEGIN`;
+      // The ledger row comes first: if the advisory lock were lost, a concurrent run would conflict
+      // here and not half-way.
+      await note(connection, migration);
+      await failpoint('migrate.mid');
+      await connection.unsafe(migration.text);
+      await connection`COMMIT`;
+    } catch (error) {
+      await connection`ROLLBACK`.catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+async function applyAlone(connection: Tx, migration: Migration): Promise<void> {
+  // A concurrent build waits for old snapshots and writers, and stops nobody meanwhile.
+  if (/\bCONCURRENTLY\b/.test(migration.text)) await waitForLocks(connection);
+  try {
+    await dropBrokenIndex(connection, migration);
+    await connection.unsafe(migration.text);
+  } finally {
+    await limitLocks(connection);
+  }
+  await failpoint('migrate.mid');
+  await note(connection, migration);
+}
+
+const pauseMs = { first: 250, most: 5000 };
+
+/**
+ * Repeats work until the locks are free that it needs. After each refusal it pauses, so that the
+ * traffic that waited behind it goes on.
+ */
+export async function repeatWhileLocked<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let round = 1; ; round++) {
     try {
-      if (migration.inTransaction) {
-        await connection`BEGIN`;
-        // The ledger row comes first: if the advisory lock were lost, a concurrent run would
-        // conflict here and not half-way.
-        await note(connection, migration);
-        await failpoint('migrate.mid');
-        await connection.unsafe(migration.text);
-        await connection`COMMIT`;
-      } else {
-        await dropBrokenIndex(connection, migration);
-        await connection.unsafe(migration.text);
-        await failpoint('migrate.mid');
-        await note(connection, migration);
-      }
-      return;
+      return await work();
     } catch (error) {
-      if (migration.inTransaction) await connection`ROLLBACK`.catch(() => undefined);
-      // A busy table held its lock for longer than lock_timeout. Wait so that its traffic
-      // continues, then try again.
-      const isLockTimeout = (error as { code?: string }).code === '55P03';
-      if (!isLockTimeout || round === 20) throw error;
-      await sleep(250 * round);
+      // 55P03: a lock was held longer than lock_timeout. 40P01: the work was ended by a deadlock.
+      if (!/^(55P03|40P01)$/.test(String((error as { code?: unknown } | null)?.code))) throw error;
+      await sleep(Math.min(pauseMs.first * round, pauseMs.most));
     }
   }
 }
@@ -134,7 +180,7 @@ async function apply(connection: Tx, migration: Migration): Promise<void> {
 // An index that a killed process left half-built exists but serves no query; IF NOT EXISTS would
 // keep it forever.
 async function dropBrokenIndex(connection: Tx, { text }: Migration): Promise<void> {
-  const [, index] = /INDEX CONCURRENTLY IF NOT EXISTS ([a-z0-9_]+)/.exec(text) ?? [];
+  const [, index] = /INDEX CONCURRENTLY (?:IF NOT EXISTS )?([a-z0-9_]+)/.exec(text) ?? [];
   if (index === undefined) return;
   const broken = await connection`
     SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(${index}) AND NOT indisvalid`;

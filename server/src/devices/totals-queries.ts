@@ -116,3 +116,13 @@ export async function listAppsToCorrect(sql: Sql, clock: Clock): Promise<Uuid[]>
     ORDER BY a.id`;
   return rows.map(({ id }) => id);
 }
+
+/**
+ * Makes a comparison due for every app whose devices have changed lately. At a start: a process of
+ * the version before may have changed devices without adding to the sums.
+ */
+export async function forgetComparisons({ sql, clock }: { sql: Sql; clock: Clock }): Promise<void> {
+  await sql`
+    UPDATE device_counts SET counted_at = counted_at - interval '1 day'
+    WHERE counted_at > ${clock.now} - interval '1 day'`;
+}

@@ -2,7 +2,8 @@
 // ahead.
 
 import type { Sql } from '../database/db.ts';
-import { listMigrations, migrate } from '../database/migrate.ts';
+import { listMigrations, migrate, repeatWhileLocked } from '../database/migrate.ts';
+import { tellWaits } from '../database/tell-waits.ts';
 import { ensureDeliveryPartitions } from '../delivery/partitions.ts';
 import { ensureEventPartitions } from '../events/partitions.ts';
 
@@ -13,9 +14,12 @@ export interface Prepared {
   readonly wasEmpty: boolean;
 }
 
-export async function prepareDatabase(sql: Sql): Promise<Prepared> {
-  const applied = await migrate(sql);
-  await ensureDeliveryPartitions(sql);
-  await ensureEventPartitions(sql);
-  return { applied, wasEmpty: applied.length === (await listMigrations()).length };
+/** `tell` hears for whom it waits: it has no time limit (R-104). */
+export async function prepareDatabase(sql: Sql, tell: (line: string) => void = () => undefined): Promise<Prepared> {
+  return tellWaits(sql, tell, async () => {
+    const applied = await migrate(sql, undefined, tell);
+    await repeatWhileLocked(() => ensureDeliveryPartitions(sql));
+    await ensureEventPartitions(sql);
+    return { applied, wasEmpty: applied.length === (await listMigrations()).length };
+  });
 }

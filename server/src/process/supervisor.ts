@@ -13,6 +13,7 @@ import { openPool } from '../database/db.ts';
 import { checkDurability, checkMasterKey, isInstanceMade, loadInstance } from '../database/instance.ts';
 import { checkPooling } from '../database/pooling.ts';
 import { pauseWhereMoved } from '../database/restore-guard.ts';
+import { forgetComparisons } from '../devices/totals-queries.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from '../embedded-postgres/start-postgres.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from '../ground/log.ts';
 import { createSeal } from '../ground/seal.ts';
@@ -192,9 +193,12 @@ async function prepare(
 async function bringUpToDate(databaseUrl: string, log: Log): Promise<void> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 0 });
   try {
-    const { applied, wasEmpty } = await prepareDatabase(sql);
+    const { applied, wasEmpty } = await prepareDatabase(sql, (line) =>
+      log.warn(`bringing the schema up to date: ${line}`),
+    );
     if (wasEmpty) log.info({ migrations: applied.length }, 'schema made');
     else for (const name of applied) log.info({ migration: name }, 'schema brought up to date');
+    await forgetComparisons({ sql, clock: await createClock(sql) });
   } finally {
     await sql.end({ timeout: 5 });
   }

@@ -7,7 +7,7 @@ import { transaction } from '../../src/database/db.ts';
 import { invalidateDevices } from '../../src/devices/device-history.ts';
 import { foldDeviceTotals, rebuildDeviceTotals } from '../../src/devices/fold-totals.ts';
 import { purgeDevices } from '../../src/devices/purge-devices.ts';
-import { lockDeviceTotals } from '../../src/devices/totals-queries.ts';
+import { forgetComparisons, lockDeviceTotals } from '../../src/devices/totals-queries.ts';
 import { decodeId, type Uuid } from '../../src/ground/ids.ts';
 import { stage } from '../reports/ledger.ts';
 import { type Bundle, setup } from '../setup.ts';
@@ -150,6 +150,22 @@ describe('the sums', () => {
     await s.at('2027-11-06T12:00:00Z');
     await upkeep.runOnce();
     expect(await countedAt()).toEqual(new Date('2027-11-03T12:00:00Z'));
+  });
+
+  it('R-104 are right after the first upkeep of a start, whatever a process of the former version did before', async () => {
+    const t = await setUp();
+    const s = stage(t);
+    const { upkeep } = t.startWorkers();
+    await s.at('2027-11-02T12:00:00Z');
+    await t.registerDevice();
+    await upkeep.runOnce();
+    await s.at('2027-11-02T12:10:00Z');
+    await registerFormerly(t, 2);
+    await upkeep.runOnce();
+    expect(await activeOf(t)).toBe(1);
+    await forgetComparisons(t);
+    await upkeep.runOnce();
+    expect(await activeOf(t)).toBe(3);
   });
 
   it('are right after the migration, whatever was missing', async () => {
