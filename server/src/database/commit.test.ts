@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase, whenDone } from '../../test/database.ts';
 import { createDatabaseGate } from '../../test/database-gate.ts';
-import { type Fragment, isDatabaseDown, openPool, type Tx, transaction } from './db.ts';
+import { type Fragment, isDatabaseDown, isDatabaseState, openPool, type Tx, transaction } from './db.ts';
 
 const never = 600_000;
 
@@ -92,6 +92,40 @@ describe('the last statements of a transaction', () => {
     await expect(count(10)).rejects.toMatchObject({ code: '0A000' });
     expect(await counted()).toBe(1);
     expect(await notes()).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['another result', 'ALTER TABLE counts ADD COLUMN more int', '0A000'],
+    ['another type of a column', 'ALTER TABLE counts ALTER COLUMN n TYPE text USING n::text', '42'],
+    ['another type of the key', 'ALTER TABLE counts ALTER COLUMN id TYPE text USING id::text', '42'],
+    ['no plan, because all were deallocated', null, '26000'],
+  ])('R-96 may be repeated as a whole where a statement has %s since', async (_what, change, code) => {
+    const { admin, sql } = await setUp();
+    await admin`ALTER TABLE counts DROP CONSTRAINT counts_n_check`;
+    const work = () =>
+      transaction(sql, async (tx) => {
+        await tx`UPDATE counts SET n = ${'7'} WHERE id = ${'1'}`;
+        return tx`SELECT * FROM counts WHERE id = ${'1'}`;
+      });
+    await work();
+    await (change === null ? sql.unsafe('DEALLOCATE ALL') : admin.unsafe(change));
+    const refusal = await work().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect((refusal as { code?: string }).code).toMatch(new RegExp(`^${code}`));
+    expect(isDatabaseState(refusal)).toBe(true);
+    expect(isDatabaseDown(refusal)).toBe(false);
+    expect(String((await work())[0]?.['n'])).toBe('7');
+  });
+
+  it('are no fault of the database where the statement itself is wrong', async () => {
+    const { sql } = await setUp();
+    for (let time = 0; time < 2; time++) {
+      const refusal = await transaction(sql, (tx) => tx`SELECT no_such_column FROM counts`).catch((error) => error);
+      expect(refusal).toMatchObject({ code: '42703' });
+      expect(isDatabaseState(refusal)).toBe(false);
+    }
   });
 
   it('R-07 leave the commit unknown where the connection is lost with its answer', async () => {

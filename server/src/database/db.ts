@@ -3,6 +3,7 @@
 // is a parameter.
 import { DatabaseError } from 'pg';
 import { readAddress } from './address.ts';
+import { hasLostPlan } from './exchange.ts';
 import { openSession } from './open-session.ts';
 import { Pool } from './pool.ts';
 import { ConnectionLostError, type Session, type SessionOptions } from './session.ts';
@@ -358,10 +359,11 @@ export function isDatabaseDown(error: unknown): boolean {
 
 /**
  * Returns whether the database's state refused, and not the statement: it is unavailable, full, in
- * a deadlock, or slower than a limit on statements or locks. The same statement may succeed later.
+ * a deadlock, slower than a limit on statements or locks, or its schema has changed beside a
+ * transaction. The same statement may succeed later, and a transaction as a whole.
  */
 export function isDatabaseState(error: unknown): boolean {
-  return isDatabaseDown(error) || /^(57014|55P03)$/.test(codeOf(error));
+  return isDatabaseDown(error) || hasLostPlan(error) || /^(57014|55P03)$/.test(codeOf(error));
 }
 
 /**

@@ -1,7 +1,7 @@
 // One round trip on a connection of `pg`: statements that are sent in one write and answered
 // together. `pg` takes such an object in place of a query, as it takes its own cursors and COPY
 // streams (https://node-postgres.com/apis/client, "client.query", `submit`).
-import type { Connection, Submittable } from 'pg';
+import { type Connection, DatabaseError, type Submittable } from 'pg';
 import type { Compiled, Row, Rows, RowsToCopy } from './statement.ts';
 import { type Parse, parserOf } from './values.ts';
 import type { Wire } from './wire.ts';
@@ -49,6 +49,23 @@ interface Field {
   readonly name: string;
   readonly dataTypeID: number;
 }
+
+const lostPlans = new WeakSet<object>();
+
+/**
+ * Returns whether a statement was refused that the server had carried out before on the same
+ * connection: its tables or their columns have changed since, or it was deallocated. Sent again, it
+ * is read and planned again.
+ */
+export const hasLostPlan = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && lostPlans.has(error);
+
+/**
+ * 0A000: its result has other columns; 26000: it is gone; 42…: a type, column or operator of it has
+ * changed. 42501 is about a right.
+ */
+const isOfPlan = (error: Error): boolean =>
+  error instanceof DatabaseError && /^(0A000|26000|42(?!501))/.test(error.code ?? '');
 
 export class Exchange implements Submittable {
   /** The answers, in the order of the statements; complete when nothing failed. */
@@ -155,6 +172,7 @@ export class Exchange implements Submittable {
     this.refusedAt = this.answers.length;
     // The server may have prepared it all the same, or have lost its plan.
     const prepared = this.#asks[this.refusedAt]?.prepared;
+    if (prepared?.columns && isOfPlan(error)) lostPlans.add(error);
     if (prepared) prepared.columns = undefined;
   }
 }

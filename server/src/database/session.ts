@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Client, DatabaseError, type TransactionStatus } from 'pg';
 import type { DatabaseAddress } from './address.ts';
-import { type Answer, type Ask, Exchange, type Prepared } from './exchange.ts';
+import { type Answer, type Ask, Exchange, hasLostPlan, type Prepared } from './exchange.ts';
 import { type Compiled, compile, type Row, type Rows, type Statement } from './statement.ts';
 import type { Wire } from './wire.ts';
 
@@ -280,6 +280,7 @@ export class Session {
     const turn = this.#turn;
     if (!turn) return;
     this.#turn = undefined;
+    if (hasLostPlan(turn.exchange.error)) for (const session of all) session.#forgetPlans();
     this.#answer(turn);
     if (this.#line.length > 0) this.#beginSoon();
   }
@@ -295,6 +296,15 @@ export class Session {
       else resolve(isAlone ? answers : answers.slice(from, to));
       from = to;
     }
+  }
+
+  /**
+   * All sessions read their statements again, because a change of the schema is one for all. A
+   * transaction that is repeated then finds no other lost plan. A session with statements under way
+   * finds out by itself: it reads their answers by what it knows.
+   */
+  #forgetPlans(): void {
+    if (!this.#turn) for (const prepared of this.#prepared.values()) prepared.columns = undefined;
   }
 
   #watch(turn: Turn, inMs: number): void {
@@ -384,14 +394,6 @@ const isGoodbye = (error: Error): boolean =>
   !(error instanceof DatabaseError && error.code) ||
   /^(FATAL|PANIC)$/.test(error.severity ?? '') ||
   error.code.startsWith('57P');
-
-/**
- * Returns whether the server has no valid plan for a prepared statement any more: its result has
- * other columns since, or it was deallocated. Sent again, it is planned again.
- */
-const hasLostPlan = (error: unknown): boolean =>
-  error instanceof DatabaseError &&
-  /^(RevalidateCachedQuery|FetchPreparedStatement|transformAssignedExpr)$/.test(error.routine ?? '');
 
 function withOrigin(error: Error, ask: Compiled | undefined): void {
   if (ask?.origin) error.stack = `${error.name}: ${error.message}\n${ask.origin}`;

@@ -81,4 +81,55 @@ describe('a value', () => {
       }),
     );
   });
+
+  it('of int8 beyond 2^53 is a bigint, in a list too, and never another number', async () => {
+    const [row] = await sql`
+      SELECT 9007199254740993::int8 AS more, (-9223372036854775808)::int8 AS least,
+        ARRAY[1, 9223372036854775807]::int8[] AS list, sum(n)::int8 AS total
+      FROM (VALUES (9007199254740992), (1)) AS v (n)`;
+    expect(row).toEqual({
+      more: 9007199254740993n,
+      least: -9223372036854775808n,
+      list: [1, 9223372036854775807n],
+      total: 9007199254740993n,
+    });
+  });
+
+  it.each([
+    ["timestamptz '0044-03-15 12:00:00.5+00 BC'", '-000043-03-15T12:00:00.500Z'],
+    ["timestamptz '0001-01-01 00:00:00+00 BC'", '0000-01-01T00:00:00.000Z'],
+    ["timestamptz '0044-03-15 00:00:00+00'", '0044-03-15T00:00:00.000Z'],
+    ["timestamptz '0099-12-31 23:59:59.123456+00'", '0099-12-31T23:59:59.123Z'],
+    ["timestamptz '12026-01-01 00:00:00+00'", '+012026-01-01T00:00:00.000Z'],
+    ["timestamptz '2026-02-03 04:05:06+02'", '2026-02-03T02:05:06.000Z'],
+    ["timestamp '2026-07-03 04:05:06'", '2026-07-03T04:05:06.000Z'],
+    ["date '0044-03-15 BC'", '-000043-03-15T00:00:00.000Z'],
+    ["date '0044-03-15'", '0044-03-15T00:00:00.000Z'],
+  ])('that is the instant %s is read as that instant', async (instant, iso) => {
+    const [row] = await sql.unsafe(`SELECT ${instant} AS at, ARRAY[${instant}] AS list`);
+    expect(row?.['at'].toISOString()).toBe(iso);
+    expect(row?.['list']).toEqual([row?.['at']]);
+  });
+
+  it('that is infinite compares with every date', async () => {
+    const [row] = await sql`
+      SELECT timestamptz 'infinity' AS last, timestamptz '-infinity' AS first, date 'infinity' AS day,
+        'NaN'::float8 AS no_number, 'Infinity'::float8 AS most, 'NaN'::numeric AS no_numeric`;
+    expect(row).toEqual({
+      last: Number.POSITIVE_INFINITY,
+      first: Number.NEGATIVE_INFINITY,
+      day: Number.POSITIVE_INFINITY,
+      noNumber: Number.NaN,
+      most: Number.POSITIVE_INFINITY,
+      noNumeric: 'NaN',
+    });
+  });
+
+  it('that is the document null is no NULL, alone and in a list', async () => {
+    const [row] = await sql`
+      SELECT jsonb_typeof(${sql.json(null)}) AS document, ${sql.json(null)}::jsonb IS NULL AS is_missing,
+        jsonb_typeof((${[sql.json(null), null, sql.json({ a: null })]}::jsonb[])[1]) AS first,
+        ((${[sql.json(null), null]}::jsonb[])[2]) IS NULL AS is_second_missing`;
+    expect(row).toEqual({ document: 'null', isMissing: false, first: 'null', isSecondMissing: true });
+  });
 });

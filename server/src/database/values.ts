@@ -32,8 +32,9 @@ export function textOf(value: unknown): string | Buffer | null {
   if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
   if (Array.isArray(value)) return arrayOf(value);
   const isDocument = value instanceof Parameter;
-  const text = isDocument && value.document !== null ? JSON.stringify(value.document) : null;
-  if (isDocument && text !== undefined) return text;
+  // The document `null` is not SQL's NULL.
+  const text = isDocument ? JSON.stringify(value.document) : undefined;
+  if (text !== undefined) return text;
   throw new TypeError(
     `a statement has ${isDocument || value === undefined ? 'an undefined value' : 'an object as a value'}`,
   );
@@ -60,16 +61,40 @@ function elementOf(value: unknown): string {
 export type Parse = (text: string) => unknown;
 
 const asIs: Parse = (text) => text;
-const toDate: Parse = (text) => new Date(text);
 const toDocument: Parse = (text) => JSON.parse(text);
 
+/** A number beyond 2^53 is a bigint: a caller that expects a number fails, and reads no other one. */
+const toInteger: Parse = (text) => {
+  const number = Number(text);
+  return Number.isSafeInteger(number) ? number : BigInt(text);
+};
+
+const instant = /^(\d{4,6})-(\d\d-\d\d)(?: (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:\+00)?)?( BC)?$/;
+
 /**
- * By the type's number in `pg_type`. Counts in int8 stay far below 2^53, so they are numbers too.
+ * Sessions have the zone UTC and the style ISO. `Date` takes years below 100 for those of the last
+ * century, knows no BC, and reads an instant without a zone as local time, so it gets the form of
+ * ECMA-262. `infinity` is that number, which compares with dates.
  */
+const toDate: Parse = (text) => {
+  if (text.endsWith('infinity')) return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  const [, year, day, time = '00:00:00', fraction = '', bc] = instant.exec(text) ?? [];
+  // The year before 1 is 1 BC, and 0 in ECMA-262; there is no -0.
+  const years = bc ? 1 - Number(year) : Number(year);
+  const sign = years < 0 ? '-' : '+';
+  const at = new Date(
+    `${sign}${String(Math.abs(years)).padStart(6, '0')}-${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`,
+  );
+  if (Number.isNaN(at.getTime())) throw new RangeError(`an instant that no Date can hold: ${text}`);
+  return at;
+};
+
+/** By the type's number in `pg_type`. */
 const parsers = new Map<number, Parse>([
   [16, (text) => text === 't'],
   [17, (text) => Buffer.from(text.slice(2), 'hex')],
-  ...[20, 21, 23, 26, 700, 701].map((type) => [type, Number] as const),
+  [20, toInteger],
+  ...[21, 23, 26, 700, 701].map((type) => [type, Number] as const),
   ...[json.json, json.jsonb].map((type) => [type, toDocument] as const),
   // date, timestamp, timestamptz
   ...[1082, 1114, 1184].map((type) => [type, toDate] as const),

@@ -1,9 +1,7 @@
 // Logging: pino's JSON on a pipe, readable lines on a terminal. Always to standard error, because
 // standard output belongs to the banner and the command line. CR, LF and ESC in a field stay inside
 // one JSON line. Ids appear in the form that callers know.
-import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { PrettyOptions } from 'pino-pretty';
 import { encodeId, type IdPrefix } from './ids.ts';
 import { LogLines, standardErrorLines } from './log-lines.ts';
 
@@ -55,20 +53,21 @@ export function createLog(level: string, role: string, destination?: Destination
   const lines = destination ?? standardErrorLines();
   const redact = { paths: redactedPaths, censor: '[redacted]' };
   const options = { level, base: { role, pid: process.pid }, serializers, redact };
-  const log = pino(options, destination === undefined && process.stderr.isTTY ? readable(standardErrorLines()) : lines);
+  const log = pino(options, destination === undefined && pretty ? readable(standardErrorLines(), pretty) : lines);
   if (lines instanceof LogLines) {
     lines.onRoom = (dropped) => log.error({ dropped }, 'lines of the log were dropped: its destination took none');
   }
   return log;
 }
 
+/** Loaded for a person only: it would cost every other process time and memory. */
+const pretty = process.stderr.isTTY ? await import('pino-pretty') : undefined;
+
 /** Makes lines readable in this process, because a thread for it would end with its terminal. */
-function readable(lines: LogLines): DestinationStream & Pick<LogLines, 'flushSync'> {
-  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as {
-    prettyFactory(options: PrettyOptions): (line: string) => string;
-  };
+function readable(lines: LogLines, { prettyFactory }: NonNullable<typeof pretty>): DestinationStream {
   const format = prettyFactory({ colorize: true, ignore: 'pid,role', translateTime: 'HH:MM:ss' });
-  return { write: (line) => lines.write(format(line)), flushSync: () => lines.flushSync() };
+  const destination = { write: (line: string) => lines.write(format(line)), flushSync: () => lines.flushSync() };
+  return destination;
 }
 
 /**
