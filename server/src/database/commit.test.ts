@@ -96,7 +96,7 @@ describe('the last statements of a transaction', () => {
 
   it.each([
     ['another result', 'ALTER TABLE counts ADD COLUMN more int', '0A000'],
-    ['another type of a column', 'ALTER TABLE counts ALTER COLUMN n TYPE text USING n::text', '42'],
+    ['another type of a column', 'ALTER TABLE counts ALTER COLUMN n TYPE text USING n::text', '0A000'],
     ['another type of the key', 'ALTER TABLE counts ALTER COLUMN id TYPE text USING id::text', '42'],
     ['no plan, because all were deallocated', null, '26000'],
   ])('R-96 may be repeated as a whole where a statement has %s since', async (_what, change, code) => {
