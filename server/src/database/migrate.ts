@@ -85,10 +85,10 @@ export async function migrate(
 }
 
 /**
- * While a statement waits for a lock that stops others, they wait behind it. So it waits briefly,
- * and is tried again after a pause.
+ * While a statement waits for a lock that stops others, they wait behind it. So it waits for a
+ * second at most (R-93), and is tried again after a pause.
  */
-const limitLocks = (connection: Tx) => connection`SET lock_timeout = '3s'`;
+const limitLocks = (connection: Tx) => connection`SET lock_timeout = '1s'`;
 const waitForLocks = (connection: Tx) => connection`SET lock_timeout = 0`;
 
 const turnEveryMs = 200;
