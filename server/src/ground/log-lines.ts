@@ -1,7 +1,7 @@
 // The way of the log's lines to their destination. It never throws and never waits, whatever the
 // destination does: full, closed, stopped, or a pipe that nobody reads (R-101). Lines that find no
 // room wait in memory up to a bound. Further ones are dropped and counted.
-import { constants, openSync, writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
 /** Writes a part of `bytes` from `offset` on. Returns how many it took, or throws. */
@@ -108,16 +108,16 @@ export function standardErrorLines(): LogLines {
 }
 
 /**
- * A descriptor that never blocks. Node.js makes a pipe or socket non-blocking once `process.stderr`
- * exists (measured: EAGAIN, Node.js 20), but not a terminal, which somebody may have stopped with
- * Ctrl-S. So a terminal is opened a second time.
+ * A descriptor that does not block. All processes of the service share standard error, and whoever
+ * starts a process makes it blocking for all of them. So a pipe or a terminal is opened a second
+ * time. A socket cannot be: Node.js makes it non-blocking once `process.stderr` exists.
  */
 function openStandardError(): number {
-  if (!process.stderr.isTTY) return 2;
+  if (!process.stderr.isTTY && !fstatSync(2).isFIFO()) return 2;
   try {
     return openSync('/dev/stderr', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    // A terminal of another user, after `su`.
+    // It belongs to another user, for example after `su`.
     return 2;
   }
 }
