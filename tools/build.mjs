@@ -1,51 +1,65 @@
 // Builds the compiler's output for every package, the browser SDK's bundles and the console. Run as
-// a program it always builds. `ensureBuilt` and `--if-stale` build only when a source is newer than
-// the last build.
+// a program it always builds all. `ensureBuilt` and `--if-stale` build only the parts that have a
+// source newer than their last build.
 import { spawn } from 'node:child_process';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeOldNode } from '../server/bin/node-version.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const stamp = join(root, 'server/dist/.built');
-const sources = [
-  'server/src',
-  'sandbox/src',
-  'web/src',
-  'node/src',
-  'web/build.mjs',
-  'console/src',
-  'console/public',
-  'console/index.html',
-  'console/vite.config.ts',
-  'console/build.mjs',
-  'node/examples',
-  'docs/identify.md',
-  'tsconfig.base.json',
-  'package-lock.json',
-];
 
 /**
- * Builds when needed. Returns the duration, or undefined when nothing had to be built. Rejects with
- * the compiler's words.
+ * What is built, in this order. A part is stale when one of its sources is newer than its stamp.
+ * Compilers are resolved and never downloaded: a fresh machine has only what npm ci installed.
+ */
+const parts = [
+  {
+    name: 'packages',
+    command: ['node_modules/typescript/bin/tsc', '-b', root],
+    sources: ['server/src', 'sandbox/src', 'web/src', 'node/src', 'node/examples', 'docs/identify.md'],
+  },
+  { name: 'sdk', command: ['web/build.mjs'], sources: ['web/src', 'web/build.mjs'] },
+  {
+    name: 'console',
+    command: ['console/build.mjs'],
+    sources: ['src', 'public', 'index.html', 'vite.config.ts', 'build.mjs'].map((name) => `console/${name}`),
+  },
+];
+const sourcesOfAll = ['tsconfig.base.json', 'package-lock.json'];
+
+/**
+ * Builds the stale parts. Returns the duration, or undefined when nothing had to be built. Rejects
+ * with the compiler's words.
  */
 export async function ensureBuilt({ log }) {
-  if (!isStale()) return undefined;
+  const stale = parts.filter(isStale);
+  if (stale.length === 0) return undefined;
   const startedAt = performance.now();
   log('Building Carillon, once…');
-  await build();
+  await build(stale);
   const seconds = (performance.now() - startedAt) / 1000;
   log(`Built in ${seconds.toFixed(1)} s.`);
   return { seconds };
 }
 
-async function build() {
-  // Compilers are resolved and never downloaded: a fresh machine has only what npm ci installed.
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-b', root]);
-  await run(process.execPath, [join(root, 'web/build.mjs')]);
-  await run(process.execPath, [join(root, 'console/build.mjs')]);
-  writeFileSync(stamp, `${new Date().toISOString()}\n`);
+async function build(chosen) {
+  for (const part of chosen) {
+    const startedAt = new Date();
+    await run(process.execPath, [join(root, part.command[0]), ...part.command.slice(1)]);
+    writeFileSync(stampOf(part), '');
+    // A source that changes while its part is built is newer than the stamp.
+    utimesSync(stampOf(part), startedAt, startedAt);
+  }
+}
+
+function stampOf({ name }) {
+  return join(root, 'server/dist', `.built-${name}`);
+}
+
+function isStale(part) {
+  const builtAt = statSync(stampOf(part), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return [...part.sources, ...sourcesOfAll].some((source) => newestIn(join(root, source)) > builtAt);
 }
 
 function run(command, parameters) {
@@ -57,11 +71,6 @@ function run(command, parameters) {
     child.on('error', reject);
     child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the build failed\n${output}`))));
   });
-}
-
-function isStale() {
-  const builtAt = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return sources.some((source) => newestIn(join(root, source)) > builtAt);
 }
 
 function newestIn(path) {
@@ -76,7 +85,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const oldNode = describeOldNode(process.versions.node);
     if (oldNode !== undefined) throw new Error(oldNode);
     if (process.argv[2] === '--if-stale') await ensureBuilt({ log: (line) => process.stderr.write(`${line}\n`) });
-    else await build();
+    else await build(parts);
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a command with DATABASE_URL at a PostgreSQL of the system, such as Debian's package
-# postgresql: a private cluster of the newest installed version, with the server's own defaults. The
-# cluster ends and is deleted with the command.
+# postgresql: a private cluster of the newest installed version, with the server's own defaults, but
+# for those that keep data through a crash of the machine. The cluster ends and is deleted with the
+# command.
 #   tools/with-postgres.sh npx vitest run --project server test/api
 set -euo pipefail
 
@@ -26,7 +27,7 @@ trap 'exit 130' INT TERM
 [ "$(id -u)" != 0 ] || chown postgres "$home"
 cd "$home"
 "${as_owner[@]}" "$bin/initdb" -D "$home/data" -U carillon --auth=trust --encoding=UTF8 --locale=C.UTF-8 >"$home/log"
-"${as_owner[@]}" "$bin/pg_ctl" -D "$home/data" -l "$home/data/server.log" -w -o "-c listen_addresses= -k $home" start >/dev/null || {
+"${as_owner[@]}" "$bin/pg_ctl" -D "$home/data" -l "$home/data/server.log" -w -o "-c listen_addresses= -c fsync=off -c full_page_writes=off -k $home" start >/dev/null || {
   cat "$home/log" "$home/data/server.log" >&2
   exit 1
 }

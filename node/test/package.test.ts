@@ -29,7 +29,7 @@ beforeAll(async () => {
   [packed] = JSON.parse(stdout);
   await writeFile(join(folder, 'package.json'), '{ "name": "shop", "private": true }\n');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], { cwd: folder });
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

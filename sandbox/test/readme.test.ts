@@ -55,7 +55,7 @@ beforeAll(async () => {
   });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   addresses = JSON.parse(line);
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const close of closing) await close();

@@ -1,5 +1,5 @@
 // A database for each test file, copied from the run's migrated template.
-import { afterAll, expect, inject, onTestFinished } from 'vitest';
+import { afterAll, inject, onTestFinished, TestRunner } from 'vitest';
 import { openPool, type Sql } from '../src/database/db.ts';
 
 let databases = 0;
@@ -9,8 +9,8 @@ let databases = 0;
  * order.
  */
 export function whenDone(work: () => Promise<unknown>): void {
-  if (expect.getState().currentTestName === undefined) afterAll(async () => void (await work()));
-  else onTestFinished(async () => void (await work()));
+  const register = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
+  register(async () => void (await work()));
 }
 
 /** The URL of another database on the same server. */
@@ -30,7 +30,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = inject('serverUrl');
   const name = `carillon_${process.pid}_${++databases}`;
   const admin = openPool({ url: serverUrl, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
-  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${inject('templateName')}`);
+  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${inject('templateName')} STRATEGY FILE_COPY`);
   const url = databaseUrlFor(serverUrl, name);
   const sql = openPool({ url, connectionsMax: 4, name: 'tests', statementTimeoutMs: 60_000 });
   whenDone(async () => {
@@ -40,3 +40,17 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   });
   return { url, sql };
 }
+
+/** Makes a server report these settings to sessions of this database that begin later. */
+export async function reportSettings({ url, sql }: TestDatabase, settings: Record<string, string>): Promise<void> {
+  const cases = Object.entries(settings).map(([name, value]) => `WHEN '${name}' THEN '${value}'`);
+  await sql`CREATE SCHEMA shadow`;
+  await sql.unsafe(`
+    CREATE VIEW shadow.pg_settings AS SELECT name, CASE name ${cases.join(' ')} ELSE setting END AS setting
+    FROM pg_catalog.pg_settings`);
+  const name = new URL(url).pathname.slice(1);
+  await sql.unsafe(`ALTER DATABASE ${name} SET search_path = public, shadow, pg_catalog`);
+}
+
+/** What a durable server reports. The one of the tests runs without fsync. */
+export const durable = { fsync: 'on', full_page_writes: 'on' };

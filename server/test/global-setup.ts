@@ -29,7 +29,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // When run as root, the cluster uses another user, who must be able to enter the directory.
   // Otherwise the cluster would be put elsewhere.
   if (dataDir) await chmod(dataDir, 0o755);
-  const embedded = dataDir ? await startEmbeddedPostgres({ dataDir, log: () => undefined }) : undefined;
+  // Without fsync: a database that is dropped otherwise waits until all files of a checkpoint are on
+  // the disk, which takes seconds on a busy machine.
+  const embedded = dataDir
+    ? await startEmbeddedPostgres({ dataDir, isDisposable: true, log: () => undefined })
+    : undefined;
   const serverUrl = external ?? embedded?.url ?? '';
   const templateName = `carillon_template_${process.pid}`;
 

@@ -162,6 +162,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
     OUTBOUND_CA_FILE: certificateFile,
     DEFAULT_PLAN: 'unlimited',
+    // The server of the tests runs without fsync.
+    ALLOW_UNSAFE_POSTGRES: '1',
     PUBLIC_URL: 'https://carillon.test.example',
     ...options.environment,
   };

@@ -76,7 +76,7 @@ function holdIdentify(what: (known: Partial<Browser>) => boolean): void {
   const isRemembered = () => what((browser.indexedDB.rows('browsers')[0] ?? {}) as Partial<Browser>);
   api.script('/v1/identify', {
     ...refusal(503, 'unavailable'),
-    after: vi.waitUntil(isRemembered, { timeout: 20_000 }),
+    after: expect.poll(isRemembered).toBe(true),
   });
 }
 
@@ -88,7 +88,7 @@ describe('identify, when it fails or a later call overtakes it:', () => {
     await client().identify('u-0');
     holdIdentify(({ identity }) => identity === null);
     const logIn = client().identify('u-1');
-    await vi.waitUntil(() => told().length === 2);
+    await expect.poll(() => told().length).toBe(2);
     const logOut = client().identify(null);
     await expect(logIn).resolves.toBe(false);
     await expect(logOut).resolves.toBe(true);
@@ -100,7 +100,7 @@ describe('identify, when it fails or a later call overtakes it:', () => {
     await client().identify('u-1');
     holdIdentify(({ identity }) => identity === null);
     const subscribed = client().subscribe();
-    await vi.waitUntil(() => told().length === 1);
+    await expect.poll(() => told().length).toBe(1);
     await Promise.all([client().identify(null), subscribed]);
     expect(new Set(told().slice(1))).toEqual(new Set([null]));
   });
@@ -193,7 +193,7 @@ describe('another client key', () => {
     await client().subscribe();
     holdIdentify(({ saidWith }) => saidWith === 'ck_live_2');
     const logIn = client().identify('u-1');
-    await vi.waitUntil(() => api.heardOn('/v1/identify').length === 1);
+    await expect.poll(() => api.heardOn('/v1/identify').length).toBe(1);
     const other = client({ clientKey: 'ck_live_2' }).identify('b-7');
     await expect(logIn).rejects.toBeInstanceOf(CarillonError);
     await other;

@@ -66,9 +66,9 @@ test('of many clients that a page makes, one for each scope sends when the netwo
   await newest.subscribe();
   api.script('/v1/events', refusal(500, 'internal_error'));
   await newest.track('read');
-  await vi.waitUntil(() => errors.length === 1);
+  await expect.poll(() => errors.length).toBe(1);
   for (const listener of listeners) listener();
-  await vi.waitUntil(() => api.state.events.size === 1);
+  await expect.poll(() => api.state.events.size).toBe(1);
   expect(listeners).toHaveLength(2);
 });
 

@@ -70,6 +70,8 @@ export interface EmbeddedServerOptions {
   readonly listenPort?: number | undefined;
   /** Connections at least; `postgresql.conf` may allow more. */
   readonly connections?: number | undefined;
+  /** A crash of the machine may lose the cluster. */
+  readonly isDisposable?: boolean | undefined;
 }
 
 export class EmbeddedServer {
@@ -77,6 +79,7 @@ export class EmbeddedServer {
   readonly #log: (line: string) => void;
   readonly #listenPort: number | undefined;
   readonly #connections: number | undefined;
+  readonly #durability: 'on' | 'off';
   /** The private directory of the socket, once it is known. */
   #socketDirectory: string | undefined;
 
@@ -85,6 +88,7 @@ export class EmbeddedServer {
     this.#log = log;
     this.#listenPort = options.listenPort;
     this.#connections = options.connections;
+    this.#durability = options.isDisposable ? 'off' : 'on';
   }
 
   /**
@@ -228,8 +232,8 @@ export class EmbeddedServer {
     await removeForeignLock(join(directory, 'postmaster.pid'), directory);
 
     const settings = {
-      fsync: 'on',
-      full_page_writes: 'on',
+      fsync: this.#durability,
+      full_page_writes: this.#durability,
       port,
       listen_addresses: this.#listenPort === undefined ? '' : '127.0.0.1',
       unix_socket_directories: sockets ? `"${sockets.replaceAll('"', '""')}", .` : '.',

@@ -33,6 +33,11 @@ export interface EmbeddedOptions {
   readonly purpose?: 'service' | 'command';
   /** A port on 127.0.0.1 too, for tools that cannot use unix sockets. */
   readonly listenPort?: number;
+  /**
+   * True: the server does without fsync and full-page writes, because the cluster ends with this
+   * run. For tests alone: a service refuses such a server (R-19).
+   */
+  readonly isDisposable?: boolean;
 }
 
 export interface EmbeddedDatabase {
@@ -58,10 +63,10 @@ export interface EmbeddedDatabase {
  * uses the directory or the server cannot run.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const { log, listenPort, purpose = 'service' } = options;
+  const { log, listenPort, connections, isDisposable, purpose = 'service' } = options;
   const found = await findCluster(options.dataDir);
   const cluster = found ?? (await makeCluster(options.dataDir));
-  const server = new EmbeddedServer(cluster, log, { listenPort, connections: options.connections });
+  const server = new EmbeddedServer(cluster, log, { listenPort, connections, isDisposable });
   const password = randomBytes(24).toString('hex');
   let stopped: Promise<void> | undefined;
 
@@ -97,8 +102,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const [row] = await sql<{ most: number; isShared: boolean }[]>`
       SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
         WHERE locktype = 'advisory' AND classid = 0 AND objid = ${locks.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
-    const { connections = 0 } = options;
-    if (!row || row.most >= connections) return false;
+    if (!row || connections === undefined || row.most >= connections) return false;
     const what = `PostgreSQL runs with ${row.most} connections, and ${connections} are needed`;
     log(row.isShared ? `${what}; a command uses it, so it is left as it is until the next start` : what);
     return !row.isShared;

@@ -127,7 +127,7 @@ describe('200', () => {
     });
     const { id, server } = await sendTo(['flaky', 'steady'], app);
     await expect
-      .poll(async () => (await server.get(`/v1/messages/${id}`)).body.report, { timeout: 20_000 })
+      .poll(async () => (await server.get(`/v1/messages/${id}`)).body.report)
       .toMatchObject({ accepted: 2, sent: 2, failed: 0 });
     const { body } = await server.get(`/v1/messages/${id}/deliveries`);
     const flaky = body.data.find((delivery: { attempts: number }) => delivery.attempts === 2);

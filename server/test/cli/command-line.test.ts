@@ -174,9 +174,7 @@ describe('migrate', () => {
 });
 
 describe('the embedded database', () => {
-  it('is created and migrated by a command, and stopped when the command ends', {
-    timeout: 120_000,
-  }, async () => {
+  it('is created and migrated by a command, and stopped when the command ends', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'carillon-cli-data-'));
     // When run as root, the database uses another user, who must be able to enter it.
     chmodSync(dataDir, 0o755);

@@ -87,9 +87,7 @@ describe('a first start', () => {
     }
   });
 
-  it('that ends before it listens has shown no keys: the next start shows them, and later ones do not', {
-    timeout: 120_000,
-  }, async () => {
+  it('that ends before it listens has shown no keys: the next start shows them, and later ones do not', async () => {
     const { dataDir, environment } = newDataDir();
     const file = join(dataDir, 'first-run.txt');
     // The app exists by then; the process that would listen refuses its settings.

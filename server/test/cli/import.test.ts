@@ -594,7 +594,7 @@ describe('import', () => {
     expect(await usersOf(id)).toHaveLength(whole.document.users.created);
     await expectInStep(id);
     expect(await cli.sql`SELECT 1 FROM imports WHERE app_id = ${id}`).toHaveLength(0);
-  }, 120_000);
+  });
 
   it.concurrent.each([
     ['a file that is not there', ['import', 'Bare', 'none.csv'], /none\.csv cannot be read \(ENOENT\)/],

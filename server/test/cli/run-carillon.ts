@@ -82,6 +82,8 @@ export async function setupCommandLine(): Promise<CommandLine> {
     DATABASE_URL: url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     LOG_LEVEL: 'silent',
+    // The server of the tests runs without fsync.
+    ALLOW_UNSAFE_POSTGRES: '1',
   };
   const printed: string[] = [];
 

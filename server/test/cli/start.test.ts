@@ -2,21 +2,16 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase, durable, reportSettings } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
 /** A database whose server reports the given value of one setting. */
 async function databaseWith(name: string, setting: string): Promise<string> {
-  const { url, sql } = await createTestDatabase();
-  const database = new URL(url).pathname.slice(1);
-  await sql`CREATE SCHEMA shadow`;
-  await sql.unsafe(`
-    CREATE VIEW shadow.pg_settings AS SELECT name, CASE name WHEN '${name}' THEN '${setting}' ELSE setting END AS setting
-    FROM pg_catalog.pg_settings`);
-  await sql.unsafe(`ALTER DATABASE ${database} SET search_path = shadow, pg_catalog, public`);
-  return url;
+  const database = await createTestDatabase();
+  await reportSettings(database, { ...durable, [name]: setting });
+  return database.url;
 }
 
 const readyz = async (address: string): Promise<number> => (await fetch(`${address}/readyz`)).status;
@@ -26,7 +21,7 @@ describe('R-19 durable settings', () => {
     'a server with %s off is refused, unless the operator insists',
     async (name) => {
       const url = await databaseWith(name, 'off');
-      const refused = await cli.runWith({ DATABASE_URL: url }, 'start');
+      const refused = await cli.runWith({ DATABASE_URL: url, ALLOW_UNSAFE_POSTGRES: '0' }, 'start');
       expect(refused).toMatchObject(refusal(new RegExp(`${name} off.*ALLOW_UNSAFE_POSTGRES=1`)));
 
       const service = cli.start({ DATABASE_URL: url, ALLOW_UNSAFE_POSTGRES: '1' });

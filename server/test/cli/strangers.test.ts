@@ -14,10 +14,7 @@ const shownEvents = (newNames: boolean, purchases: boolean) => ({
   client_events: { new_names: newNames, purchases },
 });
 
-// Each command is a process of its own.
-const options = { timeout: 120_000 };
-
-describe('device purge', options, () => {
+describe('device purge', () => {
   /** A device registered this many days ago. Only the fields that decide about a purge differ. */
   const addDevice = async (
     app: MadeApp,
@@ -63,7 +60,7 @@ describe('device purge', options, () => {
   });
 });
 
-describe('app events', options, () => {
+describe('app events', () => {
   it('shows what client keys may track, changes the given options, and keeps the others', async () => {
     const { publicId: id } = await cli.newApp('Strict');
     expect(await cli.json('app', 'events', id)).toMatchObject({ id, ...shownEvents(true, true) });
@@ -84,7 +81,7 @@ describe('app events', options, () => {
   });
 });
 
-describe('event delete', options, () => {
+describe('event delete', () => {
   const track = createTrack({ sql: cli.sql, txSql: cli.sql, clock: cli.clock, waitMs: 30_000 });
   const trackMany = (appId: Uuid, name: string, count: number) =>
     track({

@@ -424,7 +424,6 @@ describe('R-60 the isolation matrix of the console', () => {
     ["another app's of the same organisation", one, sibling, idPlaces.filter(isOfApp)],
   ])(
     '%s id is answered like an unknown one in each place, and changes nothing there',
-    { timeout: 120_000 },
     async (_whose, own, other, places) => {
       // One of each kind is enough, because nothing may change it.
       const ofKind = new Map<Subject | undefined, string>();

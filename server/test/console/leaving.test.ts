@@ -46,13 +46,13 @@ describe('a report whose reader has gone', () => {
         signal: gone.signal,
       });
       asked.catch(() => undefined);
-      await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(1);
+      await expect.poll(waiting).toHaveLength(1);
       gone.abort();
       await expect(asked).rejects.toThrow();
-      await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(0);
+      await expect.poll(waiting).toHaveLength(0);
       // The lock is still held: the turn is free although no report could end by itself.
       const next = viewer.send('GET', `/apps/${app.id}${path}`);
-      await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(1);
+      await expect.poll(waiting).toHaveLength(1);
       for (const pid of await waiting()) await tx`SELECT pg_cancel_backend(${pid})`;
       expect((await next).status).toBe(503);
     });
@@ -71,9 +71,9 @@ it('a dry run whose caller has gone ends its statement in the database', async (
       signal: gone.signal,
     });
     asked.catch(() => undefined);
-    await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(waiting).toHaveLength(1);
     gone.abort();
-    await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(0);
+    await expect.poll(waiting).toHaveLength(0);
   });
 });
 
@@ -94,7 +94,7 @@ it('R-62 two apps of one organisation share its turn, and another organisation i
     await tx`LOCK TABLE delivery_totals IN ACCESS EXCLUSIVE MODE`;
     const statusOf = async (id: string) => (await viewer.send('GET', `/apps/${id}${path}`)).status;
     first = statusOf(app.id);
-    await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(waiting).toHaveLength(1);
     expect(await statusOf(other.id)).toBe(503);
     expect((await stranger.send('GET', `/apps/${theirs.id}/reports/devices?${range}`)).status).toBe(200);
   });

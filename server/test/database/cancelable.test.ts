@@ -25,7 +25,7 @@ describe('a cancelable transaction', () => {
       cancelableTransaction(sql, { signal, sql }, async (tx) => tx`SELECT pg_sleep(120)`).catch((error) => error);
     const ended = sleep(one);
     const goesOn = sleep(other);
-    await expect.poll(sleeping, { timeout: 10_000 }).toBe(2);
+    await expect.poll(sleeping).toBe(2);
     one.abort();
     expect(await ended).toBeInstanceOf(CanceledError);
     expect(await sleeping()).toBe(1);
@@ -66,7 +66,7 @@ describe('a cancelable transaction', () => {
       await tx`SELECT 1`;
       gone.abort();
       // The first request to cancel finds no statement.
-      await expect.poll(canceling, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(canceling).toBeGreaterThan(0);
       await tx`SELECT pg_sleep(120)`;
     });
     await expect(ended).rejects.toBeInstanceOf(CanceledError);

@@ -72,7 +72,7 @@ const blockWith = (page: string, text: string): string => {
   return found.text;
 };
 
-describe.runIf(hasPrograms)('the first hour, from an empty folder', { timeout: 180_000 }, () => {
+describe.runIf(hasPrograms)('the first hour, from an empty folder', () => {
   it('README rings a simulated browser with curl alone', async () => {
     const folder = newCheckout();
     expect(blockWith('../README.md', 'sandbox --')).toBe('./carillon sandbox -- npm start\n');

@@ -141,5 +141,5 @@ describe('R-73 while slots follow use', () => {
     const left = await t.sql`
       SELECT 1 FROM audience WHERE app_id = ${app.id} AND overflow ?| ARRAY['3', '5', '7']`;
     expect(left).toHaveLength(0);
-  }, 120_000);
+  });
 });

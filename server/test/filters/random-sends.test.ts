@@ -185,4 +185,4 @@ it(`R-73 a filter that is saved, previewed and sent to reaches exactly the devic
       expect({ asked, reached: reached.sort() }).toEqual({ asked, reached: tokens });
     }
   }
-}, 120_000);
+});

@@ -187,7 +187,7 @@ describe('indexes follow use', () => {
       // A build waits for running writers.
       await tx`LOCK TABLE audience IN ROW EXCLUSIVE MODE`;
       const building = buildIndex(t.sql, name, 'language');
-      await expect.poll(find, { timeout: 5_000 }).toMatchObject({ name, isValid: false, isBeingBuilt: true });
+      await expect.poll(find).toMatchObject({ name, isValid: false, isBeingBuilt: true });
       expect(await follow()).toBe(true);
       const [row] = await t.sql<{ id: number }[]>`SELECT ${name}::regclass::oid::int8 AS id`;
       return { building, id: row?.id };

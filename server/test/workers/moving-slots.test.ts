@@ -24,7 +24,7 @@ async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
         t.clock.advance(61_000);
         return isDone();
       },
-      { timeout: 60_000, interval: 50 },
+      { interval: 50 },
     )
     .toBe(true);
 }
