@@ -86,6 +86,31 @@ export async function claimNextBatch(
   return batch;
 }
 
+/**
+ * Claims the batch whose lease ended first, of any app but `exceptAppIds`. Otherwise it would wait
+ * behind every batch that was queued before its lease ended, which may be minutes (R-03). The
+ * index holds the claimed batches alone.
+ */
+export async function claimExpiredBatch(
+  sql: Sql,
+  clock: Clock,
+  claimId: Uuid,
+  exceptAppIds: readonly Uuid[],
+  takeOver: TakeOver,
+): Promise<ClaimedBatch | undefined> {
+  const [batch] = await sql<ClaimedBatch[]>`
+    WITH taken AS (
+      SELECT b.id FROM batches b
+      WHERE b.state = 'claimed' AND b.per_second IS NULL AND b.app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[])
+        AND ${isDue(sql, clock, takeOver)}
+      ORDER BY b.available_at, b.id LIMIT 1 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE batches b SET claim_id = ${claimId}, claims = least(b.claims + 1, 1000), available_at = ${leaseEnd(sql, clock)}
+    FROM taken WHERE b.id = taken.id
+    RETURNING ${claimedColumns(sql)}`;
+  return batch;
+}
+
 export interface RenewedClaim {
   readonly id: Uuid;
   readonly claimId: Uuid;

@@ -6,7 +6,7 @@ import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { createClaims } from './claims.ts';
 import { claimNextPacedBatch } from './pace-queries.ts';
-import { claimNextBatch, type TakeOver } from './queries.ts';
+import { claimExpiredBatch, claimNextBatch, type TakeOver } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
 /** The most batches under way in the process, of all apps. */
@@ -40,6 +40,8 @@ const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startSendWorker(deps: RunDeps): WorkLoop {
   let lastAppId = firstAppId;
+  /** When there was last no expired lease to take over. */
+  let tookOverAtMs = Number.NEGATIVE_INFINITY;
   const { sql, clock } = deps;
   const unpaced = startBatchLoop(deps, {
     name: 'send',
@@ -47,6 +49,11 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     mayHave: mayHaveAnother,
     shareOf: (batch) => batch.appId,
     async ask(claimId, takeOver, fullAppIds) {
+      if (takeOver !== 'none' && clock.steadyMs() - tookOverAtMs >= lookEveryMs) {
+        const expired = await claimExpiredBatch(sql, clock, claimId, fullAppIds, takeOver);
+        if (expired) return expired;
+        tookOverAtMs = clock.steadyMs();
+      }
       const batch = await claimNextBatch(sql, clock, lastAppId, claimId, fullAppIds, takeOver);
       if (batch) lastAppId = batch.appId;
       return batch;

@@ -9,6 +9,7 @@ import { armFailpoints } from '../../src/ground/failpoint.ts';
 import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
+import { holdAt } from './held.ts';
 
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const content = { title: 'Sale' };
@@ -74,6 +75,23 @@ describe('claims', () => {
     t.clock.advance(6000);
     // The claim whose lease ran out stays counted; the one that was handed back does not.
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
+  });
+
+  it('R-03 the batch of a killed worker is taken over before those that were queued in the meantime', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const dead = await claim(t);
+    for (let message = 0; message < 30; message++) await sendAgain(t);
+    // The lease ends after the others were queued, and after a new process may take over.
+    t.clock.advance(leaseMs + 1);
+    const turns = holdAt('batch.after_claim');
+    const workers = t.startWorkers();
+    const live = () => t.sql`SELECT 1 FROM batches WHERE state = 'claimed' AND available_at > ${t.clock.now}`;
+    while ((await live()).length < 8) await turns.held;
+    expect(await t.sql`SELECT claims FROM batches WHERE id = ${dead?.id ?? ''}`).toEqual([{ claims: 2 }]);
+    turns.letGo();
+    await workers.idle();
+    expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toEqual([]);
   });
 
   it('R-18 ten thousand live leases do not hide one that ran out', async () => {
