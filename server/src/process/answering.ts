@@ -13,6 +13,7 @@ import { createCursors } from '../http/page.ts';
 import { type BoundRoute, createHttpServer, type HttpServerOptions } from '../http/server.ts';
 import { createTurns } from '../http/turns.ts';
 import type { ServiceMetrics } from '../metrics/service-metrics.ts';
+import { createCatalogReader } from '../properties/list-catalog.ts';
 import { type AddressLimits, createAddressLimits } from '../quotas/address-limit.ts';
 import { createRateLimit } from '../quotas/rate-limit.ts';
 import { entryOf } from '../requests/request-entry.ts';
@@ -105,6 +106,12 @@ function partsOfRoutes(
   const tellOfUnproven = seldom(clock, (refreshes) =>
     log.info({ refreshes }, 'refreshes without proof: each became a device of its own'),
   );
+  const readTurns = createTurns({
+    turnsMax: readTurnsMax,
+    waitMsMax: waitMs,
+    refusal: 'Too much is being read for this app at the moment. Try again.',
+    retryAfterMs: 1_000,
+  });
   return {
     ...stage,
     sql,
@@ -117,12 +124,8 @@ function partsOfRoutes(
       refusal: 'Too many audiences are being counted at the moment. Try again.',
       retryAfterMs: 2_000,
     }),
-    readTurns: createTurns({
-      turnsMax: readTurnsMax,
-      waitMsMax: waitMs,
-      refusal: 'Too much is being read for this app at the moment. Try again.',
-      retryAfterMs: 1_000,
-    }),
+    readTurns,
+    readCatalog: createCatalogReader({ sql, turns: readTurns, waitMs }),
     clock,
     seal,
     plans,

@@ -26,7 +26,7 @@ import { writeDocument } from '../openapi/document.ts';
 import { openapiRoutes } from '../openapi/routes.ts';
 import { v1 } from '../openapi/v1.ts';
 import { pageRoutes } from '../pages/routes.ts';
-import { propertyRoutes } from '../properties/routes.ts';
+import { type PropertyRouteDeps, propertyRoutes } from '../properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from '../receipts/routes.ts';
 import type { RevenueRouteDeps } from '../reports/revenue-routes.ts';
 import { reportRoutes } from '../reports/routes.ts';
@@ -46,6 +46,7 @@ export interface HttpDeps
     RegistrationRules,
     Omit<IdentifyRouteDeps, 'numbers'>,
     ReceiptRouteDeps,
+    PropertyRouteDeps,
     RevenueRouteDeps,
     PreviewRouteDeps,
     EventRouteDeps,
@@ -74,10 +75,13 @@ export interface HttpDeps
  */
 function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): BoundRoute<Caller>[] {
   return routes.map((route) => {
-    if (route.method !== 'GET' || route.access === 'public') return route;
+    if (route.method !== 'GET' || route.access === 'public' || sharedReads.has(route.path)) return route;
     return { ...route, handle: (request) => readTurns.run(request.caller.appId, () => route.handle(request)) };
   });
 }
+
+/** Requests of an app share these reads (`createCatalogReader`), and each read waits for a turn. */
+const sharedReads: ReadonlySet<string> = new Set(propertyRoutes.map(({ path }) => path));
 
 /** The GET requests of these routes wait for a turn. */
 const inTurn = [

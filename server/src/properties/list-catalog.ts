@@ -1,7 +1,9 @@
-// A page of the catalog with the keys that an index serves now. In apps of ordinary size it also
-// counts how many profiles have a value at this moment.
+// Pages of the catalog with the keys that an index serves now. In apps of ordinary size they also
+// count how many profiles have a value at this moment.
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
+import { createTogether } from '../ground/together.ts';
+import type { Turns } from '../http/turns.ts';
 import {
   type CatalogRow,
   countUsersByProperty,
@@ -30,26 +32,67 @@ export async function listCatalog(
   limit: number,
   search: string | null = null,
 ): Promise<CatalogPage> {
-  return withCounts(sql, appId, listProperties(sql, appId, afterKey, limit, search));
+  return countOnce(sql, appId)(listProperties(sql, appId, afterKey, limit, search));
 }
 
 /** Reads one key. `rows` is empty when the catalog does not have it. */
 export async function readCatalogKey(sql: Sql, appId: Uuid, key: string): Promise<CatalogPage> {
   const row = findCatalogRow(sql, appId, key);
-  return withCounts(
-    sql,
-    appId,
-    row.then((found) => (found ? [found] : [])),
-  );
+  return countOnce(sql, appId)(row.then((found) => (found ? [found] : [])));
 }
 
-async function withCounts(sql: Sql, appId: Uuid, reading: Promise<readonly CatalogRow[]>): Promise<CatalogPage> {
-  const [rows, indexedColumns, isLarge] = await Promise.all([
-    reading,
-    listIndexedAudienceColumns(sql),
-    hasMoreUsersThan(sql, appId, usersCountedLiveMax),
-  ]);
-  if (isLarge) return { rows, indexedColumns };
-  const counts = await countUsersByProperty(sql, appId);
-  return { rows: rows.map((row) => ({ ...row, usersCount: counts.get(row.id) ?? 0 })), indexedColumns };
+export interface CatalogPlace {
+  /** Null: the first page. */
+  readonly afterKey: string | null;
+  readonly limit: number;
+}
+
+/** Reads a page of an app's catalog. */
+export type ReadCatalog = (appId: Uuid, place: CatalogPlace) => Promise<CatalogPage>;
+
+/**
+ * Creates a reader whose requests of one app share reads. A request that arrives during a read waits
+ * for the next one, so every answer shows all writes from before its request (contract 1). An app
+ * has one read under way at a time.
+ */
+export function createCatalogReader({ sql, turns, waitMs }: { sql: Sql; turns: Turns; waitMs: number }): ReadCatalog {
+  const line = createTogether<CatalogPlace, CatalogPage>(
+    (appId, places) => turns.run(appId, () => readPages(sql, appId, places)),
+    { turnsMax: 1, itemsMax: placesAtOnce, waitMs },
+  );
+  return (appId, place) => line.run(appId, place);
+}
+
+/** A guess. An app that asks for more at once is served in several reads. */
+const placesAtOnce = 100;
+
+async function readPages(
+  sql: Sql,
+  appId: Uuid,
+  places: readonly CatalogPlace[],
+): Promise<readonly PromiseSettledResult<CatalogPage>[]> {
+  const withCounts = countOnce(sql, appId);
+  const pages = new Map<string, Promise<CatalogPage>>();
+  const wanted = places.map(({ afterKey, limit }) => {
+    const place = JSON.stringify([afterKey, limit]);
+    const page = pages.get(place) ?? withCounts(listProperties(sql, appId, afterKey, limit));
+    pages.set(place, page);
+    return page;
+  });
+  return Promise.allSettled(wanted);
+}
+
+/** Counts once, for any number of pages that are read at the same time. */
+function countOnce(sql: Sql, appId: Uuid): (reading: Promise<readonly CatalogRow[]>) => Promise<CatalogPage> {
+  const looking = Promise.all([listIndexedAudienceColumns(sql), countValues(sql, appId)]);
+  return async (reading) => {
+    const [rows, [indexedColumns, counts]] = await Promise.all([reading, looking]);
+    if (counts === undefined) return { rows, indexedColumns };
+    return { rows: rows.map((row) => ({ ...row, usersCount: counts.get(row.id) ?? 0 })), indexedColumns };
+  };
+}
+
+/** Undefined for an app with too many users to count now. */
+async function countValues(sql: Sql, appId: Uuid): Promise<ReadonlyMap<number, number> | undefined> {
+  return (await hasMoreUsersThan(sql, appId, usersCountedLiveMax)) ? undefined : countUsersByProperty(sql, appId);
 }

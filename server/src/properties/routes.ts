@@ -1,18 +1,17 @@
 // GET /v1/properties: the catalog, which says what can be filtered on.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { Sql } from '../database/db.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
 import { component, count, instant, pageEnd } from '../http/schemas.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
-import { listCatalog } from './list-catalog.ts';
+import type { ReadCatalog } from './list-catalog.ts';
 import { propertyTypes, propertyValue, samplesMax } from './property.ts';
 import type { CatalogRow } from './queries.ts';
 import { slotColumn } from './slots.ts';
 
 export interface PropertyRouteDeps {
-  readonly sql: Sql;
+  readonly readCatalog: ReadCatalog;
   readonly cursors: Cursors;
 }
 
@@ -87,10 +86,11 @@ export const propertyRoutes = [
         },
       },
     },
-  }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor } }) => {
+  }).handle(async ({ readCatalog, cursors }, { caller, query: { limit, cursor } }) => {
     const scope = [caller.appId, 'properties'];
     const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
-    const { rows, indexedColumns } = await listCatalog(sql, caller.appId, after ? String(after[0]) : null, limit + 1);
+    const afterKey = after ? String(after[0]) : null;
+    const { rows, indexedColumns } = await readCatalog(caller.appId, { afterKey, limit: limit + 1 });
     const page = toPage(
       rows,
       limit,

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { decodeId } from '../../src/ground/ids.ts';
+import type { Turns } from '../../src/http/turns.ts';
+import { createCatalogReader } from '../../src/properties/list-catalog.ts';
 import { createPropertyCounter } from '../../src/properties/worker.ts';
 import { setup } from '../setup.ts';
 
@@ -115,6 +118,26 @@ describe('200', () => {
     const values = ['a', 'a', 'b', 'x'.repeat(200), `${'y'.repeat(63)}🔔`, 'c', 'd', 'e'];
     for (const [i, note] of values.entries()) await upsert(`user-${i}`, { note });
     expect((await entry('note')).samples).toEqual(['a', 'b', 'x'.repeat(64), 'y'.repeat(63), 'c']);
+  });
+
+  it('reads the catalog once for requests that arrive together, and again for each later request', async () => {
+    const { app, server, upsert } = await catalogOf();
+    await upsert('a', { plan: 'pro' });
+    let reads = 0;
+    const turns: Turns = { run: (_appId, work) => work().finally(() => reads++) };
+    const read = createCatalogReader({ sql: t.sql, turns, waitMs: 10_000 });
+    const appId = decodeId('app', app.id) ?? '';
+    const countsOf = async (limit: number) =>
+      (await read(appId, { afterKey: null, limit })).rows.map((row) => row.usersCount);
+    const together = await Promise.all(Array.from({ length: 40 }, (_, i) => countsOf(1 + (i % 2))));
+    expect(together).toEqual(Array.from({ length: 40 }, () => [1]));
+    expect(reads).toBe(1);
+
+    const underWay = countsOf(1);
+    await upsert('b', { plan: 'free' });
+    expect(await countsOf(1)).toEqual([2]);
+    await underWay;
+    expect((await server.get('/v1/properties')).body.data[0].users_count).toBe(2);
   });
 
   it('counts conflicts of users and of devices, and tells when the last one was', async () => {
