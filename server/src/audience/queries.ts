@@ -105,11 +105,15 @@ export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid,
       AND last_seen_at < to_timestamp((${instants}::float8[])[array_position(${ids}::uuid[], device_id)] / 1000)`;
 }
 
-/** Lists the devices of a user, in the order in which devices are locked. */
+/**
+ * Lists the devices of a user, in the order in which devices are locked. The database does not sort:
+ * an index in that order would look cheap to a planner without statistics, and hold every device of
+ * the app.
+ */
 export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
-    SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} ORDER BY device_id`;
-  return rows.map((row) => row.deviceId);
+    SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return rows.map((row) => row.deviceId).sort();
 }
 
 /** Selects from these devices the ones that belong to a user now. */
@@ -125,24 +129,21 @@ export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonl
   await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
+/** A device of a user, and what decides its place in a list of the user's devices. */
+export type DeviceOfUser = Pick<AudienceRow, 'deviceId' | 'externalId' | 'active' | 'createdAt'>;
+
+/** Lists the devices that belong to any of these users now, with what a list of them shows. */
+export async function listDevicesOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<DeviceOfUser[]> {
+  return tx<DeviceOfUser[]>`
+    SELECT device_id, external_id, active, created_at FROM audience
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
+}
+
 /** Lists the devices that belong to any of these users now. */
 export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience
     WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
-  return rows.map((row) => row.deviceId);
-}
-
-/** Lists the active devices of a user, newest first. */
-export async function listActiveDeviceIdsOfUser(
-  tx: Tx,
-  appId: Uuid,
-  externalId: string,
-  limit: number,
-): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`
-    SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} AND active
-    ORDER BY created_at DESC, device_id DESC LIMIT ${limit}`;
   return rows.map((row) => row.deviceId);
 }
 

@@ -16,7 +16,7 @@ import { presentConflict, propertyConflict } from '../properties/property.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId, listUsers } from '../users/queries.ts';
 import { exampleUser, personRoutes, present as presentUser, user } from '../users/routes.ts';
-import { editUser } from '../users/upsert-user.ts';
+import { editUser } from '../users/edit-user.ts';
 import { type UserRequest, userRequestSchema } from '../users/user.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';

@@ -45,11 +45,13 @@ export async function findOldestUnreached(
   externalId: string,
   exceptId: Uuid,
 ): Promise<Uuid | undefined> {
+  // OFFSET 0 keeps the planner from an index in this order, which holds every device of the app.
   const [row] = await tx<{ deviceId: Uuid }[]>`
-    SELECT a.device_id FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
-    WHERE a.app_id = ${appId} AND a.external_id = ${externalId} AND a.active AND a.device_id <> ${exceptId}
-      AND NOT d.is_reached
-    ORDER BY a.created_at, a.device_id LIMIT 1`;
+    SELECT device_id FROM (
+      SELECT a.device_id, a.created_at FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
+      WHERE a.app_id = ${appId} AND a.external_id = ${externalId} AND a.active AND a.device_id <> ${exceptId}
+        AND NOT d.is_reached OFFSET 0) AS unreached
+    ORDER BY created_at, device_id LIMIT 1`;
   return row?.deviceId;
 }
 

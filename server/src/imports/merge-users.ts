@@ -9,7 +9,7 @@ import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';
 import { takeUserNumbers } from '../users/number-queries.ts';
 import { findUsers, updateUser } from '../users/queries.ts';
-import { mergeAttributes, type UserAttributes } from '../users/upsert-user.ts';
+import { mergeAttributes, type UserAttributes } from '../users/merge-profile.ts';
 import type { User } from '../users/user.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
 import type { ImportRow, Refusal, UserPart } from './row.ts';

@@ -1,6 +1,6 @@
 // Renders content for one person as each screen of a channel would show it, by the same code that
 // renders for a push. Sends nothing and stores nothing.
-import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
+import { listDevicesOfUsers } from '../audience/queries.ts';
 import { buildPayload as buildApplePayload } from '../channels/apns/payload.ts';
 import type { ChannelId, Push } from '../channels/channel.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
@@ -17,7 +17,7 @@ import { listTargets } from '../delivery/targets.ts';
 import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { presentProperties } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
-import { findUserWithDevices } from '../users/find-user.ts';
+import { findUserWithDevices, listShown } from '../users/find-user.ts';
 import { type CutText, cutText, type ScreenName, screensOf } from './screens.ts';
 
 export interface RenderRequest {
@@ -170,7 +170,9 @@ async function findReader(
   const keys = [...compiled.propertyKeys];
   const columns = keys.length > 0 ? await findPropertiesByKeys(sql, appId, keys) : [];
   const ids =
-    'deviceId' in of ? [of.deviceId] : await listActiveDeviceIdsOfUser(sql, appId, of.externalId, devicesAsked);
+    'deviceId' in of
+      ? [of.deviceId]
+      : listShown(of.externalId, await listDevicesOfUsers(sql, appId, [of.externalId])).slice(0, devicesAsked);
   const targets = await listTargets(sql, appId, ids, columns, compiled.attributes);
   const [newest] = ids;
   const target =

@@ -18,6 +18,8 @@ import { type AddressLimits, createAddressLimits } from '../quotas/address-limit
 import { createRateLimit } from '../quotas/rate-limit.ts';
 import { entryOf } from '../requests/request-entry.ts';
 import { createRequestLog, type RequestLog } from '../requests/request-log.ts';
+import { createNumbersAtHand } from '../users/numbers-at-hand.ts';
+import { createUpsert } from '../users/upsert-together.ts';
 import { type HttpDeps, routesOf } from './api-routes.ts';
 import { audienceConnections, countConnections, readTurnsMax } from './databases.ts';
 import type { Foundation } from './foundation.ts';
@@ -112,6 +114,7 @@ function partsOfRoutes(
     refusal: 'Too much is being read for this app at the moment. Try again.',
     retryAfterMs: 1_000,
   });
+  const numbers = createNumbersAtHand({ sql: txSql });
   return {
     ...stage,
     sql,
@@ -139,6 +142,8 @@ function partsOfRoutes(
     endpointRules,
     audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
     cursors: createCursors(cursorKey),
+    numbers,
+    upsert: createUpsert({ sql: txSql, clock, numbers, waitMs }),
     register: createRegister({ sql: txSql, clock, waitMs }),
     trackEvents: createTrack({ sql, txSql, clock, waitMs }),
     retentionDays: config.retentionDays,

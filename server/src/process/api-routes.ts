@@ -33,8 +33,7 @@ import { reportRoutes } from '../reports/routes.ts';
 import type { PreviewRouteDeps } from '../segments/preview-routes.ts';
 import { segmentRoutes } from '../segments/routes.ts';
 import type { IdentifyRouteDeps } from '../users/identify-routes.ts';
-import { createNumbersAtHand } from '../users/numbers-at-hand.ts';
-import { userRoutes } from '../users/routes.ts';
+import { type UserRouteDeps, userRoutes } from '../users/routes.ts';
 import { createUserParser } from '../users/user.ts';
 import { createReadiness, type HealthDeps, healthRoutes } from './health-routes.ts';
 
@@ -44,9 +43,10 @@ export interface HttpDeps
     Pick<CancelDeps, 'teller'>,
     Omit<DeviceRouteDeps, 'parseRegistration'>,
     RegistrationRules,
-    Omit<IdentifyRouteDeps, 'numbers'>,
+    IdentifyRouteDeps,
     ReceiptRouteDeps,
     PropertyRouteDeps,
+    Omit<UserRouteDeps, 'parseUser'>,
     RevenueRouteDeps,
     PreviewRouteDeps,
     EventRouteDeps,
@@ -123,7 +123,6 @@ export function routesOf(given: HttpDeps): BoundRoute<Caller>[] {
     accept: given.metrics.countAccepted(createAcceptMessage(given)),
     wait: given,
     forms: given.run.forms,
-    numbers: createNumbersAtHand({ sql: given.txSql }),
     parseUser: createUserParser(given.timeZones),
     parseRegistration: createRegistrationParser(given),
     describe: () => (description ??= Buffer.from(openapiText())),

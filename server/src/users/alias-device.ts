@@ -1,5 +1,4 @@
-// Copies a user's profile to each of their devices, and links a device to a user or to nobody.
-// Works in the transaction that holds the lock on the user's row of `people`, so that no device
+// Links a device to a user or to nobody, and locks the devices of a user. Works in the transaction that holds the lock on the user's row of `people`, so that no device
 // joins or misses a change meanwhile.
 import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
@@ -14,38 +13,6 @@ import { notFound } from '../http/api-error.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { listDevicesToUnlink } from './make-room.ts';
 import type { User } from './user.ts';
-
-/**
- * Copies the profile to all devices of the user. Also links `aliasedId` to this user, and so to no
- * other. Throws the 404 for a device that does not exist.
- */
-export async function copyToDevices(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
-  copied: { readonly user: User; readonly aliasedId: Uuid | null },
-): Promise<void> {
-  const { user, aliasedId } = copied;
-  const { externalId } = user;
-  let locked = await lockDevicesOfUser(tx, appId, externalId, aliasedId);
-  if (aliasedId !== null) {
-    const aliased = locked.find(({ device }) => device.id === aliasedId);
-    if (!aliased) throw notFound();
-    if (aliased.externalId !== externalId) {
-      const link = { externalId, deviceId: aliasedId, byClient: false };
-      const leaving = new Set(await listDevicesToUnlink(tx, appId, link));
-      await unlinkDevices(tx, clock, appId, devicesOf(locked.filter(({ device }) => leaving.has(device.id))));
-      locked = locked.filter(({ device }) => !leaving.has(device.id));
-      await insertFormerLinks(tx, clock, appId, [aliasedId]);
-      await updateIdentified(tx, clock, appId, aliasedId);
-    }
-  }
-  const devices = devicesOf(locked);
-  // Read only after the locks: before, another transaction could give a slot to a key that these
-  // devices hold.
-  const slotted = await listSlottedAndNumbered(tx, appId, []);
-  await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
-}
 
 export interface ChangedLink {
   /**
@@ -112,39 +79,18 @@ async function listStillLinked(
   return found;
 }
 
-function devicesOf(locked: readonly LockedDevice[]): Device[] {
-  return locked.map(({ device }) => device);
-}
-
-export interface LockedDevice {
-  readonly device: Device;
-  /** The device's user, read after the lock. */
-  readonly externalId: string | null;
-}
-
-/**
- * Locks a user's devices, and `besideId`, which may belong to anyone. Devices that went to another
- * user meanwhile are omitted.
- */
-export async function lockDevicesOfUser(
-  tx: Tx,
-  appId: Uuid,
-  externalId: string,
-  besideId: Uuid | null = null,
-): Promise<LockedDevice[]> {
-  const ids = new Set(await listDeviceIdsOfUser(tx, appId, externalId));
-  if (besideId !== null) ids.add(besideId);
+/** Locks a user's devices. Devices that went to another user meanwhile are omitted. */
+export async function lockDevicesOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Device[]> {
+  const ids = await listDeviceIdsOfUser(tx, appId, externalId);
   const devices: Device[] = [];
   // One statement for each device, in the order of ids, because a distributed database locks rows
   // on one shard only.
-  for (const id of [...ids].sort()) {
+  for (const id of ids) {
     const device = await lockDevice(tx, appId, id);
     if (device) devices.push(device);
   }
   if (devices.length === 0) return [];
-  const rows = await listAudienceRows(tx, appId, [...ids]);
+  const rows = await listAudienceRows(tx, appId, ids);
   const owners = new Map(rows.map((row) => [row.deviceId, row.externalId]));
-  return devices
-    .map((device) => ({ device, externalId: owners.get(device.id) ?? null }))
-    .filter((locked) => locked.externalId === externalId || locked.device.id === besideId);
+  return devices.filter(({ id }) => owners.get(id) === externalId);
 }

@@ -43,8 +43,7 @@ async function eraseIn(
   const { clock } = deps;
   const userId = await lockPerson(tx, appId, externalId);
   if (userId === undefined) return undefined;
-  const locked = await lockDevicesOfUser(tx, appId, externalId);
-  const devices = locked.map(({ device }) => device);
+  const devices = await lockDevicesOfUser(tx, appId, externalId);
   const deviceIds = devices.map(({ id }) => id);
   await clearOwnProperties(tx, clock, appId, deviceIds);
   const emptied = devices.map((device) => ({ ...device, properties: {} }));

@@ -1,6 +1,6 @@
 // Finds one user with the data that answers show beside the profile: the catalog entries of its
 // properties, and the newest active devices.
-import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
+import { type DeviceOfUser, listDevicesOfUsers } from '../audience/queries.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Property } from '../properties/property.ts';
@@ -20,9 +20,24 @@ export const devicesShownMax = 100;
 export async function findUserWithDevices(sql: Sql, appId: Uuid, externalId: string): Promise<FoundUser | undefined> {
   const user = await findUser(sql, appId, externalId);
   if (!user) return undefined;
-  const [catalog, deviceIds] = await Promise.all([
+  const [catalog, devices] = await Promise.all([
     readCatalog(sql, appId, Object.keys(user.properties).map(Number)),
-    listActiveDeviceIdsOfUser(sql, appId, externalId, devicesShownMax),
+    listDevicesOfUsers(sql, appId, [externalId]),
   ]);
-  return { user, catalog, deviceIds };
+  return { user, catalog, deviceIds: listShown(externalId, devices) };
+}
+
+/**
+ * Selects the active devices of a user that answers show, newest first. The database does not sort
+ * them: an index in that order would look cheap to a planner without statistics, and hold every
+ * device of the app.
+ */
+export function listShown(externalId: string, devices: Iterable<DeviceOfUser>): Uuid[] {
+  const active = [...devices].filter((device) => device.externalId === externalId && device.active);
+  return active
+    .sort(
+      (one, other) => other.createdAt.getTime() - one.createdAt.getTime() || (one.deviceId < other.deviceId ? 1 : -1),
+    )
+    .slice(0, devicesShownMax)
+    .map(({ deviceId }) => deviceId);
 }

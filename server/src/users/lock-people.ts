@@ -1,11 +1,11 @@
-// Gives many external ids their user ids at once, for imports. All of them stay locked until the
+// Gives many external ids their user ids at once. All of them stay locked until the
 // transaction ends, so that writes about one user run one after the other.
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { claimPerson } from './claim-person.ts';
 import { insertNewPeople } from './insert-many.ts';
-import { lockPerson } from './queries.ts';
+import { listPeople, lockPerson } from './queries.ts';
 
 /** Returns the user id of each external id, and whether this transaction minted it. */
 export async function lockPeople(
@@ -18,8 +18,10 @@ export async function lockPeople(
   const inOrder = [...new Set(externalIds)].sort();
   const people = new Map<string, { id: Uuid; isNew: boolean }>();
   if (inOrder.length === 0) return people;
-  const minted = inOrder.map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
-  const added = await insertNewPeople(tx, appId, minted);
+  const known = await listPeople(tx, appId, inOrder);
+  const unknown = inOrder.filter((externalId) => !known.has(externalId));
+  const minted = unknown.map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
+  const added = minted.length === 0 ? new Set<string>() : await insertNewPeople(tx, appId, minted);
   for (const { externalId, id } of minted) if (added.has(externalId)) people.set(externalId, { id, isNew: true });
   const others = inOrder.filter((externalId) => !added.has(externalId));
   // One statement for each, because a distributed database locks rows on one shard only. The

@@ -149,6 +149,51 @@ export async function insertUser(
   return written(inserted);
 }
 
+/** Adds profiles and returns the instant that they all have as their time. */
+export async function insertUsers(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  users: readonly (UserWrite & Pick<User, 'number'>)[],
+): Promise<Date> {
+  const column = (name: 'externalId' | 'id' | 'firstName' | 'country' | 'language' | 'timezone') =>
+    users.map((user) => user[name]);
+  const numbers = users.map(({ number }) => number);
+  const [inserted] = await tx<Pick<User, 'createdAt'>[]>`
+    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone, properties, created_at, updated_at)
+    SELECT ${appId}, u.external_id, u.id, u.number, u.first_name, u.country, u.language, u.timezone, u.properties::jsonb,
+      ${nowOf(tx, clock)}, ${nowOf(tx, clock)}
+    FROM unnest(
+      ${column('externalId')}::text[], ${column('id')}::uuid[], ${numbers}::bigint[], ${column('firstName')}::text[],
+      ${column('country')}::text[], ${column('language')}::text[], ${column('timezone')}::text[],
+      ${users.map(({ properties }) => JSON.stringify(properties))}::text[]
+    ) AS u (external_id, id, number, first_name, country, language, timezone, properties)
+    RETURNING created_at`;
+  if (!inserted) throw new Error('profiles were written and no row came back');
+  return inserted.createdAt;
+}
+
+/**
+ * Updates profiles of locked people, and returns the instant that they all have as their last
+ * update. `array_position` replaces a join, because a distributed database cannot join with a list.
+ */
+export async function updateUsers(tx: Tx, clock: Clock, appId: Uuid, users: readonly UserWrite[]): Promise<Date> {
+  const ids = users.map(({ externalId }) => externalId);
+  const place = tx`array_position(${ids}::text[], external_id)`;
+  const texts = (name: 'firstName' | 'country' | 'language' | 'timezone') =>
+    tx`(${users.map((user) => user[name])}::text[])[${place}]`;
+  const documents = users.map(({ properties }) => JSON.stringify(properties));
+  const rows = await tx<Pick<User, 'updatedAt'>[]>`
+    UPDATE users SET first_name = ${texts('firstName')}, country = ${texts('country')}, language = ${texts('language')},
+      timezone = ${texts('timezone')}, properties = (${documents}::text[])[${place}]::jsonb, updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND external_id = ANY(${ids}::text[])
+    RETURNING updated_at`;
+  const [updated] = rows;
+  if (!updated || rows.length !== users.length)
+    throw new Error(`${users.length} profiles were to be written, not ${rows.length}`);
+  return updated.updatedAt;
+}
+
 export async function updateUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
   const { externalId, firstName, country, language, timezone, properties } = user;
   const [updated] = await tx<User[]>`

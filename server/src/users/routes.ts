@@ -14,15 +14,14 @@ import { presentConflict, presentProperties, propertyConflict, propertyValues } 
 import { eraseUser } from './erase-user.ts';
 import { devicesShownMax, type FoundUser, findUserWithDevices } from './find-user.ts';
 import { identifyRoutes } from './identify-routes.ts';
-import type { NumbersAtHand } from './numbers-at-hand.ts';
-import { upsertUser } from './upsert-user.ts';
+import type { Upsert } from './upsert-together.ts';
 import { externalIdField, type UserRequest, userRequestSchema } from './user.ts';
 
 export interface UserRouteDeps {
   /** For short transactions. */
   readonly txSql: Sql;
   readonly clock: Clock;
-  readonly numbers: NumbersAtHand;
+  readonly upsert: Upsert;
   /** Reads the body of an upsert, or throws the 400. */
   readonly parseUser: (body: unknown) => UserRequest;
 }
@@ -144,23 +143,20 @@ export const userRoutes = [
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ txSql: sql, clock, numbers }, { caller, body }) => {
+  }).handle(async ({ upsert }, { caller, body }) => {
     const upserted = await namingMissing(
       'device',
       body.device_id,
-      upsertUser(
-        { sql, clock, numbers },
-        {
-          appId: caller.appId,
-          externalId: body.external_id,
-          firstName: body.first_name,
-          country: body.country,
-          language: body.language,
-          timezone: body.timezone,
-          properties: body.properties,
-          deviceId: typeof body.device_id === 'string' ? readDeviceId(body.device_id) : null,
-        },
-      ),
+      upsert({
+        appId: caller.appId,
+        externalId: body.external_id,
+        firstName: body.first_name,
+        country: body.country,
+        language: body.language,
+        timezone: body.timezone,
+        properties: body.properties,
+        deviceId: typeof body.device_id === 'string' ? readDeviceId(body.device_id) : null,
+      }),
     );
     const { created, conflicts } = upserted;
     const { id, external_id, created_at, updated_at, ...profile } = present(upserted);

@@ -1,0 +1,35 @@
+// Edits the profile of a user who is there, in the name of a person.
+import { editAsSeen } from '../audit/edit-as-seen.ts';
+import type { Audited } from '../audit/record-audit.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
+import { encodeId } from '../ground/ids.ts';
+import type { UpsertUser } from './merge-profile.ts';
+import type { NumbersAtHand } from './numbers-at-hand.ts';
+import { type UpsertedUser, upsertOneIn } from './upsert-users.ts';
+import type { User } from './user.ts';
+
+/**
+ * Edits a profile. Undefined: there is no such user, or `isAsSeen` refused the stored one. The audit
+ * entry names the fields that changed, and no value; without a change there is no entry. Throws the
+ * 400 for too many properties.
+ */
+export async function editUser(
+  { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
+  edit: Omit<UpsertUser, 'deviceId'>,
+  isAsSeen: (former: User) => boolean,
+): Promise<UpsertedUser | undefined> {
+  const request = { ...edit, deviceId: null };
+  return editAsSeen(
+    { sql, clock, by },
+    { appId: edit.appId, action: 'user.edit' },
+    (tx) => upsertOneIn(tx, { clock, numbers: noNumbers }, request, isAsSeen),
+    ({ user, changes }) => ({
+      target: encodeId('usr', user.id),
+      fields: changes.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+    }),
+  );
+}
+
+/** A user who is there has a number, or gets one from a worker. */
+const noNumbers: NumbersAtHand = { next: () => null };
