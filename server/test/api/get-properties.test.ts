@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { decodeId } from '../../src/ground/ids.ts';
 import type { Turns } from '../../src/http/turns.ts';
 import { createCatalogReader } from '../../src/properties/list-catalog.ts';
 import { createPropertyCounter } from '../../src/properties/worker.ts';
@@ -126,7 +125,7 @@ describe('200', () => {
     let reads = 0;
     const turns: Turns = { run: (_appId, work) => work().finally(() => reads++) };
     const read = createCatalogReader({ sql: t.sql, turns, waitMs: 10_000 });
-    const appId = decodeId('app', app.id) ?? '';
+    const appId = app.id;
     const countsOf = async (limit: number) =>
       (await read(appId, { afterKey: null, limit })).rows.map((row) => row.usersCount);
     const together = await Promise.all(Array.from({ length: 40 }, (_, i) => countsOf(1 + (i % 2))));
