@@ -3,6 +3,7 @@
 import { createAppSizes } from '../audience/column-uses.ts';
 import { type FollowUseDeps, followUse } from '../audience/follow-use.ts';
 import { moveSlots } from '../audience/move-slots.ts';
+import { analyzeGrown } from '../database/analyze-grown.ts';
 import type { Sql } from '../database/db.ts';
 import type { Lookout } from '../database/lookout.ts';
 import { createStallWatch } from '../database/stalled.ts';
@@ -87,6 +88,10 @@ export function startWorkers(deps: WorkersDeps): Workers {
     { what: 'tell webhooks what nobody has told', everyMs: 10_000, run: () => bringForgottenForward(deps.txSql) },
   ];
   const watch = runInTurn(prompt.map(ifElected), { log, random: run.random });
+  // An ANALYZE of a large table takes seconds, so no other task waits behind it. In a second of growth
+  // a plan for a small table costs at most a few thousand rows.
+  const analyze = { what: 'analyze tables that have grown', everyMs: 1000, run: () => analyzeGrown(sql) };
+  const growth = runInTurn([ifElected(analyze)], { log, random: run.random });
   // A rebuild may take minutes, so no other task waits behind it.
   const askedRebuilds = {
     what: 'rebuild reports',
@@ -114,6 +119,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
     async stop() {
       tasks.stop();
       watch.stop();
+      growth.stop();
       rebuilds.stop();
       await Promise.all([send.stop(), schedule.stop(), webhooks.stop()]);
     },

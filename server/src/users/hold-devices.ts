@@ -23,18 +23,19 @@ export interface HeldDevices {
 }
 
 /**
- * Reads the devices of these users. Locks the devices of the users in `written`, and the devices
- * `besideIds`, which may belong to anyone.
+ * Reads the devices of these users. Locks the devices of those users whose devices may be written, and
+ * the devices `besideIds`, which may belong to anyone.
  */
 export async function holdDevices(
   { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   externalIds: readonly string[],
-  written: readonly string[],
+  writtenIds: readonly string[],
   besideIds: readonly Uuid[],
 ): Promise<HeldDevices> {
   const rows = new Map<Uuid, DeviceOfUser>();
   for (const row of await listDevicesOfUsers(tx, appId, externalIds)) rows.set(row.deviceId, row);
-  const ofWritten = [...rows.values()].filter(({ externalId }) => externalId !== null && written.includes(externalId));
+  const written = new Set(writtenIds);
+  const ofWritten = [...rows.values()].filter(({ externalId }) => externalId !== null && written.has(externalId));
   const ids = [...new Set([...ofWritten.map(({ deviceId }) => deviceId), ...besideIds])].sort();
   const devices = new Map<Uuid, Device>();
   if (ids.length > 0) {

@@ -154,11 +154,13 @@ async function upsertIn(
     return state;
   });
   const changed = [...states.values()].filter(({ isChanged }) => isChanged);
+  const links = steps.filter(({ request }) => request.deviceId !== null);
   const devices = await holdDevices(
     { tx, clock, appId },
     externalIds,
-    changed.map(({ write }) => write.externalId),
-    steps.flatMap(({ request }) => request.deviceId ?? []),
+    // A link may unlink other devices of its user, to make room.
+    [...changed.map(({ write }) => write), ...links.map(({ request }) => request)].map(({ externalId }) => externalId),
+    links.flatMap(({ request }) => request.deviceId ?? []),
   );
   refuse(
     steps.filter(({ request }) => request.deviceId !== null && !devices.has(request.deviceId)),

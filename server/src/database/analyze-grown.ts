@@ -1,0 +1,29 @@
+// Analyzes tables that have outgrown their statistics. A connection keeps a plan until the statistics
+// of its tables change, and PostgreSQL itself renews them once a minute at the earliest. A plan that
+// was made for a nearly empty table would read all of the table until then (R-102).
+import type { Sql } from './db.ts';
+
+/**
+ * Pages below which a table is left alone: reading it completely costs little more than a look-up by
+ * an index, which the planner counts as two random pages of four units each.
+ */
+const pagesLeast = 16;
+/** Growth after which statistics are renewed. The number of renewals is the logarithm of the size. */
+const growth = 2;
+
+/** Analyzes each table and partition that has outgrown its statistics. Call it repeatedly, in one process. */
+export async function analyzeGrown(sql: Sql): Promise<void> {
+  // The database quotes the names. A table that somebody alters or vacuums has its turn next time.
+  for (const name of await listGrown(sql)) await sql.unsafe(`ANALYZE (SKIP_LOCKED) ${name}`);
+}
+
+// Only the owner may analyze a table.
+async function listGrown(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT c.oid::regclass::text AS name FROM pg_class c
+    WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND pg_has_role(c.relowner, 'USAGE')
+      AND pg_relation_size(c.oid) >=
+        current_setting('block_size')::bigint * greatest(${pagesLeast}::bigint, ${growth}::bigint * c.relpages)
+    ORDER BY name`;
+  return rows.map(({ name }) => name);
+}
