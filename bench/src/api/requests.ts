@@ -43,8 +43,8 @@ const forms: Readonly<Record<RequestKind, Form>> = {
   users: {
     method: 'POST',
     path: () => '/v1/users',
-    body: (_number, id) =>
-      `{"external_id":"${id}","first_name":"Ada","country":"DE","properties":{"plan":"pro","age":36}}`,
+    body: (number, id) =>
+      `{"external_id":"${id}","first_name":"Ada","country":"DE","properties":{"plan":"pro","age":36,${changing(number)}}}`,
   },
   events: { method: 'POST', path: () => '/v1/events', body: () => '{"name":"article_read"}' },
   config: { method: 'GET', path: () => '/v1/config' },
@@ -52,6 +52,11 @@ const forms: Readonly<Record<RequestKind, Form>> = {
   messages: { method: 'GET', path: () => '/v1/messages?limit=10' },
   properties: { method: 'GET', path: () => '/v1/properties' },
 };
+
+/** With `plan` and `age` ten properties; every request changes all but these two. */
+function changing(number: number): string {
+  return Array.from({ length: 8 }, (_, key) => `"key_${key}":${number + key}`).join(',');
+}
 
 export function deviceBody(name: string): string {
   return `{"platform":"android","token":"${tokenOf(name)}","locale":"de-DE","timezone":"Europe/Berlin","app_version":"4.2.0","os":"Android","os_version":"15","model":"Pixel 8"}`;
