@@ -4,10 +4,10 @@
 import type { Sql } from './db.ts';
 
 /**
- * Pages below which a table is left alone: reading it completely costs little more than a look-up by
- * an index, which the planner counts as two random pages of four units each.
+ * Pages below which a table is left alone. From here on the planner prefers an index: it counts a
+ * look-up as two random pages of four units each, and a page read in order as one unit.
  */
-const pagesLeast = 16;
+const pagesLeast = 8;
 /** Growth after which statistics are renewed. The number of renewals is the logarithm of the size. */
 const growth = 2;
 
