@@ -136,8 +136,9 @@ async function upsertIn(
   for (const [i, request] of requests.entries()) {
     const learned = many.each[i];
     // Nothing is written of an upsert whose keys have no room.
-    if (learned instanceof ApiError) answers.set(request, learned);
-    else if (learned) accepted.push({ request, learned });
+    if (!learned) continue;
+    if ('error' in learned) answers.set(request, learned.error);
+    else accepted.push({ request, learned });
   }
   const externalIds = [...new Set(accepted.map(({ request }) => request.externalId))];
   const people = await lockPeople(tx, clock, appId, externalIds);

@@ -1,0 +1,115 @@
+// R-102: an app that fills an empty database reads few rows for each device and user. The rows are
+// counted by the database, so a plan that reads a whole table shows without a clock.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { analyzeGrown } from '../../src/database/analyze-grown.ts';
+import { createClock } from '../../src/database/clock.ts';
+import { openPool, type Sql } from '../../src/database/db.ts';
+import type { RegisterDevice } from '../../src/devices/register-device.ts';
+import { createRegister } from '../../src/devices/register-together.ts';
+import { tokenOf } from '../../src/devices/token.ts';
+import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { identifyDevice } from '../../src/users/identify-device.ts';
+import type { UpsertUser } from '../../src/users/merge-profile.ts';
+import { upsertUsers } from '../../src/users/upsert-users.ts';
+import { createTestDatabase } from '../database.ts';
+
+/** One connection, which plans each statement once and keeps the plan. */
+async function openApp() {
+  const { url, sql } = await createTestDatabase();
+  const one = openPool({ url, connectionsMax: 1, name: 'first minutes', statementTimeoutMs: 60_000 });
+  onTestFinished(() => one.end());
+  const appId = mintUuid();
+  await sql`INSERT INTO apps (id, name, plan) VALUES (${appId}, 'First minutes', 'unlimited')`;
+  const clock = await createClock(sql);
+  let number = 0;
+  return { sql, one, appId, deps: { sql: one, clock, numbers: { next: () => ++number } } };
+}
+type App = Awaited<ReturnType<typeof openApp>>;
+
+/** Users between two looks at the growth of tables. */
+const perLook = 250;
+const together = 25;
+
+const deviceOf = (appId: Uuid, i: number): RegisterDevice => ({
+  appId,
+  platform: 'android',
+  token: tokenOf(`token-${i}`, `token-${i}`),
+  facts: { locale: 'de-DE' },
+  environment: undefined,
+  properties: undefined,
+  byClient: true,
+  refreshes: null,
+  permit: null,
+});
+
+const upsertOf = (appId: Uuid, i: number, turn: number, deviceId: Uuid | null): UpsertUser => ({
+  appId,
+  externalId: `user-${i}`,
+  firstName: 'Ada',
+  country: 'DE',
+  language: undefined,
+  timezone: undefined,
+  properties: new Map(Array.from({ length: 10 }, (_, key) => [`key_${key}`, i * 10 + key + turn])),
+  deviceId,
+});
+
+/** Registers devices with their users, and then changes each user. Returns the rows read, per user, between looks. */
+async function fill({ appId, deps, one }: App, users: number, look: () => Promise<void>): Promise<number[]> {
+  const reads: number[] = [];
+  const register = createRegister({ ...deps, waitMs: 60_000 });
+  const registerMany = (from: number) =>
+    Promise.all(Array.from({ length: together }, (_, at) => register(deviceOf(appId, from + at))));
+  const upsertMany = async (requests: readonly UpsertUser[]): Promise<void> => {
+    for (const { status } of await upsertUsers(deps, requests)) expect(status).toBe('fulfilled');
+  };
+  const count = async (work: (from: number) => Promise<void>): Promise<void> => {
+    for (let from = 0; from < users; from += perLook) {
+      const before = await countRead(one);
+      for (let i = from; i < from + perLook; i += together) await work(i);
+      reads.push(((await countRead(one)) - before) / perLook);
+      await look();
+    }
+  };
+  await count(async (from) => {
+    const ids = (await registerMany(from)).map(({ row }) => row.deviceId);
+    // Every second device is linked by the upsert, and one more of the group by a log-in.
+    await upsertMany(ids.map((id, at) => upsertOf(appId, from + at, 0, at % 2 === 0 ? id : null)));
+    await identifyDevice(deps, { appId, deviceId: ids[1] ?? '', externalId: `user-${from + 1}`, byClient: true });
+  });
+  await count(async (from) => {
+    await registerMany(from);
+    await upsertMany(Array.from({ length: together }, (_, at) => upsertOf(appId, from + at, 1, null)));
+    await upsertMany([upsertOf(appId, from, 2, null)]);
+  });
+  return reads;
+}
+
+/** Rows that this connection has read of all large tables, whether or not they were wanted. */
+async function countRead(one: Sql): Promise<number> {
+  await one`SELECT pg_stat_force_next_flush()`;
+  const [row] = await one<{ rows: number }[]>`
+    SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::float8 AS rows FROM pg_stat_user_tables
+    WHERE relname IN ('people', 'users', 'devices', 'device_tokens', 'device_changes', 'audience')`;
+  return row?.rows ?? Number.NaN;
+}
+
+/** Rows that several statements together read for each user while no table has 8 pages. */
+const smallTable = 2_000;
+
+const largeTables = 'people, users, devices, device_tokens, device_changes, audience';
+
+describe('R-102 filling an empty database reads few rows for each device and user', () => {
+  it.each([
+    ['as the migrations leave it', 1_000, async () => undefined],
+    ['whose tables were analyzed while they were empty', 2_500, async (sql: Sql) => sql`ANALYZE`],
+    ['whose tables were truncated', 1_000, async (sql: Sql) => sql.unsafe(`TRUNCATE ${largeTables}`)],
+  ])('%s', async (_name, users, prepare) => {
+    const app = await openApp();
+    await prepare(app.sql);
+    const reads = await fill(app, users, () => analyzeGrown(app.sql));
+    // At first every table is small enough to be read completely.
+    expect(Math.max(...reads)).toBeLessThan(smallTable);
+    // The users are changed.
+    expect(Math.max(...reads.slice(reads.length / 2))).toBeLessThan(100);
+  }, 120_000);
+});
