@@ -103,13 +103,17 @@ describe('R-102 filling an empty database reads few rows for each device and use
     ['as the migrations leave it', 1_000, async () => undefined],
     ['whose tables were analyzed while they were empty', 2_500, async (sql: Sql) => sql`ANALYZE`],
     ['whose tables were truncated', 1_000, async (sql: Sql) => sql.unsafe(`TRUNCATE ${largeTables}`)],
-  ])('%s', async (_name, users, prepare) => {
-    const app = await openApp();
-    await prepare(app.sql);
-    const reads = await fill(app, users, () => analyzeGrown(app.sql));
-    // At first every table is small enough to be read completely.
-    expect(Math.max(...reads)).toBeLessThan(smallTable);
-    // The users are changed.
-    expect(Math.max(...reads.slice(reads.length / 2))).toBeLessThan(100);
-  }, 120_000);
+  ])(
+    '%s',
+    async (_name, users, prepare) => {
+      const app = await openApp();
+      await prepare(app.sql);
+      const reads = await fill(app, users, () => analyzeGrown(app.sql));
+      // At first every table is small enough to be read completely.
+      expect(Math.max(...reads)).toBeLessThan(smallTable);
+      // The users are changed.
+      expect(Math.max(...reads.slice(reads.length / 2))).toBeLessThan(100);
+    },
+    120_000,
+  );
 });
