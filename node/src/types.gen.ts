@@ -292,9 +292,9 @@ export type DeviceRequest = {
     readonly endpoint: string;
     readonly expirationTime?: number | null | undefined;
     readonly keys: {
-      /** 65 bytes in base64url: a point on P-256. */
+      /** 65 bytes in base64url or Base64: a point on P-256. */
       readonly p256dh: string;
-      /** 16 bytes in base64url. */
+      /** 16 bytes in base64url or Base64. */
       readonly auth: string;
     };
   };
@@ -314,9 +314,9 @@ export type DeviceRequest = {
     readonly endpoint: string;
     readonly expirationTime?: number | null | undefined;
     readonly keys: {
-      /** 65 bytes in base64url: a point on P-256. */
+      /** 65 bytes in base64url or Base64: a point on P-256. */
       readonly p256dh: string;
-      /** 16 bytes in base64url. */
+      /** 16 bytes in base64url or Base64. */
       readonly auth: string;
     };
   } | null | undefined;

@@ -6,6 +6,7 @@ import { type FaultAction, type FaultRule, makeFaultId, type ResetCode, resetCod
 import { fcmErrorNames, oauthErrorNames } from './fcm-answers.ts';
 import { Fields, InputError } from './json-input.ts';
 import { type SenderName, senderNames } from './senders.ts';
+import { vendorNames, vendors } from './vendors/vendors.ts';
 
 const actions = ['status', 'error', 'hang', 'slow', 'reset', 'goaway', 'settings', 'idle', 'close', 'rubbish'] as const;
 
@@ -49,17 +50,24 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
   return rule;
 }
 
-/** An error name belongs to one provider, so its rule matches only that provider. */
+/**
+ * A rule with an error's name matches one provider alone: the one that it names, else the first
+ * that has the error. Apple's two services share some names.
+ */
 function vendorOfReason(reason: string, vendor: SenderName | null, path: string): SenderName {
   const owners: readonly [SenderName, readonly string[]][] = [
     ['apns', apnsReasons],
     ['fcm_v1', fcmErrorNames],
     ['google_oauth', oauthErrorNames],
+    ...vendorNames.map((name): [SenderName, readonly string[]] => [name, Object.keys(vendors[name].named)]),
   ];
-  const owner = owners.find(([, reasons]) => reasons.includes(reason))?.[0];
-  if (owner === undefined) throw new InputError(path, 'is no error of APNs, FCM or Google’s token endpoint');
-  if (vendor !== null && vendor !== owner) throw new InputError(path, `is an error of ${owner}, not of ${vendor}`);
-  return owner;
+  const having = owners.filter(([, reasons]) => reasons.includes(reason)).map(([owner]) => owner);
+  const [first] = having;
+  if (first === undefined) throw new InputError(path, 'is no error of any push service or of Google’s token endpoint');
+  if (vendor !== null && !having.includes(vendor)) {
+    throw new InputError(path, `is an error of ${having.join(' and ')}, not of ${vendor}`);
+  }
+  return vendor ?? first;
 }
 
 function parseAction(value: unknown, path: string): FaultAction {

@@ -78,6 +78,7 @@ const fcmErrors = {
     failed(403, 'PERMISSION_DENIED', 'Request had insufficient authentication scopes.', [
       errorInfo('ACCESS_TOKEN_SCOPE_INSUFFICIENT', { method: 'google.firebase.fcm.v1.FcmService.SendMessage' }),
     ]),
+  NOT_FOUND: () => failed(404, 'NOT_FOUND', 'Requested entity was not found.', []),
   UNREGISTERED: () => failed(404, 'NOT_FOUND', 'Requested entity was not found.', [fcmError('UNREGISTERED')]),
   QUOTA_EXCEEDED: () =>
     failed(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for sending messages.', [

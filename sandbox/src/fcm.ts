@@ -32,12 +32,14 @@ type Fields = Readonly<Record<string, unknown>>;
 export class FcmService implements Provider {
   readonly goawayWords = { shutdown: '', idle: 'session_timed_out' };
   readonly #phones: Phones;
+  readonly #keys: ProviderKeys;
   readonly #oauth: GoogleOauth;
   readonly #now: () => number;
 
   /** `now` returns milliseconds since the epoch; tokens are judged by it. */
   constructor(phones: Phones, keys: ProviderKeys, tokenUri: () => string, now: () => number) {
     this.#phones = phones;
+    this.#keys = keys;
     this.#oauth = new GoogleOauth(keys, tokenUri);
     this.#now = now;
   }
@@ -119,7 +121,9 @@ export class FcmService implements Provider {
     if (seconds <= 0) exam.fail('access_token', refuseByFcm('UNAUTHENTICATED'), `it expired ${-seconds} s ago`);
     else exam.pass('access_token', `of ${known.clientEmail}, good for ${seconds} s`);
     if (!known.maySend) exam.fail('project', refuseByFcm('SCOPE_INSUFFICIENT'), 'its scope does not allow messaging');
-    else if (known.projectId !== project) {
+    else if (!this.#isProject(project)) {
+      exam.fail('project', refuseByFcm('NOT_FOUND'), `there is no project ${project}`);
+    } else if (known.projectId !== project) {
       exam.fail('project', refuseByFcm('PERMISSION_DENIED', project), `the account is of ${known.projectId}`);
     } else exam.pass('project', project);
     return {
@@ -127,6 +131,11 @@ export class FcmService implements Provider {
       claims: { client_email: known.clientEmail, exp: Math.floor(known.expiresAt / 1000) },
       holder: known.clientEmail,
     };
+  }
+
+  /** A project exists when an account or the app of a phone is of it. */
+  #isProject(project: string): boolean {
+    return this.#keys.hasProject(project) || this.#phones.pools().some(({ app }) => app === project);
   }
 
   #checkTarget(message: Fields, project: string, exam: Examination): Phone | undefined {

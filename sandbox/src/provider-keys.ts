@@ -74,6 +74,10 @@ export class ProviderKeys {
     return this.#accounts.get(clientEmail);
   }
 
+  hasProject(projectId: string): boolean {
+    return [...this.#accounts.values()].some((account) => account.projectId === projectId);
+  }
+
   kept(): KeptKeys {
     const bare = <T extends { key: KeyObject }>({ key: _key, ...rest }: T): Omit<T, 'key'> => rest;
     return {

@@ -46,9 +46,9 @@ export class WebPushService implements Provider {
     return personality(target.vendor).refuseWithStatus(status);
   }
 
-  /** Rules for browsers' vendors give a status and not a reason. */
-  refuseWithReason(): undefined {
-    return undefined;
+  refuseWithReason(target: Target, reason: string): Answer | undefined {
+    const { named } = personality(target.vendor);
+    return Object.hasOwn(named, reason) ? named[reason] : undefined;
   }
 
   acceptBlindly(_target: Target, _request: PushRequest, id: number): Answer {

@@ -1,6 +1,8 @@
 // Each scripted fault does on the wire what its description says, over both protocols.
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { parseFaultRule } from '../src/fault-json.ts';
+import { vendorNames, vendors } from '../src/vendors/vendors.ts';
 import { ApplicationServer, bothProtocols, browser, Client, type Protocol, start } from './setup.ts';
 
 const server = new ApplicationServer();
@@ -12,6 +14,32 @@ async function setup(protocol: Protocol, action: object, match: object = { nth: 
   const client = new Client(sandbox, protocol);
   return { sandbox, subscription, fault, client, send: () => client.send(server, subscription) };
 }
+
+describe('an error of a vendor by its name', () => {
+  const all = vendorNames.flatMap((vendor) =>
+    Object.entries(vendors[vendor].named).map(([reason, { status }]) => [vendor, reason, status] as const),
+  );
+
+  test.each(all)('of %s: %s is %i, in its words', async (vendor, reason, status) => {
+    const sandbox = await start();
+    const subscription = browser(sandbox, { vendor, vapid_key: server.publicKey });
+    sandbox.addFault({ match: { vendor, nth: 1 }, action: { type: 'error', reason, retry_after: 7 } });
+    const client = new Client(sandbox, 'http/1.1');
+    const answer = await client.send(server, subscription);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([status, '7']);
+    const { body, headers } = vendors[vendor].named[reason] ?? {};
+    expect(answer.body).toBe(body);
+    expect(answer.headers['x-wns-error-description']).toBe(headers?.['x-wns-error-description']);
+    expect((await client.send(server, subscription)).status).toBe(201);
+  });
+
+  test('that two services of Apple have is of the one that the rule names, else of APNs', () => {
+    const action = { type: 'error', reason: 'Unregistered' };
+    const vendorOf = (match: object) => parseFaultRule({ match, action }, 'rule').match.vendor;
+    expect([vendorOf({}), vendorOf({ vendor: 'apple' })]).toEqual(['apns', 'apple']);
+    expect(() => vendorOf({ vendor: 'mozilla' })).toThrow(/an error of apns and apple/);
+  });
+});
 
 describe.each(bothProtocols)('over %s', (protocol) => {
   test.each([

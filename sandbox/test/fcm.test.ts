@@ -163,8 +163,16 @@ describe('an access token is refused', () => {
     expect(await status(fresh)).toMatchObject({ status: 401 });
   });
 
+  test('with 404 and no code of FCM for a project that does not exist', async () => {
+    const t = await startFcm();
+    const path = '/v1/projects/mistyped-shop/messages:send';
+    const missing = errorOf(await t.send(await t.accessToken(), t.message(), path));
+    expect(missing).toMatchObject({ status: 404, name: 'NOT_FOUND', code: undefined });
+  });
+
   test('with 403 for another project, and with a scope that does not allow messaging', async () => {
     const t = await startFcm();
+    t.sandbox.install({ platform: 'android', project_id: 'another-shop' });
     const path = '/v1/projects/another-shop/messages:send';
     const denied = errorOf(await t.send(await t.accessToken(), t.message(), path));
     expect(denied).toMatchObject({ status: 403, name: 'PERMISSION_DENIED', code: undefined });

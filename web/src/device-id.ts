@@ -51,6 +51,11 @@ export interface Browser extends Service {
   readonly facts: string | null;
   /** Milliseconds since 1970. 0 requests a registration at the next opportunity. */
   readonly registeredAt: number;
+  /**
+   * When a subscription that the service refuses was last replaced (ms since 1970). 0 after a
+   * registration.
+   */
+  readonly replacedAt: number;
   readonly given: GivenFacts;
   readonly defaults: NotificationDefaults;
   /**
@@ -147,6 +152,7 @@ function unknownBrowser(scope: string, service: Service): Browser {
     vapidPublicKey: null,
     facts: null,
     registeredAt: 0,
+    replacedAt: 0,
     given: {},
     defaults: {},
     identity: null,

@@ -5,10 +5,11 @@ import { type DeviceFacts, detectFacts } from './device-facts.ts';
 import { type Browser, changeBrowser, isMissing, type Link, noteMissing } from './device-id.ts';
 import { ApiError, CarillonError } from './errors.ts';
 import { oneAtATime } from './lock.ts';
-import { keyOf } from './push-subscription.ts';
+import { keyOf, subscriptionFor } from './push-subscription.ts';
 import { callApi, type Service } from './transport.ts';
 
 const identifyPath = '/v1/identify';
+const dayMs = 24 * 60 * 60 * 1000;
 
 export type PropertyValue = string | number | boolean | null;
 
@@ -30,22 +31,58 @@ export function factsNow(browser: Browser): DeviceFacts {
   return { ...detectFacts(), ...browser.given };
 }
 
+/** The subscription of a browser, and the manager that can replace it. */
+export interface Subscribed {
+  readonly subscription: PushSubscription;
+  readonly manager: PushManager;
+}
+
+/** What is told of a device beside its subscription. */
+export interface Told {
+  readonly facts: Partial<DeviceFacts>;
+  readonly properties?: Readonly<Record<string, PropertyValue>> | undefined;
+  /** The last subscription when the browser names it and none is stored. */
+  readonly former?: PushSubscription | null;
+}
+
 /**
  * Registers the subscription and stores the device's id and user (contract 8), with the last
  * subscription as the proof. When the service does not know the device, or does not accept the
  * proof, it makes a new device. The new one is identified as the old one was; `onError` is called
- * if that fails. `former`: the last subscription when the browser names it and none is stored.
+ * if that fails.
+ *
+ * A subscription that the service refuses for good is replaced, once a day at most: Chrome has
+ * handed out endpoints at `permanently-removed.invalid`, and a new subscription has a real one.
  */
 export async function registerDevice(
   browser: Browser,
-  subscription: PushSubscription,
-  facts: Partial<DeviceFacts>,
-  properties: Readonly<Record<string, PropertyValue>> | undefined,
+  { subscription, manager }: Subscribed,
+  told: Told,
   reporters: Reporters,
-  former: PushSubscription | null = null,
+): Promise<Browser> {
+  try {
+    return await registerOnce(browser, subscription, told, reporters);
+  } catch (error) {
+    const vapidPublicKey = keyOf(subscription) ?? browser.vapidPublicKey;
+    if (!isTokenRefused(error) || Date.now() - browser.replacedAt < dayMs || !vapidPublicKey) throw error;
+    const changed = await changeBrowser(browser.scope, browser, () => ({ replacedAt: Date.now() }));
+    await subscription.unsubscribe();
+    return registerOnce(changed, await subscriptionFor(manager, vapidPublicKey), told, reporters);
+  }
+}
+
+function isTokenRefused(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 400 && error.issues.some(({ path }) => path[0] === 'token');
+}
+
+async function registerOnce(
+  browser: Browser,
+  subscription: PushSubscription,
+  { facts, properties, former }: Told,
+  reporters: Reporters,
 ): Promise<Browser> {
   const token = tokenOf(subscription);
-  const previous = browser.token ?? (former && tokenOf(former));
+  const previous = browser.token ?? (former ? tokenOf(former) : null);
   const deviceId = await postDevice(browser, {
     platform: 'web',
     token,
@@ -61,6 +98,7 @@ export async function registerDevice(
     vapidPublicKey: keyOf(subscription) ?? browser.vapidPublicKey,
     facts: JSON.stringify(facts),
     registeredAt: Date.now(),
+    replacedAt: 0,
     isOptedOut: false,
     removals: known.removals.filter((id) => id !== deviceId),
     ...(!isKnown && { missing: {}, doubtedAt: 0 }),

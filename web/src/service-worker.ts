@@ -119,12 +119,13 @@ async function renew(given: PushSubscription | null, former: PushSubscription | 
   await oneAtATime(scope(), async () => {
     const browser = await findBrowser(scope());
     if (!browser?.deviceId || !browser.vapidPublicKey) return;
-    const subscription = given ?? (await subscriptionFor(worker.registration.pushManager, browser.vapidPublicKey));
+    const manager = worker.registration.pushManager;
+    const subscription = given ?? (await subscriptionFor(manager, browser.vapidPublicKey));
     // The page's stored facts are used: a worker sees fewer facts in `navigator`, and page and
     // worker would overwrite each other forever. Events are also left to the page: when a log-out
     // is told here, the former person's events wait.
     const facts = JSON.parse(browser.facts ?? '{}');
-    await registerDevice(browser, subscription, facts, undefined, { onError: () => {} }, former);
+    await registerDevice(browser, { subscription, manager }, { facts, former }, { onError: () => {} });
     report('renewed', null, {});
   });
 }

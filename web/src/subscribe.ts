@@ -15,6 +15,7 @@ import {
   type Reporters,
   registerDevice,
   repairLink,
+  type Subscribed,
   tokenOf,
 } from './register-device.ts';
 import { callApi, type Service } from './transport.ts';
@@ -95,13 +96,15 @@ export async function subscribeAndRegister(
   change: Partial<Browser>,
   properties?: Readonly<Record<string, PropertyValue>>,
 ): Promise<Browser> {
-  const { subscription, vapidPublicKey } = await subscribe(site);
+  const { subscribed, vapidPublicKey } = await subscribe(site);
   const browser = await changeBrowser(site.scope, site.service, () => ({
     ...change,
     defaults: site.defaults,
     vapidPublicKey,
+    // The person asks for it, so a refused subscription is replaced again.
+    replacedAt: 0,
   }));
-  return registerDevice(browser, subscription, factsNow(browser), properties, site);
+  return registerDevice(browser, subscribed, { facts: factsNow(browser), properties }, site);
 }
 
 /**
@@ -113,9 +116,9 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   const known = await findBrowser(site.scope);
   if (known?.isOptedOut) return null;
   // The stored record may be lost, because browsers clear storage. An existing subscription shows
-  // that the person once agreed.
-  if (!known?.deviceId && !(await presentSubscription(site))) return null;
-  const { subscription, vapidPublicKey } = await subscribe(site);
+  // that the person once agreed, and so does one that was replaced.
+  if (!known?.deviceId && !known?.replacedAt && !(await presentSubscription(site))) return null;
+  const { subscribed, vapidPublicKey } = await subscribe(site);
   const browser = await changeBrowser(site.scope, site.service, () => ({
     ...change,
     defaults: site.defaults,
@@ -124,10 +127,10 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   const facts = factsNow(browser);
   const isCurrent =
     browser.deviceId !== null &&
-    browser.token === tokenOf(subscription) &&
+    browser.token === tokenOf(subscribed.subscription) &&
     browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
-  if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site);
+  if (!isCurrent) return registerDevice(browser, subscribed, { facts }, site);
   await repairLink(browser, site);
   return browser;
 }
@@ -141,12 +144,12 @@ export async function presentSubscription(site: Site): Promise<PushSubscription 
   return registration?.scope === site.scope ? registration.pushManager.getSubscription() : null;
 }
 
-async function subscribe(site: Site): Promise<{ subscription: PushSubscription; vapidPublicKey: string }> {
+async function subscribe(site: Site): Promise<{ subscribed: Subscribed; vapidPublicKey: string }> {
   const { vapidPublicKey } = await readConfig(site.service);
   if (!vapidPublicKey) throw new WebPushNotConfiguredError('Web push is not configured for this app.');
-  const registration = await installWorker(site);
-  const subscription = await subscriptionFor(registration.pushManager, vapidPublicKey);
-  return { subscription, vapidPublicKey: keyOf(subscription) ?? vapidPublicKey };
+  const { pushManager: manager } = await installWorker(site);
+  const subscription = await subscriptionFor(manager, vapidPublicKey);
+  return { subscribed: { subscription, manager }, vapidPublicKey: keyOf(subscription) ?? vapidPublicKey };
 }
 
 /**

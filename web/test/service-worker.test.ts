@@ -223,6 +223,18 @@ describe('a changed subscription', () => {
     expect(registration()?.['token']).toContain(given.endpoint);
   });
 
+  test('that the service refuses for good is replaced once, with the device kept', async () => {
+    const issues = [{ path: ['token'], code: 'host_not_allowed', message: 'No.' }];
+    api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
+    const given = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });
+    const [first, second, ...others] = api.heardOn('/v1/devices').map(({ body }) => body);
+    expect(others).toEqual([]);
+    expect(first?.['token']).toContain(given.endpoint);
+    expect(second?.['token']).toContain(`"endpoint":"${worker.pushManager.present?.endpoint}"`);
+    expect(second).toMatchObject({ device_id: 'dev_1' });
+  });
+
   test("is registered with the page's facts, because a worker sees fewer facts of its browser", async () => {
     const facts = { sdk: 'carillon-web/0.1.0', locale: 'fr-CA', os: 'iOS', app_version: '4' };
     await remember({ facts: JSON.stringify(facts) });

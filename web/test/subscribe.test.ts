@@ -72,6 +72,84 @@ test('of many clients that a page makes, one for each scope sends when the netwo
   expect(listeners).toHaveLength(2);
 });
 
+describe('a subscription that the service refuses for good', () => {
+  const issueOf = (path: readonly string[], code: string) => ({ issues: [{ path, code, message: 'No.' }] });
+  const refused = refusal(400, 'validation_failed', issueOf(['token'], 'host_not_allowed'));
+  const tokens = () => registrations().map(({ body }) => JSON.parse(String(body?.['token'])).endpoint);
+
+  test.each([
+    ['its host', ['token'], 'host_not_allowed'],
+    ['its form', ['token'], 'invalid_format'],
+    ['one of its keys', ['token', 'keys', 'p256dh'], 'invalid_format'],
+  ])('for %s is replaced by a new one, which is registered', async (_what, path, code) => {
+    api.script('/v1/devices', refusal(400, 'validation_failed', issueOf(path, code)));
+    await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
+    const [first, second, ...others] = tokens();
+    expect(others).toEqual([]);
+    expect(second).not.toBe(first);
+    expect(second).toBe(endpointNow());
+  });
+
+  test('is replaced once: when the new one is refused too, the page hears of it', async () => {
+    api.script('/v1/devices', refused, refused);
+    await expect(client().subscribe()).rejects.toMatchObject({ error: 'validation_failed', status: 400 });
+    expect(new Set(tokens()).size).toBe(2);
+    api.script('/v1/devices', refused);
+    await expect(client().refresh()).rejects.toMatchObject({ error: 'validation_failed' });
+    expect(tokens()).toHaveLength(3);
+    expect(tokens()[2]).toBe(tokens()[1]);
+  });
+
+  test('is replaced again a day later, when the person asks again, and after a registration', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    api.script('/v1/devices', refused, refused);
+    await expect(client().subscribe()).rejects.toThrow();
+    vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);
+    api.script('/v1/devices', refused);
+    await client().refresh();
+    expect(new Set(tokens()).size).toBe(3);
+    api.script('/v1/devices', refused);
+    await client().subscribe();
+    expect(new Set(tokens()).size).toBe(4);
+  });
+
+  test('is replaced at a refresh, and the device keeps its id by the last one that was registered', async () => {
+    await client().subscribe();
+    const [registered] = registrations();
+    browser.pushManager.present = null;
+    api.script('/v1/devices', refused);
+    await client().refresh();
+    expect(registrations()).toHaveLength(3);
+    expect(registrations()[2]?.body).toMatchObject({ device_id: 'dev_1', previous_token: registered?.body?.['token'] });
+    await expect(client().deviceId()).resolves.toBe('dev_1');
+  });
+
+  test('and could not be replaced is replaced at the next page load', async () => {
+    api.script('/v1/devices', refused);
+    const { pushManager } = browser;
+    const subscribe = pushManager.subscribe.bind(pushManager);
+    let calls = 0;
+    vi.spyOn(pushManager, 'subscribe').mockImplementation(async (options) => {
+      calls += 1;
+      if (calls === 2) throw new DOMException('No connection.', 'AbortError');
+      return subscribe(options);
+    });
+    await expect(client().subscribe()).rejects.toThrow(PushServiceError);
+    await client().refresh();
+    await expect(client().deviceId()).resolves.toBe('dev_1');
+  });
+
+  test.each([
+    ['a wrong property', refusal(400, 'validation_failed', issueOf(['properties', 'x'], 'unknown_property'))],
+    ['a wrong proof', refusal(400, 'validation_failed', issueOf(['previous_token'], 'invalid_type'))],
+    ['a suspended app', refusal(403, 'app_suspended')],
+  ])('is not meant by %s', async (_what, answer) => {
+    api.script('/v1/devices', answer);
+    await expect(client().subscribe()).rejects.toThrow(ApiError);
+    expect(registrations()).toHaveLength(1);
+  });
+});
+
 describe('subscribe', () => {
   test("registers the subscription with the browser's facts and stores the device", async () => {
     const carillon = client({ appVersion: '4.2.0' });

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2';
 import type { ChannelId } from '../../../server/src/channels/channel.ts';
-import { decodeBase64Url } from '../../../server/src/channels/webpush/base64url.ts';
+import { decodeBase64 } from '../../../server/src/channels/webpush/base64.ts';
 import { encrypt } from '../../../server/src/channels/webpush/encrypt.ts';
 import { createVapidHeaders, parseVapidKeys } from '../../../server/src/channels/webpush/vapid.ts';
 import { channelsOf } from '../channels.ts';
@@ -102,8 +102,8 @@ function requestMaker(credentials: Credentials, webOrigin: string): (device: Sim
       return { headers: { ...apnsHeaders, ':path': `/3/device/${device.token}` }, body: apnsBody };
     }
     const { endpoint, keys } = device.subscription;
-    const publicKey = decodeBase64Url(keys.p256dh, 65);
-    const secret = decodeBase64Url(keys.auth, 16);
+    const publicKey = decodeBase64(keys.p256dh, 65);
+    const secret = decodeBase64(keys.auth, 16);
     const body = publicKey && secret && encrypt(plaintext, publicKey, secret);
     if (body === undefined) throw new Error('the keys of a subscription are not accepted');
     const path = endpoint.slice(webOrigin.length);

@@ -51,6 +51,10 @@ function reasoned(status: number, reason: string): Answer {
   };
 }
 
+function nameAndAnswer([reason, status]: [string, number]): [string, Answer] {
+  return [reason, reasoned(status, reason)];
+}
+
 /**
  * Apple base64-decodes the Topic, and no base64 has a length of 1 modulo 4 (13 fails; 11, 12 and 14
  * pass).
@@ -91,6 +95,11 @@ export const apple: Personality = {
   refuse: (problem) => reasoned(...reasonOfProblem[problem]),
   refuseWithStatus: (status) =>
     reasoned(status, reasonOfStatus[status] ?? (reasons[status] ?? 'Unknown').replaceAll(' ', '')),
+  named: Object.fromEntries([
+    ...Object.values(reasonOfProblem).map(([status, reason]) => [reason, reasoned(status, reason)]),
+    ...Object.entries({ ExpiredToken: 410, IdleTimeout: 400, TooManyRequests: 429 }).map(nameAndAnswer),
+    ...Object.entries({ InternalServerError: 500, ServiceUnavailable: 503, Shutdown: 503 }).map(nameAndAnswer),
+  ]),
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: {

@@ -11,15 +11,17 @@ function text(status: number, body: string): Answer {
   };
 }
 
-/** The answer to a request without usable VAPID, which goes back to GCM. */
-function unauthorizedRegistration(): Answer {
-  const title = 'UnauthorizedRegistration';
+/** A page of GCM, to which requests go back that FCM does not know how to answer. */
+function page(status: number, title: string): Answer {
   return {
-    status: 400,
+    status,
     headers: { 'content-type': 'text/html; charset=UTF-8', 'x-content-type-options': 'nosniff' },
-    body: `<HTML>\n<HEAD>\n<TITLE>${title}</TITLE>\n</HEAD>\n<BODY BGCOLOR="#FFFFFF" TEXT="#000000">\n<H1>${title}</H1>\n<H2>Error 400</H2>\n</BODY>\n</HTML>\n`,
+    body: `<HTML>\n<HEAD>\n<TITLE>${title}</TITLE>\n</HEAD>\n<BODY BGCOLOR="#FFFFFF" TEXT="#000000">\n<H1>${title}</H1>\n<H2>Error ${status}</H2>\n</BODY>\n</HTML>\n`,
   };
 }
+
+/** The answer to a request without usable VAPID. */
+const unauthorizedRegistration = page(400, 'UnauthorizedRegistration');
 
 function refuse(problem: Problem, detail: string): Answer {
   switch (problem) {
@@ -35,7 +37,7 @@ function refuse(problem: Problem, detail: string): Answer {
     case 'authorization_missing':
       return text(401, 'authorization header must be specified.');
     case 'authorization_malformed':
-      return unauthorizedRegistration();
+      return unauthorizedRegistration;
     case 'vapid_key_mismatch':
       return text(
         403,
@@ -68,7 +70,7 @@ function refuse(problem: Problem, detail: string): Answer {
 }
 
 function refuseWithStatus(status: number): Answer {
-  if (status === 400) return unauthorizedRegistration();
+  if (status === 400) return unauthorizedRegistration;
   if (status === 401) return text(401, 'invalid push subscription endpoint');
   if (status === 403) return refuse('vapid_key_mismatch', '');
   if (status === 404) return refuse('endpoint_unknown', '');
@@ -81,12 +83,22 @@ export const fcm: Personality = {
   host: 'fcm.googleapis.com',
   isHost: (host) => host === 'fcm.googleapis.com' || host === 'jmt17.google.com' || host === 'android.googleapis.com',
   endpointPath: (token) => `/fcm/send/${token}`,
-  readToken: (path) => /^\/(?:fcm\/send|wp|gcm\/send)\/([A-Za-z0-9:_-]+)$/.exec(path)?.[1],
+  readToken: (path) => /^\/(?:fcm\/send|wp|preprod\/wp|gcm\/send)\/([A-Za-z0-9:_-]+)$/.exec(path)?.[1],
   bodyBytesMax: 4096,
   ttlSecondsMax: 2_419_200,
   isVapidRequired: true,
   refuse,
   refuseWithStatus,
+  named: {
+    UnauthorizedRegistration: unauthorizedRegistration,
+    MismatchSenderId: page(403, 'MismatchSenderId'),
+    sender_id: text(
+      403,
+      'the key in the authorization header does not correspond to the sender ID used to subscribe this user. Please ensure you are using the correct sender ID and server Key from the Firebase console.',
+    ),
+    vapid_credentials: refuse('vapid_key_mismatch', ''),
+    endpoint_invalid: text(401, 'invalid push subscription endpoint'),
+  },
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: {

@@ -53,6 +53,7 @@ export const generic: Personality = {
   isVapidRequired: false,
   refuse: (problem, detail) => problemDocument(statusOfProblem[problem], detail),
   refuseWithStatus: (status) => problemDocument(status, reasons[status] ?? `Answered ${status} by a script`),
+  named: {},
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: { location: `${origin}/message/${messageId}`, ttl: String(ttlSeconds) },

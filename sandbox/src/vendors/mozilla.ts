@@ -62,6 +62,21 @@ function refuse(problem: Problem, detail: string): Answer {
   return error(status, errno, message);
 }
 
+/** Every errno that Mozilla documents, with its status. */
+const documented: readonly (readonly [status: number, errno: number, message: string])[] = [
+  ...[101, 108, 110, 111, 112, 113, 114].map((errno) => [400, errno, 'Bad parameters'] as const),
+  [401, 109, 'Invalid authentication'],
+  [404, 102, 'Invalid URL endpoint'],
+  [410, 103, 'Expired URL endpoint'],
+  [410, 105, 'Endpoint became unavailable during request'],
+  [410, 106, 'Invalid subscription'],
+  [413, 104, 'Data payload too large'],
+  [429, 201, 'Use exponential back-off for retries'],
+  [500, 999, 'Unknown error'],
+  ...[900, 901, 902, 903].map((errno) => [502, errno, 'Bad gateway'] as const),
+  [503, 202, 'Immediate retry ok'],
+];
+
 export const mozilla: Personality = {
   name: 'mozilla',
   host: 'updates.push.services.mozilla.com',
@@ -76,6 +91,10 @@ export const mozilla: Personality = {
     subject === undefined || URL.canParse(subject) ? null : `sub is not a valid URI: ${JSON.stringify(subject)}`,
   refuse,
   refuseWithStatus: (status) => error(status, errnoOfStatus[status] ?? 999, reasons[status] ?? `Error ${status}`),
+  named: {
+    ...Object.fromEntries(documented.map(([status, errno, said]) => [`errno_${errno}`, error(status, errno, said)])),
+    key_mismatch: refuse('vapid_key_mismatch', ''),
+  },
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: { location: `${origin}/m/${messageId}`, ttl: String(ttlSeconds) },

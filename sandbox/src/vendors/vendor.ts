@@ -74,6 +74,8 @@ export interface Personality {
   refuse(problem: Problem, detail: string): Answer;
   /** The vendor's usual words for a status that a script asks for. */
   refuseWithStatus(status: number): Answer;
+  /** Answers that a script asks for by name: those that a status alone does not tell apart. */
+  readonly named: Readonly<Record<string, Answer>>;
   accept(acceptance: Acceptance): Answer;
 }
 

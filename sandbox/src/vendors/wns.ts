@@ -68,6 +68,11 @@ export const wns: Personality = {
   isVapidRequired: true,
   refuse: (problem) => dropped(...statusOfProblem[problem]),
   refuseWithStatus,
+  named: {
+    channelthrottled: dropped(406, 'Channel throttled'),
+    expired: dropped(410, 'Channel expired'),
+    forbidden: dropped(403, 'VAPID public key does not match the channel'),
+  },
   accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
     status: 201,
     headers: {

@@ -30,7 +30,8 @@ export interface ProviderAnswer {
   readonly name: ChannelId;
   readonly httpStatus: number | null;
   /**
-   * Only `apns-id`, `apns-unique-id`, `retry-after`, `location` and `content-type`, in lower case.
+   * Only `apns-id`, `apns-unique-id`, `retry-after`, `location`, `content-type`, and those in which
+   * WNS explains itself. In lower case.
    */
   readonly headers: Readonly<Record<string, string>>;
   /** Response text up to 4,096 bytes; null when there was none. */

@@ -17,3 +17,24 @@ export const errorCodes = [
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
+
+/**
+ * What a code does to the device: `retire` at once, `retire_provisionally` for an hour, `count`
+ * until three in a row, or `keep` (contract 7.6).
+ */
+export type DeviceAction = 'retire' | 'retire_provisionally' | 'count' | 'keep';
+
+export const actionOf: Readonly<Record<ErrorCode, DeviceAction>> = {
+  unregistered: 'retire',
+  invalid_token: 'retire_provisionally',
+  credential_mismatch: 'count',
+  auth_failed: 'keep',
+  not_configured: 'keep',
+  payload_too_large: 'keep',
+  invalid_payload: 'keep',
+  rate_limited: 'keep',
+  provider_unavailable: 'keep',
+  timeout: 'keep',
+  expired: 'keep',
+  unknown_error: 'keep',
+};

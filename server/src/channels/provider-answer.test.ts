@@ -40,13 +40,16 @@ test('only headers of the allow-list are kept, and no more than a line of each',
     location: 'x'.repeat(5_000),
     'retry-after': '5',
     server: 'nginx',
+    'x-wns-status': 'dropped',
+    'ms-cv': '0A1B.0',
+    'x-wns-tag': 'not listed',
     ':status': '503',
   };
   const answer = { status: 503, headers, body: 'busy', truncated: false, latencyMs: 12 };
   expect(presentProviderAnswer('fcm', answer)).toEqual({
     name: 'fcm',
     httpStatus: 503,
-    headers: { 'retry-after': '5', location: 'x'.repeat(1_024) },
+    headers: { 'retry-after': '5', location: 'x'.repeat(1_024), 'x-wns-status': 'dropped', 'ms-cv': '0A1B.0' },
     body: 'busy',
     truncated: false,
     transportError: null,

@@ -6,8 +6,13 @@ import type { TransportError } from '../outbound/socket.ts';
 import type { ChannelId, ProviderAnswer, RefusedOutcome } from './channel.ts';
 import type { ErrorCode } from './error-code.ts';
 
-// Contract 5.2 lists these headers.
-const keptHeaders = ['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type'];
+/** The headers that the timeline keeps (contract 5.2). */
+export const keptHeaders = [
+  ...['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type'],
+  // WNS explains itself in headers alone.
+  ...['x-wns-error-description', 'x-wns-status', 'x-wns-notificationstatus', 'x-wns-deviceconnectionstatus'],
+  ...['x-wns-debug-trace', 'ms-cv'],
+] as const;
 const headerLengthMax = 1_024;
 const reasonLengthMax = 200;
 

@@ -11,6 +11,7 @@
 import { z } from 'zod';
 import { type ChannelId, channelIds, type Outcome, type Platform, type ProviderAnswer } from '../channels/channel.ts';
 import { type ErrorCode, errorCodes } from '../channels/error-code.ts';
+import { keptHeaders } from '../channels/provider-answer.ts';
 import { invalidReason } from '../devices/device.ts';
 import { component, count, instantText } from '../http/schemas.ts';
 import { transportErrors } from '../outbound/socket.ts';
@@ -76,10 +77,7 @@ const providerAnswer = component(
   z.strictObject({
     name: z.enum(channelIds),
     http_status: z.int().nullable(),
-    headers: z.partialRecord(
-      z.enum(['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type']),
-      z.string(),
-    ),
+    headers: z.partialRecord(z.enum(keptHeaders), z.string()),
     body: z.string().nullable().describe('As received, up to 4,096 bytes.'),
     truncated: z.boolean(),
     transport_error: z.enum(transportErrors).nullable().describe('Why there is no answer; then http_status is null.'),

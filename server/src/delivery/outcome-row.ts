@@ -2,10 +2,10 @@
 // the verdict on its device and credential. Writes nothing.
 import type { ChannelId, Outcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
-import type { PushVendor } from '../channels/webpush/push-hosts.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
+import type { PushVendor } from '../outbound/push-hosts.ts';
 import type { AnswerForms, StoredSuccess } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, statusNumber } from './delivery.ts';

@@ -1,6 +1,6 @@
 // The vendor of the push service that rings a device, as reports name it. Pure.
 import type { ChannelId } from '../channels/channel.ts';
-import { type PushVendor, vendorOf } from '../channels/webpush/push-hosts.ts';
+import { type PushVendor, vendorOf } from '../outbound/push-hosts.ts';
 import { hostOfSubscription } from './senders.ts';
 
 /** Stored as their places in this list, also named in migrations/0090. Never renumber: append. */

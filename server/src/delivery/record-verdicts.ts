@@ -10,7 +10,7 @@ import {
   markCredentialSuspect,
   updateCredentialError,
 } from '../apps/credential-queries.ts';
-import type { ErrorCode } from '../channels/error-code.ts';
+import { actionOf, type ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db.ts';
 import { invalidateDevices, type RefusedDevice, restoreDevices } from '../devices/device-history.ts';
@@ -42,8 +42,6 @@ export function beginHearing(): HearingProgress {
 
 const mismatchesMax = 3;
 const hourMs = 3_600_000;
-/** The codes that may retire a device. */
-const codesOfDevices: ReadonlySet<ErrorCode> = new Set(['unregistered', 'invalid_token', 'credential_mismatch']);
 
 /**
  * Records a hearing. May be repeated with the same `progress`, which changes as parts are
@@ -71,7 +69,7 @@ export async function recordVerdicts(
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
   }
   if (!progress.areDevicesJudged) {
-    const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
+    const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && actionOf[errorCode] !== 'keep');
     const mayBeAtFault = await countRefusals(deps, hearing, { refusals, retiring }, progress);
     if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
     if (!progress.areUnresolvedCounted) await retireUnresolved(deps, appId, verdicts);

@@ -2,6 +2,7 @@
 // Pure.
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
+import { decodeBase64 } from '../channels/webpush/base64.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Issue } from '../ground/issue.ts';
 
@@ -41,8 +42,8 @@ export const tokenForms = [
       keys: {
         type: 'object',
         properties: {
-          p256dh: { type: 'string', description: '65 bytes in base64url: a point on P-256.' },
-          auth: { type: 'string', description: '16 bytes in base64url.' },
+          p256dh: { type: 'string', description: '65 bytes in base64url or Base64: a point on P-256.' },
+          auth: { type: 'string', description: '16 bytes in base64url or Base64.' },
         },
         required: ['p256dh', 'auth'],
         additionalProperties: false,
@@ -108,8 +109,9 @@ function secretOfText(platform: Platform, given: unknown): string {
 
 function secretOfSubscription(given: unknown): string {
   const { endpoint, auth } = readSecrets(given);
-  if (typeof endpoint !== 'string' || typeof auth !== 'string' || !URL.canParse(endpoint)) return '';
-  return JSON.stringify([new URL(endpoint).href, Buffer.from(auth, 'base64url').toString('base64url')]);
+  const secret = typeof auth === 'string' ? decodeBase64(auth, 16) : undefined;
+  if (typeof endpoint !== 'string' || !secret || !URL.canParse(endpoint)) return '';
+  return JSON.stringify([new URL(endpoint).href, secret.toString('base64url')]);
 }
 
 function readSecrets(given: unknown): { readonly endpoint?: unknown; readonly auth?: unknown } {

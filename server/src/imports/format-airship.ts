@@ -13,7 +13,6 @@ import {
   present,
   Refused,
   textOf,
-  toBase64Url,
 } from './given-row.ts';
 
 type Channel = Readonly<Record<string, unknown>>;
@@ -60,8 +59,8 @@ function readChannel(channel: Channel, externalId: string | undefined): GivenRow
   const ofPlatform = isRecord(channel[type]) ? channel[type] : {};
   const subscription = isRecord(ofPlatform['subscription']) ? ofPlatform['subscription'] : {};
   const keys = present({
-    p256dh: toBase64Url(textOf(subscription['p256dh'])),
-    auth: toBase64Url(textOf(subscription['auth'])),
+    p256dh: textOf(subscription['p256dh']),
+    auth: textOf(subscription['auth']),
   });
   const dropped: string[] = [];
   return {

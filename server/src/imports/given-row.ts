@@ -106,14 +106,6 @@ export function localeOf(language: unknown, country: unknown): unknown {
   return isBare && typeof country === 'string' && /^[A-Za-z]{2}$/.test(country) ? `${language}-${country}` : language;
 }
 
-/** Converts Base64 to base64url without padding, as browsers write it. */
-export function toBase64Url(text: string | undefined): string | undefined {
-  return text
-    ?.replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/(?<!=)=+$/, '');
-}
-
 /**
  * Reads an instant in UTC without a zone, or as seconds or milliseconds since 1970. A value that is
  * no instant (contract 1) is dropped: a device's id contains its time of creation.

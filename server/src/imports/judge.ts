@@ -2,6 +2,7 @@
 // more rule: nobody can push to a subscription without its keys and the VAPID key with which it was
 // made.
 import type { Platform } from '../channels/channel.ts';
+import { decodeBase64 } from '../channels/webpush/base64.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
 import { isRecord } from '../ground/is-record.ts';
 import type { Issue } from '../ground/issue.ts';
@@ -117,7 +118,8 @@ function refuseWithoutKeys(token: unknown): void {
 
 function credentialFor(credentials: CredentialsToBind, platform: Platform, vapidKey: string | null): number | null {
   if (platform !== 'web') return credentials[platform];
-  const id = vapidKey === null ? credentials.webOtherwise : credentials.web.get(vapidKey.replace(/(?<!=)=+$/, ''));
+  const key = vapidKey === null ? undefined : decodeBase64(vapidKey, 65)?.toString('base64url');
+  const id = vapidKey === null ? credentials.webOtherwise : credentials.web.get(key ?? '');
   if (id === undefined || id === null) throw new Refused(webSentence);
   return id;
 }

@@ -5,6 +5,7 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { createNameLookups, type NameLookupsOptions } from './name-lookups.ts';
+import { isFixedPushHost, vendorOf } from './push-hosts.ts';
 
 type Range = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
@@ -60,27 +61,17 @@ function lookupError(error: unknown): NodeJS.ErrnoException {
 /** Resolves a name to all of its addresses. Rejects when there is none. Tests pass their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-/**
- * Fixed hosts of push services and of their access tokens, independent of the registered devices.
- */
-const providers: ReadonlySet<string> = new Set([
-  ...['fcm.googleapis.com', 'oauth2.googleapis.com', 'android.googleapis.com', 'jmt17.google.com'],
-  ...['api.push.apple.com', 'api.sandbox.push.apple.com', 'web.push.apple.com', 'updates.push.services.mozilla.com'],
-]);
-
-/**
- * Domains of push services that have, or had, a host for each region. A subscription may name any
- * host in them.
- */
-const providerDomains = ['.push.apple.com', '.push.services.mozilla.com', '.notify.windows.com'];
+/** Fixed hosts beside those that subscriptions name: for phones, and for access tokens. */
+const providers = ['oauth2.googleapis.com', 'api.push.apple.com', 'api.sandbox.push.apple.com', 'web.push.apple.com'];
 
 /**
  * The shares of a process's concurrent lookups. They sum to sixteen, the number that may run at
  * once (`processEnvironment`).
  */
 export const lookupPlaces: NameLookupsOptions = {
-  isProvider: (host) => providers.has(host),
-  isOfProvider: (host) => providerDomains.some((domain) => host.endsWith(domain)),
+  isProvider: (host) => isFixedPushHost(host) || providers.includes(host),
+  // Push services that have, or had, a host for each region.
+  isOfProvider: (host) => vendorOf(host) !== 'other',
   providersMax: 4,
   ofProvidersMax: 2,
   knownMax: 4,

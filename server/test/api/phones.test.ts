@@ -238,6 +238,40 @@ describe('a refused token', () => {
     }
   });
 
+  const notFound = { error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' } };
+  test.each([
+    ['JSON', JSON.stringify(notFound)],
+    ['a page', '<!DOCTYPE html><title>Error 404 (Not Found)!!1</title>'],
+    ['nothing', ''],
+  ])(
+    'is not the cause when Google knows no such project, in %s: the channel fails, and the phones stay',
+    async (_what, body) => {
+      const app = await newApp();
+      const phones = await Promise.all(Array.from({ length: 10 }, () => newPhone(app, 'android')));
+      for (const { token } of phones) scripts.set(token, (request) => request.answer(404, {}, body));
+      const ids = phones.map(({ id }) => id);
+      for (let message = 0; message < 2; message += 1) {
+        const sent = await send(app, ids);
+        expect(sent.report).toMatchObject({ accepted: 10, failed: 10 });
+        const deliveries = await deliveriesOf(app, sent.id);
+        for (const id of ids) expect(deliveries.get(id)).toMatchObject({ error_code: 'auth_failed' });
+      }
+      expect(await stateOf(app, 'fcm')).toBe('failing');
+      for (const { token } of phones) scripts.delete(token);
+      expect((await send(app, ids)).report).toMatchObject({ sent: 10 });
+      expect(await stateOf(app, 'fcm')).toBe('ok');
+    },
+  );
+
+  test('is not the cause when a proxy answers for Apple with a bare 410', async () => {
+    const app = await newApp();
+    const iphone = await newPhone(app, 'ios');
+    scripts.set(iphone.token, (request) => request.answer(410, {}, '<html><title>410 Gone</title></html>'));
+    const sent = await send(app, [iphone.id]);
+    expect((await deliveriesOf(app, sent.id)).get(iphone.id)).toMatchObject({ error_code: 'unknown_error' });
+    expect(await deviceOf(app, iphone.id)).toMatchObject({ status: 'active' });
+  });
+
   test('is not the cause when Google refuses the content: only the delivery fails', async () => {
     const app = await newApp();
     const android = await newPhone(app, 'android');

@@ -103,6 +103,24 @@ describe('200', () => {
     expect(asObject.body.id).toBe(asText.body.id);
   });
 
+  it.each(['base64', 'base64url'] as const)(
+    'stores the keys of a subscription in base64url, given in %s',
+    async (form) => {
+      for (const isPadded of [true, false]) {
+        const { endpoint, keys } = t.pushSubscription();
+        const write = (text: string) => {
+          const written = Buffer.from(text, 'base64url').toString(form).replaceAll('=', '');
+          return isPadded ? written.padEnd(Math.ceil(written.length / 4) * 4, '=') : written;
+        };
+        const token = { endpoint, keys: { p256dh: write(keys.p256dh), auth: write(keys.auth) } };
+        const { status, body } = await t.client.post('/v1/devices', { platform: 'web', token });
+        expect(status).toBe(200);
+        const [row] = await t.sql`SELECT token FROM devices WHERE id = ${decodeId('dev', body.id) ?? ''}`;
+        expect(JSON.parse(row?.['token'])).toEqual({ endpoint, keys });
+      }
+    },
+  );
+
   it.each([
     ['client', 'stay'],
     ['server', 'are replaced'],

@@ -131,11 +131,17 @@ describe('R-47 taking over a device by its id', () => {
   });
 });
 
+function inBase64({ p256dh, auth }: Subscription['keys']): Subscription['keys'] {
+  const convert = (text: string) => Buffer.from(text, 'base64url').toString('base64');
+  return { p256dh: convert(p256dh), auth: convert(auth) };
+}
+
 describe('a refresh by client key', () => {
   it.each<[string, (present: Subscription) => unknown]>([
     ['an object', (present) => present],
     ['JSON text', (present) => JSON.stringify(present)],
     ['what a browser says, with more than the service keeps', (present) => ({ ...present, expirationTime: null })],
+    ['an object with keys in Base64', ({ endpoint, keys }) => ({ endpoint, keys: inBase64(keys) })],
   ])('with the present subscription as %s keeps id, user and history', async (_what, proofOf) => {
     const present = t.pushSubscription();
     const id = await register(present);

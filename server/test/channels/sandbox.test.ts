@@ -221,6 +221,8 @@ describe("the meaning of FCM's answers", () => {
     ['SENDER_ID_MISMATCH', 'credential_mismatch'],
     ['THIRD_PARTY_AUTH_ERROR', 'auth_failed'],
     ['UNAUTHENTICATED', 'auth_failed'],
+    // A project that does not exist: no word about the phone.
+    ['NOT_FOUND', 'auth_failed'],
     ['CREDENTIALS_MISSING', 'auth_failed'],
     ['PERMISSION_DENIED', 'auth_failed'],
     ['SERVICE_DISABLED', 'auth_failed'],
@@ -265,11 +267,36 @@ describe("the meaning of browsers' push services' answers", () => {
   const rows = vendors.flatMap((vendor) => ofStatus.map(([status, code]) => [vendor, status, code] as const));
 
   test.each([...rows, ['wns', 406, 'rate_limited'] as const])('%s, %i: %s', async (vendor, status, errorCode) => {
-    // At Apple a 404 means a bad path: there never was such a subscription.
-    const expected = vendor === 'apple' && status === 404 ? 'invalid_token' : errorCode;
+    // At Apple a 404 means a bad path: there never was such a subscription. Google's 400 is a page
+    // that says that the subscription belongs to another sender.
+    const own: Record<string, ErrorCode> = { 'apple 404': 'invalid_token', 'fcm 400': 'credential_mismatch' };
+    const expected = own[`${vendor} ${status}`] ?? errorCode;
     const t = await webpush(vendor);
     await script({ token: t.token }, { type: 'status', status });
     expect(await t.send()).toMatchObject({ kind: 'refused', errorCode: expected, provider: { httpStatus: status } });
+  });
+
+  test.each<[(typeof vendors)[number], string, ErrorCode]>([
+    ['fcm', 'sender_id', 'credential_mismatch'],
+    ['fcm', 'vapid_credentials', 'credential_mismatch'],
+    ['fcm', 'MismatchSenderId', 'credential_mismatch'],
+    ['fcm', 'UnauthorizedRegistration', 'credential_mismatch'],
+    ['mozilla', 'key_mismatch', 'credential_mismatch'],
+    ['mozilla', 'errno_109', 'auth_failed'],
+    ['mozilla', 'errno_103', 'unregistered'],
+    ['apple', 'VapidPkHashMismatch', 'credential_mismatch'],
+    ['apple', 'ExpiredToken', 'unregistered'],
+    ['apple', 'BadJwtToken', 'auth_failed'],
+    ['wns', 'forbidden', 'credential_mismatch'],
+    ['wns', 'expired', 'unregistered'],
+    ['wns', 'channelthrottled', 'rate_limited'],
+  ])('%s, %s: %s', async (vendor, reason, errorCode) => {
+    const t = await webpush(vendor);
+    await script({ token: t.token, vendor }, { type: 'error', reason });
+    const outcome = await t.send();
+    expect(outcome).toMatchObject({ kind: 'refused', errorCode });
+    const shown = Object.keys(outcome.provider?.headers ?? {}).filter((name) => /^(x-wns-|ms-cv)/.test(name));
+    expect(shown.includes('x-wns-error-description')).toBe(vendor === 'wns');
   });
 
   test.each(vendors)('%s: an ended subscription is unregistered', async (vendor) => {

@@ -383,6 +383,40 @@ describe('import', () => {
     ]);
   });
 
+  // A key in every form: base64url and Base64, padded or not.
+  const formsOf = (key: string): string[] =>
+    (['base64url', 'base64'] as const).flatMap((form) => {
+      const bare = Buffer.from(key, 'base64url').toString(form).replaceAll('=', '');
+      return [bare, bare.padEnd(Math.ceil(bare.length / 4) * 4, '=')];
+    });
+
+  it('imports browsers whose keys are in base64url or Base64, padded or not, from every format', async () => {
+    const { id } = await cli.newApp('Base64');
+    const [points, secrets, owners] = [formsOf(keys.p256dh), formsOf(keys.auth), formsOf(vapid.publicKey)];
+    expect(new Set(points).size).toBe(4);
+    const lines = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
+    const chrome = lines.find((line) => line.includes('onesignal-chrome-1')) ?? '';
+    const rows = points.map((point, i) =>
+      chrome
+        .replace('onesignal-chrome-1', `csv-${i}`)
+        .replace(keys.p256dh, point)
+        .replace(keys.auth, secrets[i] ?? ''),
+    );
+    const csv = write('base64.csv', [lines[0], ...rows, ''].join('\n'));
+    const own = points.map((p256dh, i) => {
+      const token = { endpoint: endpoint(i), keys: { p256dh, auth: secrets[i] } };
+      return JSON.stringify({ platform: 'web', token, vapid_public_key: owners[i] });
+    });
+    for (const file of [csv, write('base64.ndjson', own.join('\n'))]) {
+      const { document } = await importSome('Base64', file, '--vapid-file', vapidFile);
+      expect(document).toMatchObject({ devices: { created: 4 }, rejected: 0 });
+    }
+    const stored = await devicesOf(id);
+    expect(stored.map(({ token, credentialId }) => [JSON.parse(token).keys, credentialId])).toEqual(
+      Array.from({ length: 8 }, () => [keys, 1]),
+    );
+  });
+
   it("leaves out devices that OneSignal may not push to, by its SDKs' numbers", async () => {
     await cli.newApp('Permitted');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');

@@ -61,7 +61,8 @@ test.each<[number, string | null, ErrorCode, boolean]>([
   [400, said('SomethingNew'), 'invalid_payload', false],
   [403, said('SomethingNew'), 'auth_failed', false],
   [404, null, 'invalid_payload', false],
-  [410, null, 'unregistered', false],
+  // Only a reason says that the token ended.
+  [410, null, 'unknown_error', false],
   [413, '<html>', 'payload_too_large', false],
   [429, '', 'rate_limited', true],
   [502, 'null', 'provider_unavailable', true],

@@ -3,40 +3,11 @@
 // the status in the body, and that status before HTTP's. `INVALID_ARGUMENT` means a bad token or
 // bad content. Only the details tell, and bad content must not retire a good token. Pure.
 import type { OutboundResult } from '../../outbound/http.ts';
+import { codeOfStatus, findByReason, readBody } from '../answer-table.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
-
-/** The values of `FcmError.errorCode`. */
-const codeOfFcmError: Readonly<Record<string, ErrorCode>> = {
-  UNREGISTERED: 'unregistered',
-  SENDER_ID_MISMATCH: 'credential_mismatch',
-  QUOTA_EXCEEDED: 'rate_limited',
-  UNAVAILABLE: 'provider_unavailable',
-  INTERNAL: 'provider_unavailable',
-  THIRD_PARTY_AUTH_ERROR: 'auth_failed',
-};
-
-/** The values of `error.status`, which are codes of google.rpc. */
-const codeOfRpcStatus: Readonly<Record<string, ErrorCode>> = {
-  NOT_FOUND: 'unregistered',
-  UNAUTHENTICATED: 'auth_failed',
-  PERMISSION_DENIED: 'auth_failed',
-  RESOURCE_EXHAUSTED: 'rate_limited',
-  UNAVAILABLE: 'provider_unavailable',
-  INTERNAL: 'provider_unavailable',
-};
-
-/** A 404 without an FCM error means a wrong address or project, and says nothing of the device. */
-const codeOfHttpStatus: Readonly<Record<number, ErrorCode>> = {
-  400: 'invalid_payload',
-  401: 'auth_failed',
-  403: 'auth_failed',
-  404: 'auth_failed',
-  405: 'invalid_payload',
-  413: 'payload_too_large',
-  429: 'rate_limited',
-};
+import { fcmErrors, googleErrors } from './answers.ts';
 
 /** The outcome of a push. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
@@ -44,14 +15,15 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   if ('transportError' in result) return unanswered(result, provider);
   const latencyMs = Math.round(result.latencyMs);
   const { status, headers } = result;
-  const json = readJson(provider.body);
+  const { json, words } = readBody(provider.body);
   if (status >= 200 && status < 300) {
     const providerMessageId = presentReason(typeof json['name'] === 'string' ? json['name'] : undefined);
     return { kind: 'sent', providerMessageId, provider, latencyMs };
   }
   const error = readError(json);
   const retryAfter = headerText(headers, 'retry-after');
-  const refusal = { status, errorCode: errorCodeOf(status, error), reason: reasonIn(error), retryAfter, latencyMs };
+  const reason = reasonIn(error) ?? presentReason(words);
+  const refusal = { status, errorCode: errorCodeOf(status, error), reason, retryAfter, latencyMs };
   return refused(refusal, provider, nowMs);
 }
 
@@ -60,9 +32,9 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
  * access tokens.
  */
 export function reasonOf(provider: ProviderAnswer): string | null {
-  const json = readJson(provider.body);
+  const { json, words } = readBody(provider.body);
   const { error, error_description: description } = json;
-  if (typeof error !== 'string') return reasonIn(readError(json));
+  if (typeof error !== 'string') return reasonIn(readError(json)) ?? presentReason(words);
   return presentReason([error, description].filter((word) => typeof word === 'string').join(': '));
 }
 
@@ -76,7 +48,7 @@ function reasonIn({ fcmCode, status, message }: FcmError): string | null {
  */
 export function isTokenRefused(outcome: Outcome): boolean {
   if (outcome.kind === 'sent' || outcome.provider?.httpStatus !== 401) return false;
-  return !/^THIRD_PARTY_AUTH_ERROR/.test(outcome.reason ?? '');
+  return !/^THIRD_PARTY_AUTH_ERROR/i.test(outcome.reason ?? '');
 }
 
 interface FcmError {
@@ -89,16 +61,26 @@ interface FcmError {
 
 function errorCodeOf(httpStatus: number, error: FcmError): ErrorCode {
   const { fcmCode = '', status = '' } = error;
-  if (fcmCode === 'INVALID_ARGUMENT' || (fcmCode === '' && status === 'INVALID_ARGUMENT')) return codeOfArgument(error);
-  if (Object.hasOwn(codeOfFcmError, fcmCode)) return codeOfFcmError[fcmCode] ?? 'unknown_error';
-  if (Object.hasOwn(codeOfRpcStatus, status)) return codeOfRpcStatus[status] ?? 'unknown_error';
-  return codeOfHttpStatus[httpStatus] ?? (httpStatus >= 500 ? 'provider_unavailable' : 'unknown_error');
+  const isArgument = (fcmCode || status).toUpperCase() === 'INVALID_ARGUMENT';
+  const word = isArgument ? kindOfArgument(error) : fcmCode;
+  const find = (rows: typeof fcmErrors, said: string) =>
+    findByReason(rows, { status: httpStatus, words: [said], text: '' })?.code;
+  const code = find(fcmErrors, word);
+  if (code !== undefined) return code;
+  // A code of FCM's that is not documented yet says nothing of the project.
+  if (fcmCode !== '' && httpStatus === 404) return 'unknown_error';
+  return find(googleErrors, status) ?? codeOfStatus(httpStatus, googleErrors);
 }
 
-function codeOfArgument({ fcmCode, message, fields }: FcmError): ErrorCode {
-  const isAboutToken = fcmCode !== undefined && /registration token/i.test(message);
-  if (isAboutToken || fields.includes('message.token')) return 'invalid_token';
-  return /too (big|large)|exceed/i.test(message) ? 'payload_too_large' : 'invalid_payload';
+/**
+ * Which `INVALID_ARGUMENT` it is. Only Google's sentence about the token, or a violation of that
+ * very field, says that the token is no token.
+ */
+function kindOfArgument({ fcmCode, message, fields }: FcmError): string {
+  const isSentence = /registration token/i.test(message) && /not (?:a )?valid|invalid|malformed/i.test(message);
+  const isTokenNamed = fcmCode !== undefined && fields.length === 0 && isSentence;
+  if (isTokenNamed || fields.includes('message.token')) return 'INVALID_ARGUMENT of the token';
+  return /too (big|large)|exceed/i.test(message) ? 'INVALID_ARGUMENT of the size' : 'INVALID_ARGUMENT';
 }
 
 function readError(json: Record<string, unknown>): FcmError {
@@ -117,14 +99,6 @@ function readError(json: Record<string, unknown>): FcmError {
     message: typeof message === 'string' ? message : '',
     fields,
   };
-}
-
-function readJson(body: string | null): Record<string, unknown> {
-  try {
-    return recordOf(JSON.parse(body ?? ''));
-  } catch {
-    return {};
-  }
 }
 
 function recordOf(value: unknown): Record<string, unknown> {

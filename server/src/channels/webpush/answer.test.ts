@@ -117,9 +117,10 @@ describe('every row of the error tables of web push', () => {
   });
 });
 
-test('the answer of another vendor is read by its shape, and a status of WNS has its meaning only at WNS', () => {
+test('the answer of another host is read by its words, and a status of WNS has its meaning only at WNS', () => {
   expect(read(other, 403, reason('VapidPkHashMismatch'))).toMatchObject({ errorCode: 'credential_mismatch' });
-  expect(read(other, 403, googleMismatch)).toMatchObject({ errorCode: 'auth_failed' });
+  expect(read(other, 403, googleMismatch)).toMatchObject({ errorCode: 'credential_mismatch' });
+  expect(read(other, 403, null)).toMatchObject({ errorCode: 'auth_failed' });
   expect(read(other, 200, null, { 'x-wns-status': 'channelthrottled' })).toMatchObject({ kind: 'sent' });
 });
 

@@ -44,6 +44,20 @@ describe('a subscription as a browser gives it', () => {
     expect(issuesOf(value)).toBe('accepted');
   });
 
+  test.each(['base64', 'base64url'] as const)('R-37 its keys in %s, padded or not, are the same keys', (encoding) => {
+    const secret = Buffer.from('++//++//++//++//++//+w', 'base64');
+    const bare = { endpoint, keys: { p256dh, auth: secret.toString('base64url') } };
+    for (const padding of [true, false]) {
+      const write = (bytes: Buffer) => {
+        const text = bytes.toString(encoding).replaceAll('=', '');
+        return padding ? text.padEnd(Math.ceil(text.length / 4) * 4, '=') : text;
+      };
+      const keys = { p256dh: write(browser.getPublicKey()), auth: write(secret) };
+      expect(checkSubscription({ endpoint, keys }, rules)).toEqual(checkSubscription(bare, rules));
+      expect(readSubscription({ endpoint, keys }, rules)).toEqual(readSubscription(bare, rules));
+    }
+  });
+
   test('several spellings of one endpoint are one endpoint', () => {
     const checked = checkSubscription({ ...token, endpoint: 'HTTPS://FCM.GoogleAPIs.com:443/wp/a?b=C' }, rules);
     expect('subscription' in checked && checked.subscription.endpoint).toBe('https://fcm.googleapis.com/wp/a?b=C');
@@ -111,10 +125,11 @@ describe('R-36 anything else is refused, and the refusal names the place', () =>
     ['a hybrid point', { ...token, keys: { p256dh: hybrid, auth } }, [['keys.p256dh', 'invalid_format']]],
     ['a huge key', { ...token, keys: { p256dh: 'A'.repeat(1_500), auth } }, [['keys.p256dh', 'invalid_format']]],
     [
-      'standard base64',
-      { ...token, keys: { p256dh, auth: '++//++//++//++//++//+w' } },
+      'two alphabets in one key',
+      { ...token, keys: { p256dh, auth: '++//--__++//++//++//+w' } },
       [['keys.auth', 'invalid_format']],
     ],
+    ['padding inside a key', { ...token, keys: { p256dh, auth: `${auth}==AA` } }, [['keys.auth', 'invalid_format']]],
     ['a key with a space', { ...token, keys: { p256dh: ` ${p256dh}`, auth } }, [['keys.p256dh', 'invalid_format']]],
     ['auth of 15 bytes', { ...token, keys: { p256dh, auth: auth.slice(0, 20) } }, [['keys.auth', 'invalid_format']]],
     [
@@ -167,7 +182,8 @@ describe('R-36 the endpoints of the browsers, in the exact form of each vendor, 
   test.each([
     ...['fcm.googleapis.com/fcm/send/a', 'fcm.googleapis.com/wp/a:b', 'android.googleapis.com/gcm/send/a'],
     ...['jmt17.google.com/fcm/send/a', 'updates.push.services.mozilla.com/wpush/v2/a', 'web.push.apple.com/Qa'],
-    ...['api.push.apple.com/x', 'wns2-by3p.notify.windows.com/w/?token=a'],
+    ...['api.push.apple.com/x', 'wns2-by3p.notify.windows.com/w/?token=a', 'fcm.googleapis.com/preprod/wp/a:b'],
+    ...['db3.notify.windows.com/w/?token=a', 'wns2-a-b.notify.windows.com/w/?token=a'],
   ])('%s is allowed', (address) => {
     expect(issuesOf(to(address))).toBe('accepted');
   });
@@ -190,9 +206,16 @@ describe('R-36 the endpoints of the browsers, in the exact form of each vendor, 
     ['updates.push.services.mozilla.com/x', '/wpush/'],
     ['other.push.services.mozilla.com/wpush/v2/x', 'updates.push.services.mozilla.com'],
     ['wns2-by3p.notify.windows.com/x', '/w/'],
-    ['wns2-a-b.notify.windows.com/w/?token=x', 'wns2-'],
-    ['a.wns2-b.notify.windows.com/w/?token=x', 'wns2-'],
-    ['a.b.notify.windows.com/w/?token=x', 'wns2-'],
+    ['db3.notify.windows.com/?token=x', '/w/'],
+    ['fcm.googleapis.com/preprod/fcm/send/x', '/preprod/wp/'],
+    ['a.wns2-b.notify.windows.com/w/?token=x', '.notify.windows.com/w/'],
+    ['a.b.notify.windows.com/w/?token=x', '.notify.windows.com/w/'],
+    ['notify.windows.com/w/?token=x', '.notify.windows.com/w/'],
+    ['wns.windows.com/w/?token=x', '.notify.windows.com/w/'],
+    ['jmt18.google.com/fcm/send/x', 'https://fcm.googleapis.com/fcm/send/'],
+    ['push.googleapis.com/wp/x', 'https://fcm.googleapis.com/wp/'],
+    ['push.apple.com/x', '.push.apple.com/'],
+    ['push.services.mozilla.com/wpush/v2/x', 'https://updates.push.services.mozilla.com/wpush/'],
   ])('%s belongs to a vendor but lacks its form, and the message names the form', (address, form) => {
     expect(issuesOf(to(address))).toEqual([['', 'host_not_allowed']]);
     expect(messageOf(to(address))).toContain(form);

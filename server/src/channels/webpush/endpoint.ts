@@ -4,9 +4,9 @@ import { ECDH } from 'node:crypto';
 import { isRecord } from '../../ground/is-record.ts';
 import type { Issue, IssueCode } from '../../ground/issue.ts';
 import type { OutboundExceptions } from '../../outbound/address-guard.ts';
+import { findEndpointFault, isPushHost } from '../../outbound/push-hosts.ts';
 import { judgeUrl } from '../../outbound/url.ts';
-import { decodeBase64Url } from './base64url.ts';
-import { findEndpointFault, isPushHost } from './push-hosts.ts';
+import { decodeBase64 } from './base64.ts';
 
 const tokenBytesMax = 4_096;
 const endpointLengthMax = 2_048;
@@ -126,10 +126,10 @@ function readKey(name: string, text: unknown, length: number, issues: Issue[]): 
     issues.push(missingOrWrong(['keys', name], text, 'text'));
     return undefined;
   }
-  const bytes = decodeBase64Url(text, length);
+  const bytes = decodeBase64(text, length);
   // A p256dh key is an uncompressed point (RFC 8291 section 2.1), so its first byte is 4.
   if (bytes !== undefined && (length === 16 || bytes[0] === 4)) return bytes;
-  issues.push(issue(['keys', name], 'invalid_format', `It must be ${length} bytes in base64url.`));
+  issues.push(issue(['keys', name], 'invalid_format', `It must be ${length} bytes in base64url or Base64.`));
   return undefined;
 }
 

@@ -5,6 +5,7 @@ import type { ChannelContent, Priority } from '../../content/content.ts';
 import type { Log } from '../../ground/log.ts';
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
+import { vendorOf } from '../../outbound/push-hosts.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
@@ -14,7 +15,6 @@ import { plaintextBytesMax } from './encrypt.ts';
 import { type Encryptor, inlineEncryptor } from './encryptor.ts';
 import { type EndpointRules, readSubscription, type Subscription } from './endpoint.ts';
 import { buildPayload } from './payload.ts';
-import { vendorOf } from './push-hosts.ts';
 import { createVapidHeaders, type WebPushCredential } from './vapid.ts';
 
 export interface WebPushOptions {

@@ -5,7 +5,7 @@ import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { Issue } from '../../ground/issue.ts';
 import { noExceptions } from '../../outbound/address-guard.ts';
 import { judgeUrl } from '../../outbound/url.ts';
-import { decodeBase64Url } from './base64url.ts';
+import { decodeBase64 } from './base64.ts';
 
 /** A VAPID key pair ready for use. A subscription is bound to its public key for life. */
 export interface WebPushCredential {
@@ -46,10 +46,10 @@ export function parseVapidKeys(
   given: VapidKeys & { readonly id: string; readonly subject: string },
 ): { readonly credential: WebPushCredential } | { readonly issues: readonly Issue[] } {
   const issues: Issue[] = [];
-  const publicKey = decodeBase64Url(given.publicKey, 65);
-  const scalar = decodeBase64Url(given.privateKey, 32);
-  if (publicKey === undefined) issues.push(keyIssue('publicKey', 'It must be 65 bytes in base64url.'));
-  if (scalar === undefined) issues.push(keyIssue('privateKey', 'It must be 32 bytes in base64url.'));
+  const publicKey = decodeBase64(given.publicKey, 65);
+  const scalar = decodeBase64(given.privateKey, 32);
+  if (publicKey === undefined) issues.push(keyIssue('publicKey', 'It must be 65 bytes in base64url or Base64.'));
+  if (scalar === undefined) issues.push(keyIssue('privateKey', 'It must be 32 bytes in base64url or Base64.'));
   if (!isVapidSubject(given.subject)) {
     const message = 'It must be mailto: with an address, or https: with a public host.';
     issues.push({ path: ['subject'], code: 'invalid_format', message });
@@ -58,7 +58,7 @@ export function parseVapidKeys(
   if (publicKey && scalar && !privateKey) issues.push(keyIssue('privateKey', 'It does not belong to the public key.'));
   if (privateKey === undefined || issues.length > 0) return { issues };
   const { id, subject } = given;
-  return { credential: { id, publicKey: given.publicKey.replace(/(?<!=)=+$/, ''), privateKey, subject } };
+  return { credential: { id, publicKey: publicKey?.toString('base64url') ?? '', privateKey, subject } };
 }
 
 function keyIssue(field: keyof VapidKeys, message: string): Issue {
