@@ -23,6 +23,7 @@ it('R-53 the banner of the first start, and its file, say that they contain a se
   const address = 'http://127.0.0.1:8080';
   const notice = await firstStart(deps);
   const banner = notice.text(address);
+  await notice.keep(address);
   await notice.wasShown(address);
   const file = join(dataDir, 'first-run.txt');
   const [key] = /sk_live_\w{49}/.exec(banner) ?? [];

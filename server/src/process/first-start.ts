@@ -51,10 +51,9 @@ export interface FirstStartDeps {
 export interface StartNotice {
   text(address: string | null): string;
   document(address: string | null): object;
-  /**
-   * Called after the notice was printed. From then on the keys are in first-run.txt, and no later
-   * start prints them.
-   */
+  /** Writes the keys to first-run.txt, which the text names. */
+  keep(address: string | null): Promise<void>;
+  /** Called after the notice was printed. No later start prints the keys. */
   wasShown(address: string | null): Promise<void>;
 }
 
@@ -96,13 +95,15 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
             }
           : null,
     }),
-    async wasShown(address) {
+    async keep(address) {
       if (!untold || address === null) return;
       // Renamed, so that nobody who waits for the file reads half of it.
       const unfinished = `${firstRunFile(config)}.part`;
       await writeFile(unfinished, describeForFile(baseOf(address), config, untold), { mode: 0o600 });
       await rename(unfinished, firstRunFile(config));
-      await rm(untoldFile(config), { force: true });
+    },
+    async wasShown(address) {
+      if (untold && address !== null) await rm(untoldFile(config), { force: true });
     },
   };
 }

@@ -111,7 +111,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     const addresses = await Promise.race([started, stopped]);
     if (addresses) {
       const address = addresses.find((one) => one !== null) ?? null;
-      show(notice, address, options, log);
+      await show(notice, address, options, log);
     }
     await stopped;
   } finally {
@@ -122,12 +122,14 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
 }
 
 /**
- * Prints the notice of the start. The service does not wait for its reader and runs on without one;
- * the next start then shows the keys again (R-101).
+ * Keeps the keys of a first start in their file, and then prints the notice that names the file. The
+ * service does not wait for the notice's reader and runs on without one; the next start then shows
+ * the keys again (R-101).
  */
-function show(notice: StartNotice, address: string | null, { json }: StartOptions, log: Log): void {
-  const text = json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address);
+async function show(notice: StartNotice, address: string | null, { json }: StartOptions, log: Log): Promise<void> {
   const warn = (error: unknown) => log.warn({ err: error }, 'the notice of the start could not be shown or kept');
+  await notice.keep(address).catch(warn);
+  const text = json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address);
   process.stdout.write(text, (error) => (error ? warn(error) : notice.wasShown(address).catch(warn)));
 }
 

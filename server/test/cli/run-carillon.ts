@@ -28,6 +28,27 @@ export interface Run {
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
+/** `json` is read by a test alone: a matcher that compares a run does not see it. */
+class EndedRun implements Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+
+  constructor(status: number | null, stdout: string, stderr: string) {
+    this.status = status;
+    this.stdout = stdout;
+    this.stderr = stderr;
+  }
+
+  get json(): Run['json'] {
+    try {
+      return JSON.parse(this.stdout);
+    } catch {
+      throw new Error(`the command ended with ${this.status} and printed no JSON: ${this.stdout}${this.stderr}`);
+    }
+  }
+}
+
 export interface MadeApp extends NewApp {
   /** The public id, `app_…`; `id` is the stored form. */
   readonly publicId: string;
@@ -82,6 +103,8 @@ export async function setupCommandLine(): Promise<CommandLine> {
     DATABASE_URL: url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     LOG_LEVEL: 'silent',
+    // The default port may be taken on a developer's machine.
+    PORT: '0',
     // The server of the tests runs without fsync.
     ALLOW_UNSAFE_POSTGRES: '1',
   };
@@ -102,14 +125,7 @@ export async function setupCommandLine(): Promise<CommandLine> {
       child.on('close', resolve);
     });
     printed.push(stdout, stderr);
-    return {
-      status,
-      stdout,
-      stderr,
-      get json() {
-        return JSON.parse(stdout);
-      },
-    };
+    return new EndedRun(status, stdout, stderr);
   };
   const run = (...parameters: string[]): Promise<Run> => runWith({}, ...parameters);
   return {
