@@ -11,6 +11,7 @@ import { postEvent } from '../../server/src/webhooks/post-event.ts';
 import { certificateFile, keyFile } from './certificate.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
 import { createRandom, type Random } from './random.ts';
+import { rightClock } from './settable-clocks.ts';
 
 /** The host name in the certificate. */
 const host = 'push.test.example';
@@ -71,7 +72,7 @@ export async function sendThroughFlips({ sends, seed }: { sends: number; seed: n
   const sender = async (number: number): Promise<void> => {
     while (begun++ < sends) {
       const { error } = await postEvent(
-        { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } },
+        { http, clock: rightClock, rules: { exceptions, ownHosts: [] } },
         {
           endpoint: `https://${host}:${receiver.port}/hooks`,
           pool: `webhook-${number}`,

@@ -646,12 +646,16 @@ CREATE TABLE instance (
   ignored_forwarder_at timestamp with time zone,
   receipt_keys_made_at timestamp with time zone[] NOT NULL DEFAULT '{}'::timestamp with time zone[],
   receipt_keys_forgotten integer NOT NULL DEFAULT 0,
+  stepped_clock text COLLATE "C",
+  stepped_by_ms bigint,
+  stepped_at timestamp with time zone,
   CONSTRAINT instance_pkey PRIMARY KEY (id),
   CONSTRAINT instance_check CHECK (((paused_at IS NULL) = (pause_reason IS NULL))),
   CONSTRAINT instance_forwarder CHECK (((ignored_forwarder IS NULL) = (ignored_forwarder_at IS NULL))),
   CONSTRAINT instance_id_check CHECK ((id = 1)),
   CONSTRAINT instance_receipt_keys_check CHECK ((cardinality(receipt_keys) >= 1)),
-  CONSTRAINT instance_receipt_keys_forgotten_check CHECK ((receipt_keys_forgotten >= 0))
+  CONSTRAINT instance_receipt_keys_forgotten_check CHECK ((receipt_keys_forgotten >= 0)),
+  CONSTRAINT instance_stepped_clock_check CHECK ((stepped_clock = ANY (ARRAY['host'::text, 'database'::text, 'both'::text])))
 );
 
 CREATE TABLE keys (

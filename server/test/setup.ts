@@ -118,6 +118,8 @@ export interface SetupOptions {
   /** Overrides the HTTP server's deadlines and limits. */
   readonly http?: ServiceOptions['http'];
   readonly databaseLimits?: ServiceOptions['databaseLimits'];
+  /** The clocks of the host, for tests that set them (`rig/src/settable-clocks.ts`). */
+  readonly hostClock?: ServiceOptions['hostClock'];
   /** An existing database, instead of a new one. */
   readonly database?: TestDatabase;
   /** Maps the database's URL to the one that the service uses, for a proxy between them. */
@@ -178,6 +180,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     masterKeys: { key: masterKey, previous: undefined },
     log: createLog(config.logLevel, 'test', options.logTo ?? (testLogLevel === undefined ? fullDisk() : undefined)),
     ...(options.http && { http: options.http }),
+    ...(options.hostClock && { hostClock: options.hostClock }),
     // The machine is busy with other tests, and a statement that waits for a connection must not be
     // refused because of that.
     databaseLimits: { waitMs: 10_000, ...options.databaseLimits },

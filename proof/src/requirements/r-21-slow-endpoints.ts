@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
+import { rightClock } from '../../../rig/src/settable-clocks.ts';
 import { stopChild, type Workbench } from '../../../rig/src/workbench.ts';
 import {
   createAddressGuard,
@@ -34,7 +35,7 @@ function sender(resolver?: Resolver): (endpoint: string, pool: string) => Promis
   const http = createOutboundHttp(
     createOutboundSockets(createAddressGuard({ exceptions, ...(resolver && { resolver }) })),
   );
-  const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
+  const deps = { http, clock: rightClock, rules: { exceptions, ownHosts: [] } };
   return (endpoint, pool) =>
     postEvent(deps, {
       endpoint,

@@ -88,6 +88,16 @@ export interface SentPush<Credential> extends Push<Credential> {
   onOutcome(outcome: Outcome): void;
 }
 
+/** The parts of the service's clock that a channel needs. */
+export interface ChannelClock {
+  /** The present instant, which tokens are signed with. */
+  nowMs(): number;
+  /** For durations: nobody sets it, and it includes the time that the host slept. */
+  steadyMs(): number;
+  /** The number of times that a clock has stepped. */
+  readonly steps: number;
+}
+
 /**
  * The end of one push. Every kind but `sent` names its code. `retryable` says whether the code
  * allows another attempt at all.
@@ -129,6 +139,8 @@ export type Outcome =
        * other names held all places.
        */
       readonly isUntried?: true;
+      /** Our own clock may be at fault, so the refusal says nothing of the credential (R-100). */
+      readonly isExcused?: true;
     };
 
 /** A push that did not arrive, whether the provider or a local check refused it. */

@@ -1,6 +1,7 @@
 // Judges what the doctor found: each check gets a verdict and one sentence that says what to do.
 // Pure.
 import { openIdentityRisk } from '../apps/open-identity.ts';
+import type { NotedStep } from '../database/instance.ts';
 import { describePause, type Pause } from '../database/restore-guard.ts';
 import type { OpenFile } from '../ground/file-modes.ts';
 import { programName } from '../ground/program-name.ts';
@@ -77,17 +78,29 @@ export function judgeConnections({ used, most }: { readonly used: number; readon
 }
 
 /**
- * Judges how far this machine's clock is ahead of the database's. Push services refuse signatures
- * from the wrong time.
+ * Judges how far this machine's clock is ahead of the database's, and tells the last step that a
+ * process noticed. Push services refuse signatures from the wrong time.
  */
-export function judgeClock(aheadMs: number): Finding {
+export function judgeClock(aheadMs: number, step: NotedStep | null): Finding {
   const check = 'clock';
   const seconds = Math.abs(aheadMs) / 1000;
   const details = { ahead_ms: Math.round(aheadMs) };
   const apart = `This machine's clock is ${seconds.toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's`;
-  if (seconds < 2) return { check, verdict: 'ok', details, message: `${apart}.` };
+  const stepped = step === null ? '' : ` ${describeStep(step)}`;
+  if (seconds < 2) {
+    const verdict = step === null || step.clock === 'both' ? 'ok' : 'warn';
+    return { check, verdict, details, message: `${apart}.${stepped}` };
+  }
   const verdict = seconds < 60 ? 'warn' : 'fail';
-  return { check, verdict, details, message: `${apart}: let both follow a time server, such as chrony.` };
+  return { check, verdict, details, message: `${apart}: let both follow a time server, such as chrony.${stepped}` };
+}
+
+function describeStep({ clock, byMs, at }: NotedStep): string {
+  const by = `${Math.abs(byMs / 1000).toFixed(1)} s`;
+  const when = `at ${at.toISOString()}`;
+  if (clock === 'both') return `A host slept for ${by}, or its clock and the database's were set together, ${when}.`;
+  const whose = clock === 'database' ? "The database's clock" : 'The clock of a process';
+  return `${whose} was set ${byMs < 0 ? 'back' : 'forward'} by ${by} ${when}.`;
 }
 
 export function judgePause(pause: Pause | null): Finding {

@@ -13,7 +13,7 @@ import type { Config } from '../config.ts';
 import { describeUnsafeWay } from '../database/address.ts';
 import { isDatabaseDown, type Sql } from '../database/db.ts';
 import { describeDatabaseError } from '../database/describe-database-error.ts';
-import { findIgnoredForwarder, isInstanceMade } from '../database/instance.ts';
+import { findClockStep, findIgnoredForwarder, isInstanceMade } from '../database/instance.ts';
 import { missingMigrations } from '../database/migrate.ts';
 import { findPause } from '../database/restore-guard.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
@@ -136,7 +136,8 @@ async function checkClock(sql: Sql): Promise<Finding> {
   const serverMs = await readServerMs(sql);
   // The server read its clock at some moment between both readings of ours; the middle is the best
   // estimate.
-  return judgeClock((askedAt + Date.now()) / 2 - serverMs);
+  const aheadMs = (askedAt + Date.now()) / 2 - serverMs;
+  return judgeClock(aheadMs, await findClockStep(sql));
 }
 
 async function checkDisk({ databaseUrl, dataDir }: Config, sql: Sql): Promise<Finding> {

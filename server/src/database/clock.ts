@@ -1,24 +1,63 @@
 // The clock: all decisions about time use the database's time (contract 1). A process reads it from
-// time to time and adds its own monotonic time, which neither an operator nor a time server can set
-// back.
+// time to time and adds its own steady time, which nobody sets. When the host's clocks or the
+// database's have stepped, the clock is in doubt until it knows which, and nothing begins (R-100).
+import { type HostClock, HostWatch, hostClock, stepMsLeast } from '../ground/host-clock.ts';
 import type { Fragment, Sql, Tx } from './db.ts';
+
+/**
+ * A clock moved against the steady clock of this process. `both` moved together: the host slept, or
+ * one machine's clock was set that serves as both.
+ */
+export interface ClockStep {
+  readonly clock: 'host' | 'database' | 'both';
+  /** Milliseconds; negative: it was set back. */
+  readonly byMs: number;
+}
 
 export interface Clock {
   /** The present instant as an SQL expression, for decisions inside a statement. */
   readonly now: Fragment;
   /**
    * The present instant by the database's clock, as of the last comparison, in milliseconds since
-   * the epoch.
+   * the epoch. In doubt, the earlier of the possible instants, so that nothing expires by the later.
    */
   nowMs(): number;
   date(): Date;
   /**
-   * Time that never goes back and that nobody sets, for durations within this process; milliseconds
-   * since an arbitrary moment.
+   * Time that never goes back, for durations within this process; milliseconds since an arbitrary
+   * moment. It includes the time that the host slept, and the time by which it was set forward.
    */
   steadyMs(): number;
+  /** While true nothing begins: a clock has stepped, and which one is not known yet. */
+  isInDoubt(): boolean;
+  /** The number of steps. What was made at another number may carry a time from before a step. */
+  readonly steps: number;
+  /**
+   * The number of steps, and of times when this process did not run for seconds. The failure of a
+   * request that began at another number says nothing of the other side.
+   */
+  readonly interruptions: number;
+  /**
+   * False while the clock is in doubt and for a while after a step. Then a refusal for a wrong time
+   * is our own fault: no credential and no webhook is blamed for it.
+   */
+  isTrusted(): boolean;
+  /**
+   * Begins a reading of the database's clock by a statement that is made for something else. Call
+   * the result with the server's `now()` in the answer, in milliseconds since the epoch. A time that
+   * cannot be right begins a doubt. `ageMsMost`: the time may have been read so long ago.
+   */
+  beginReading(ageMsMost?: number): (serverMs: number) => void;
   /** Compares with the database again. */
   synchronize(): Promise<void>;
+}
+
+/** The clock of a process that runs on, and so has to notice steps. */
+export interface WatchedClock extends SettableClock {
+  /** Calls back after a doubt, with the step that it found. */
+  onStep(hear: (step: ClockStep) => void): void;
+  /** Looks several times a second until it is stopped. */
+  watch(): { stop(): void };
 }
 
 /**
@@ -31,11 +70,15 @@ export function nowOf(tx: Tx, clock: Clock): Fragment {
 
 /**
  * Reads the present instant from the database, in milliseconds with their fraction. In a
- * transaction it is the transaction's beginning.
+ * transaction it is the transaction's beginning. A wrong time begins a doubt.
  */
 export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
-  const [row] = await tx<{ nowMs: number }[]>`SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms`;
+  const read = clock.beginReading();
+  const [row] = await tx<{ nowMs: number; serverMs: number }[]>`
+    SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms,
+      (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS server_ms`;
   if (!row) throw new Error('the database returned no time');
+  read(row.serverMs);
   return row.nowMs;
 }
 
@@ -46,42 +89,174 @@ export interface SettableClock extends Clock {
   hold(at: Date): void;
 }
 
-/** Milliseconds after which the answer to a comparison is ignored. */
+/** Milliseconds after which the answer to a comparison is ignored, unless the clock is in doubt. */
 const roundTripMsMax = 250;
+const tickMs = 250;
+const comparedEveryMs = 30_000;
+/**
+ * A database's clock that was set forward is not believed for this long, because it may have been a
+ * mistake (a guess). With the time to notice the step it stays below the ten seconds of R-100.
+ */
+const doubtMsMost = 4_000;
+/** After any step: requests on the wire may still be refused for their time. */
+const untrustedMs = 60_000;
+/** After a step of the database's clock alone, which may be wrong until an operator sets it. */
+const untrustedApartMs = 3_600_000;
 
-export async function createClock(sql: Sql): Promise<SettableClock> {
-  // The difference between the database's clock and this process's monotonic clock.
-  let differenceMs = 0;
-  let isCompared = false;
-  let advancedMs = 0;
-  let heldMs: number | undefined;
-  const clock: SettableClock = {
-    get now(): Fragment {
-      if (heldMs !== undefined) return sql`${new Date(heldMs + advancedMs)}::timestamptz`;
-      return advancedMs === 0 ? sql`now()` : sql`(now() + ${advancedMs}::float8 * interval '1 millisecond')`;
-    },
-    nowMs: () => (heldMs ?? Math.round(performance.now() + differenceMs)) + advancedMs,
-    date: () => new Date(clock.nowMs()),
-    steadyMs: () => (heldMs ?? performance.now()) + advancedMs,
-    async synchronize() {
-      const startedAt = performance.now();
-      const [row] = await sql<
-        { nowMs: number }[]
-      >`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
-      const answeredAt = performance.now();
-      // The answer may be from any moment of the round trip, so a slow answer is less exact than
-      // the known difference.
-      if (!row || (isCompared && answeredAt - startedAt > roundTripMsMax)) return;
-      differenceMs = row.nowMs - (startedAt + answeredAt) / 2;
-      isCompared = true;
-    },
-    advance(ms) {
-      advancedMs += ms;
-    },
-    hold(at) {
-      heldMs = at.getTime() - advancedMs;
-    },
-  };
+export async function createClock(sql: Sql, host: HostClock = hostClock): Promise<WatchedClock> {
+  const clock = new DatabaseClock(sql, host);
   await clock.synchronize();
   return clock;
+}
+
+class DatabaseClock implements WatchedClock {
+  readonly #sql: Sql;
+  readonly #host: HostClock;
+  readonly #watch: HostWatch;
+  readonly #hearers: ((step: ClockStep) => void)[] = [];
+  /** The difference between the database's clock and the host's steady clock. */
+  #differenceMs: number | undefined;
+  /** By the steady clock, when the doubt began. */
+  #doubtedAtMs: number | undefined;
+  #trustedAtMs = Number.NEGATIVE_INFINITY;
+  #databaseSteps = 0;
+  #comparing: Promise<void> | undefined;
+  #advancedMs = 0;
+  #heldMs: number | undefined;
+
+  constructor(sql: Sql, host: HostClock) {
+    this.#sql = sql;
+    this.#host = host;
+    this.#watch = new HostWatch(host, () => this.#doubt());
+  }
+
+  get now(): Fragment {
+    const sql = this.#sql;
+    if (this.#heldMs !== undefined) return sql`${new Date(this.#heldMs + this.#advancedMs)}::timestamptz`;
+    return this.#advancedMs === 0 ? sql`now()` : sql`(now() + ${this.#advancedMs}::float8 * interval '1 millisecond')`;
+  }
+
+  nowMs(): number {
+    return (this.#heldMs ?? Math.round(this.#watch.steadyMs() + (this.#differenceMs ?? 0))) + this.#advancedMs;
+  }
+
+  date(): Date {
+    return new Date(this.nowMs());
+  }
+
+  steadyMs(): number {
+    return (this.#heldMs ?? this.#watch.agedMs()) + this.#advancedMs;
+  }
+
+  isInDoubt(): boolean {
+    this.#watch.steadyMs();
+    return this.#doubtedAtMs !== undefined;
+  }
+
+  isTrusted(): boolean {
+    return !this.isInDoubt() && this.#host.steadyMs() >= this.#trustedAtMs;
+  }
+
+  get steps(): number {
+    this.#watch.steadyMs();
+    return this.#watch.steps + this.#databaseSteps;
+  }
+
+  get interruptions(): number {
+    return this.steps + this.#watch.standstills;
+  }
+
+  beginReading(ageMsMost = 0): (serverMs: number) => void {
+    const askedMs = this.#watch.steadyMs();
+    const { steps } = this;
+    return (serverMs) => {
+      const answeredMs = this.#watch.steadyMs();
+      const readMs = serverMs - (this.#differenceMs ?? 0);
+      const mayBeRight = readMs >= askedMs - ageMsMost - stepMsLeast && readMs <= answeredMs + stepMsLeast;
+      if (!mayBeRight && this.steps === steps) this.#doubt();
+    };
+  }
+
+  synchronize(): Promise<void> {
+    this.#comparing ??= this.#compare().finally(() => {
+      this.#comparing = undefined;
+    });
+    return this.#comparing;
+  }
+
+  onStep(hear: (step: ClockStep) => void): void {
+    this.#hearers.push(hear);
+  }
+
+  watch(): { stop(): void } {
+    let ticks = 0;
+    const timer = setInterval(() => {
+      this.#watch.follow();
+      ticks++;
+      if (this.#doubtedAtMs !== undefined || ticks % (comparedEveryMs / tickMs) === 0) this.#compareAside();
+    }, tickMs);
+    timer.unref();
+    return { stop: () => clearInterval(timer) };
+  }
+
+  advance(ms: number): void {
+    this.#advancedMs += ms;
+  }
+
+  hold(at: Date): void {
+    this.#heldMs = at.getTime() - this.#advancedMs;
+  }
+
+  #doubt(): void {
+    this.#doubtedAtMs ??= this.#host.steadyMs();
+    this.#compareAside();
+  }
+
+  #compareAside(): void {
+    this.synchronize().catch(() => undefined);
+  }
+
+  async #compare(): Promise<void> {
+    const { steps } = this.#watch;
+    const askedMs = this.#watch.steadyMs();
+    const [row] = await this.#sql<{ nowMs: number }[]>`
+      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
+    const answeredMs = this.#watch.steadyMs();
+    // A host that slept in between has an answer from before or from after its sleep.
+    if (row && this.#watch.steps === steps) this.#judge(row.nowMs, askedMs, answeredMs);
+  }
+
+  /** The answer may be from any moment of the round trip. */
+  #judge(databaseMs: number, askedMs: number, answeredMs: number): void {
+    const uncertainMs = (answeredMs - askedMs) / 2;
+    const readMs = databaseMs - askedMs - uncertainMs;
+    this.#differenceMs ??= readMs;
+    const changeMs = readMs - this.#differenceMs;
+    const { gapMs } = this.#watch;
+    const toleranceMs = stepMsLeast + uncertainMs;
+    if (Math.abs(changeMs) <= toleranceMs) {
+      if (2 * uncertainMs <= roundTripMsMax) this.#differenceMs = readMs;
+      this.#settle(gapMs === 0 ? undefined : { clock: 'host', byMs: gapMs });
+      return;
+    }
+    const haveMovedTogether = Math.abs(gapMs - changeMs) <= toleranceMs;
+    const agree = Math.abs(this.#host.wallMs() - uncertainMs - databaseMs) <= toleranceMs;
+    const isOver = this.#doubtedAtMs !== undefined && askedMs - this.#doubtedAtMs >= doubtMsMost;
+    if (haveMovedTogether || agree || changeMs < 0 || isOver) {
+      this.#differenceMs = readMs;
+      this.#databaseSteps++;
+      this.#settle({ clock: haveMovedTogether ? 'both' : 'database', byMs: changeMs });
+    } else {
+      this.#doubtedAtMs ??= askedMs;
+    }
+  }
+
+  #settle(step: ClockStep | undefined): void {
+    this.#doubtedAtMs = undefined;
+    this.#watch.forgetGap();
+    if (!step) return;
+    const untrustedForMs = step.clock === 'database' ? untrustedApartMs : untrustedMs;
+    this.#trustedAtMs = Math.max(this.#trustedAtMs, this.#host.steadyMs() + untrustedForMs);
+    for (const hear of this.#hearers) hear(step);
+  }
 }

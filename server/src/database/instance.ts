@@ -2,6 +2,7 @@
 // of the database's server.
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Seal } from '../ground/seal.ts';
+import type { ClockStep } from './clock.ts';
 import type { Sql } from './db.ts';
 import { findStoredKeys, firstKeyPlace, openStoredKeys } from './receipt-keys.ts';
 
@@ -67,6 +68,24 @@ export async function noteIgnoredForwarder(sql: Sql, peer: string): Promise<void
 export async function findIgnoredForwarder(sql: Sql): Promise<IgnoredForwarder | null> {
   const [row] = await sql<IgnoredForwarder[]>`
     SELECT ignored_forwarder AS peer, ignored_forwarder_at AS at FROM instance WHERE ignored_forwarder IS NOT NULL`;
+  return row ?? null;
+}
+
+export interface NotedStep extends ClockStep {
+  readonly at: Date;
+}
+
+/** Stores the last step of a clock, for the doctor. */
+export async function noteClockStep(sql: Sql, { clock, byMs }: ClockStep): Promise<void> {
+  await sql`
+    UPDATE instance SET stepped_clock = ${clock}, stepped_by_ms = ${Math.round(byMs)}, stepped_at = now() WHERE id = 1`;
+}
+
+/** Finds the last step, if it was noticed within a day. A step of the future was, too. */
+export async function findClockStep(sql: Sql): Promise<NotedStep | null> {
+  const [row] = await sql<NotedStep[]>`
+    SELECT stepped_clock AS clock, stepped_by_ms AS by_ms, stepped_at AS at FROM instance
+    WHERE stepped_at > now() - interval '1 day'`;
   return row ?? null;
 }
 

@@ -139,14 +139,15 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
 
 /**
  * Takes the place when it is free, or keeps it. Uses the server's clock, independent of the
- * service's own clock.
+ * service's own clock. A lease that ends later than any lease was written before the server's clock
+ * was set back.
  */
 async function holdLookout(sql: Sql, holder: Uuid, seconds: number): Promise<boolean> {
   const until = sql`now() + ${seconds}::float8 * interval '1 second'`;
   const rows = await sql`
     INSERT INTO lookouts AS l (id, holder, held_until) VALUES (1, ${holder}, ${until})
     ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-    WHERE l.holder = excluded.holder OR l.held_until < now()
+    WHERE l.holder = excluded.holder OR l.held_until < now() OR l.held_until > ${until} + interval '1 second'
     RETURNING 1`;
   return rows.length > 0;
 }

@@ -5,10 +5,10 @@ import { isDatabaseState, isPoolClosed } from './db.ts';
 
 /**
  * Milliseconds by which the wait grows with each refusal. After an outage, work continues within
- * the longest wait (R-97).
+ * the longest wait (R-97). No wait is longer than a second (R-100).
  */
 const stepMs = 250;
-const waitMsMax = 2000;
+const waitMsMax = 1000;
 
 /**
  * Repeats `work` until the database answers it. Any other error rejects at once, and so does a pool

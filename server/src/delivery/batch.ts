@@ -71,6 +71,8 @@ export interface ClaimedBatch {
   readonly deviceIds: readonly Uuid[];
   /** Provider requests a second of the whole message; null for no limit. */
   readonly perSecond: number | null;
+  /** The server's time of the claim. */
+  readonly claimedAt: Date;
   readonly queuedAt: Date;
   readonly dueAt: Date;
   readonly expiresAt: Date;

@@ -62,8 +62,10 @@ export function createClaims({
         const claimId = mintUuid(clock.nowMs());
         const before = new Date(clock.nowMs() + answerMsMax);
         asked = claimId;
+        const read = clock.beginReading();
         const batch = await ask(claimId, outages.mayTakeOver() ? { before } : 'none');
         outages.noteAnswered();
+        if (batch) read(batch.claimedAt.getTime());
         return batch;
       } catch (error) {
         if (isDatabaseState(error)) outages.noteAway();

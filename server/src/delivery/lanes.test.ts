@@ -9,12 +9,12 @@ describe('a lane', () => {
     let nowMs = 1000;
     const lanes = createLanes(() => nowMs);
     const lane = laneOf(app, 1, 'push.example');
-    expect(lanes.pausedUntilMs(lane)).toBeUndefined();
-    lanes.pause(lane, 31_000);
+    expect(lanes.pausedForMs(lane)).toBeUndefined();
+    lanes.pause(lane, 30_000);
     nowMs = 30_999;
-    expect(lanes.pausedUntilMs(lane)).toBe(31_000);
+    expect(lanes.pausedForMs(lane)).toBe(1);
     nowMs = 31_000;
-    expect(lanes.pausedUntilMs(lane)).toBeUndefined();
+    expect(lanes.pausedForMs(lane)).toBeUndefined();
   });
 
   it('is not opened earlier by an answer that asks for less', () => {
@@ -22,7 +22,7 @@ describe('a lane', () => {
     const lane = laneOf(app, 1, null);
     lanes.pause(lane, 60_000);
     lanes.pause(lane, 10_000);
-    expect(lanes.pausedUntilMs(lane)).toBe(60_000);
+    expect(lanes.pausedForMs(lane)).toBe(60_000);
   });
 
   it.each([
@@ -32,7 +32,7 @@ describe('a lane', () => {
   ])('R-62 of %s stays open', (_whose, other) => {
     const lanes = createLanes(() => 0);
     lanes.pause(laneOf(app, 1, 'push.example'), 60_000);
-    expect(lanes.pausedUntilMs(other)).toBeUndefined();
+    expect(lanes.pausedForMs(other)).toBeUndefined();
   });
 
   it('stays paused while so many others are paused that reopened ones are forgotten', () => {
@@ -42,8 +42,8 @@ describe('a lane', () => {
     for (let i = 0; i < 10_000; i++) lanes.pause(laneOf(app, 1, `${i}.example`), 1000);
     nowMs = 1000;
     lanes.pause(laneOf(app, 1, 'new.example'), 60_000);
-    expect(lanes.pausedUntilMs(laneOf(app, 1, 'long.example'))).toBe(60_000);
-    expect(lanes.pausedUntilMs(laneOf(app, 1, 'new.example'))).toBe(60_000);
-    expect(lanes.pausedUntilMs(laneOf(app, 1, '7.example'))).toBeUndefined();
+    expect(lanes.pausedForMs(laneOf(app, 1, 'long.example'))).toBe(59_000);
+    expect(lanes.pausedForMs(laneOf(app, 1, 'new.example'))).toBe(60_000);
+    expect(lanes.pausedForMs(laneOf(app, 1, '7.example'))).toBeUndefined();
   });
 });

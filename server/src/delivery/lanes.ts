@@ -4,9 +4,9 @@
 import type { Uuid } from '../ground/ids.ts';
 
 export interface Lanes {
-  /** The end of the lane's pause; undefined when the lane is open. */
-  pausedUntilMs(lane: string): number | undefined;
-  pause(lane: string, untilMs: number): void;
+  /** The rest of the lane's pause; undefined when the lane is open. */
+  pausedForMs(lane: string): number | undefined;
+  pause(lane: string, forMs: number): void;
 }
 
 /**
@@ -20,22 +20,24 @@ export function laneOf(appId: Uuid, credentialId: number, host: string | null): 
 /** Above this number, lanes that are open again are deleted. */
 const lanesMax = 10_000;
 
-export function createLanes(nowMs: () => number): Lanes {
+/** `steadyMs` is a clock that nobody sets, so that a pause ends in time (R-100). */
+export function createLanes(steadyMs: () => number): Lanes {
   const paused = new Map<string, number>();
   return {
-    pausedUntilMs(lane) {
+    pausedForMs(lane) {
       const untilMs = paused.get(lane);
       if (untilMs === undefined) return undefined;
-      if (untilMs > nowMs()) return untilMs;
+      const leftMs = untilMs - steadyMs();
+      if (leftMs > 0) return leftMs;
       paused.delete(lane);
       return undefined;
     },
-    pause(lane, untilMs) {
+    pause(lane, forMs) {
+      const now = steadyMs();
       if (paused.size >= lanesMax) {
-        const now = nowMs();
         for (const [other, otherUntilMs] of paused) if (otherUntilMs <= now) paused.delete(other);
       }
-      paused.set(lane, Math.max(untilMs, paused.get(lane) ?? 0));
+      paused.set(lane, Math.max(now + forMs, paused.get(lane) ?? 0));
     },
   };
 }

@@ -149,14 +149,16 @@ function attemptedItem(
     return { row, isNew, channel, vendor, final, code: null, verdict, externalId, providerReason: null };
   }
   const { reason, goneAtMs = null, provider } = outcome;
-  const verdict = {
-    ...verdictOf(target, credentialId, errorCode),
-    reason,
-    goneAtMs,
-    isDoubtful: target.isStranger && (provider?.httpStatus === 401 || provider?.httpStatus === 403),
-    isUnresolved:
-      final === 'failed' && !target.isReached && provider?.transportError === 'dns_error' && !outcome.isUntried,
-  };
+  const verdict = outcome.isExcused
+    ? null
+    : {
+        ...verdictOf(target, credentialId, errorCode),
+        reason,
+        goneAtMs,
+        isDoubtful: target.isStranger && (provider?.httpStatus === 401 || provider?.httpStatus === 403),
+        isUnresolved:
+          final === 'failed' && !target.isReached && provider?.transportError === 'dns_error' && !outcome.isUntried,
+      };
   return { row, isNew, channel, vendor, final, code: errorCode, verdict, externalId, providerReason: reason };
 }
 

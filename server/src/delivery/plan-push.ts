@@ -111,8 +111,8 @@ export function planPush(
   const route = routes(channel, credentialId, token);
   if (!route) return { kind: 'skipped', reason: 'not_configured' };
 
-  const pausedUntilMs = deps.lanes.pausedUntilMs(route.lane);
-  if (pausedUntilMs !== undefined) return { kind: 'deferred', untilMs: Math.min(pausedUntilMs, windowEndsAtMs) };
+  const pausedForMs = deps.lanes.pausedForMs(route.lane);
+  if (pausedForMs !== undefined) return { kind: 'deferred', untilMs: Math.min(nowMs + pausedForMs, windowEndsAtMs) };
   return { kind: 'planned', token, route };
 }
 

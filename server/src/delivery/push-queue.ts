@@ -18,6 +18,7 @@ import {
   type PushResult,
   PushUnderWay,
 } from './push-under-way.ts';
+import { waitsUntilMs } from './retry.ts';
 
 export interface QueueDeps extends PushDeps {
   /** The right to have a push under way in this process, shared fairly between apps. */
@@ -299,9 +300,9 @@ class Door {
       return over;
     }
     if (watch.isCanceled()) return this.#settle(target, { kind: 'skipped', reason: 'canceled' });
-    const retryAt = attempts.at(-1)?.retry_at;
-    if (retryAt && Date.parse(retryAt) > this.#deps.clock.nowMs()) {
-      lookAgainAt(Date.parse(retryAt));
+    const retryAtMs = waitsUntilMs(attempts.at(-1), this.#deps.clock.nowMs());
+    if (retryAtMs !== undefined) {
+      lookAgainAt(retryAtMs);
       return over;
     }
     const planned = planPush(this.#deps, context, target, attempts);

@@ -79,6 +79,7 @@ export class PushUnderWay implements SendRequest {
   #content: ChannelContent = unrendered;
   #ttlSeconds = 0;
   #startedAtMs = 0;
+  #steps = 0;
   #hasBegun = false;
   #hasOutcome = false;
   #unsentFor: 'unwanted' | 'late' | undefined = undefined;
@@ -111,6 +112,7 @@ export class PushUnderWay implements SendRequest {
     if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
     if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
     this.#startedAtMs = this.#deps.clock.nowMs();
+    this.#steps = this.#deps.clock.steps;
     this.#content = rendered.content;
     this.#ttlSeconds = ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), this.#startedAtMs);
     if (sender.send(this)) return undefined;
@@ -125,8 +127,9 @@ export class PushUnderWay implements SendRequest {
   }
 
   /** The result of the delivery on this turn. */
-  resultOf(outcome: Outcome): PushResult | Late {
+  resultOf(answered: Outcome): PushResult | Late {
     const { clock, random } = this.#deps;
+    const outcome = this.#excused(answered);
     const { channel, credential } = this.#route;
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
@@ -152,11 +155,14 @@ export class PushUnderWay implements SendRequest {
 
   /**
    * Called as late as possible, because the push may have waited for a connection. By then its
-   * window may have passed (R-91).
+   * window may have passed (R-91), or the host may have slept (R-100).
    */
   isWanted(): boolean {
-    const nowMs = this.#deps.clock.nowMs();
-    if (!this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
+    const { clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    // A push that was made before a step carries a token of the time before it.
+    const isStale = !this.#hasBegun && clock.steps !== this.#steps;
+    if (isStale || !this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
     else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
     if (this.#unsentFor) return false;
     if (!this.#hasBegun) this.#startedAtMs = nowMs;
@@ -193,6 +199,17 @@ export class PushUnderWay implements SendRequest {
     return this.#pace?.again;
   }
 
+  /**
+   * A refusal for the time in a token is our own clock's fault while that is not trusted, so it is
+   * tried again (contract 7.6).
+   */
+  #excused(outcome: Outcome): Outcome {
+    if (outcome.kind === 'sent' || outcome.errorCode !== 'auth_failed' || !isAboutTime(outcome)) return outcome;
+    const { clock } = this.#deps;
+    const isOurs = clock.steps !== this.#steps || !clock.isTrusted();
+    return isOurs ? { ...outcome, retryable: true, isExcused: true } : outcome;
+  }
+
   #retryAtMs(outcome: RefusedOutcome): number | null {
     const { clock, lanes, random } = this.#deps;
     const { channel, lane, ttlSeconds, windowEndsAtMs } = this.#route;
@@ -200,7 +217,7 @@ export class PushUnderWay implements SendRequest {
     const nowMs = clock.nowMs();
     const share = random();
     const pausedMs = lanePauseMs(outcome, share);
-    if (pausedMs > 0) lanes.pause(lane, nowMs + pausedMs);
+    if (pausedMs > 0) lanes.pause(lane, pausedMs);
     const atMs = retryAtMs({
       channel,
       outcome,
@@ -225,6 +242,14 @@ export function withDefaultUrl(channel: ChannelId, content: ChannelContent, defa
   return channel === 'webpush' && content.url === undefined && defaultUrl !== null
     ? { ...content, url: defaultUrl }
     : content;
+}
+
+/**
+ * Apple calls a token of the future invalid, and Google names no time in its word (providers 2.2,
+ * 3.2).
+ */
+function isAboutTime({ reason }: RefusedOutcome): boolean {
+  return reason !== null && /^(ExpiredProviderToken|InvalidProviderToken|invalid_grant)/.test(reason);
 }
 
 /**

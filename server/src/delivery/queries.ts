@@ -8,9 +8,13 @@ import type { Uuid } from '../ground/ids.ts';
 import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 import type { ReceiptSubject } from './receipt-token.ts';
+import { retrySpanMs } from './retry.ts';
 
 /** The topic by which processes tell each other that there are new batches. */
 export const batchesTopic = 'batches';
+
+/** An instant that is further ahead than any by this much is of a clock that was set back since. */
+const clocksApartMs = 2000;
 
 /** The end of a lease that lasts this long from now. */
 const leaseEnd = (tx: Tx, clock: Clock, ms = leaseMs): Fragment => tx`
@@ -37,7 +41,7 @@ export function isDue(sql: Sql, clock: Clock, takeOver: TakeOver): Fragment {
  */
 export const claimedColumns = (tx: Tx): Fragment => tx`
   b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.setbacks, b.faults, b.per_second, to_json(b.device_ids) AS device_ids, b.queued_at, b.due_at, b.expires_at,
-  b.skip_reason`;
+  b.skip_reason, now() AS claimed_at`;
 
 /** The batches of a message that were inserted as claimed by the process that accepted it. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
@@ -118,7 +122,7 @@ export interface RenewedClaim {
 }
 
 /**
- * Renews leases. Answers the claims that still hold, and whether each was renewed. A row that is
+ * Renews leases, and never shortens one but by a clock that was set back. Answers the claims that still hold, and whether each was renewed. A row that is
  * locked is not waited for, because most likely its own flush holds and renews it. A claim missing
  * from the answer was taken over.
  */
@@ -138,7 +142,9 @@ export async function renewClaims(
     ), free AS (
       SELECT id FROM batches WHERE ${isHeld} FOR NO KEY UPDATE SKIP LOCKED
     ), renewed AS (
-      UPDATE batches b SET available_at = greatest(b.available_at, ${leaseEnd(sql, clock)})
+      UPDATE batches b SET available_at = CASE
+        WHEN b.available_at > ${leaseEnd(sql, clock, leaseMs + clocksApartMs)} THEN ${leaseEnd(sql, clock)}
+        ELSE greatest(b.available_at, ${leaseEnd(sql, clock)}) END
       FROM free WHERE b.id = free.id RETURNING b.id
     )
     SELECT held.id, held.claim_id, renewed.id IS NOT NULL AS is_renewed FROM held LEFT JOIN renewed USING (id)`;
@@ -182,6 +188,21 @@ export async function handBackAfterSetback(
       faults = CASE WHEN ${fault}::text IS NULL THEN faults WHEN fault = ${fault}::text THEN least(faults + 1, 1000) ELSE 1 END
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
   return result.count === 1;
+}
+
+/**
+ * Ends waits that were written before the database's clock was set back, and are longer than any
+ * that this code writes: a lease lasts its full time from now, and a batch of the future is due.
+ */
+export async function shortenBatchWaits(sql: Sql, clock: Clock): Promise<void> {
+  const apart = sql`${clocksApartMs}::float8 * interval '1 millisecond'`;
+  const dueAt = sql`CASE WHEN b.state = 'claimed' THEN ${leaseEnd(sql, clock)}
+    WHEN b.due_at > b.queued_at THEN greatest(b.due_at, ${clock.now}) ELSE ${clock.now} END`;
+  await sql`
+    UPDATE batches b SET available_at = ${dueAt}
+    WHERE b.state <> 'done' AND b.available_at > ${dueAt} + ${apart}
+      AND (b.state = 'claimed' OR b.queued_at > ${clock.now} + ${apart}
+        OR b.available_at > greatest(b.due_at, ${clock.now}) + ${retrySpanMs}::float8 * interval '1 millisecond')`;
 }
 
 /** Hands back, due at once, every batch that these claims hold. */

@@ -7,6 +7,8 @@ import type { ErrorCode } from '../channels/error-code.ts';
 export const pushesMax = 5;
 /** The longest time between the first push and the last. */
 export const retrySpanMs = 3_600_000;
+/** The clocks of two processes may differ by so much. */
+const clocksApartMs = 500;
 const timeoutRetriesMax = 2;
 const timeoutWaitMsLeast = 10_000;
 const apnsServerErrorRetriesMax = 2;
@@ -54,6 +56,19 @@ export function retryAtMs(question: RetryQuestion): number | undefined {
   const atMs = nowMs + waitMs(question);
   const isTooLate = atMs >= windowEndsAtMs || atMs - firstAttemptAtMs > retrySpanMs;
   return isTooLate ? undefined : atMs;
+}
+
+/**
+ * The instant of the retry that a delivery still waits for. Undefined when it may be tried now. An
+ * attempt in the future was made before the clock was set back, so its wait is over (R-100).
+ */
+export function waitsUntilMs(
+  last: { readonly at: string; readonly retry_at: string | null } | undefined,
+  nowMs: number,
+): number | undefined {
+  if (!last?.retry_at || Date.parse(last.at) > nowMs + clocksApartMs) return undefined;
+  const atMs = Date.parse(last.retry_at);
+  return atMs > nowMs ? atMs : undefined;
 }
 
 /**

@@ -67,6 +67,7 @@ export async function runBatches(
 
 async function runHeld(deps: RunDeps, batch: ClaimedBatch, lease: Lease, isStopping: () => boolean): Promise<BatchEnd> {
   const startedAt = performance.now();
+  const { steps } = deps.clock;
   const watch = deps.watches.watch(batch);
   const work: BatchWork = {
     batch,
@@ -77,7 +78,7 @@ async function runHeld(deps: RunDeps, batch: ClaimedBatch, lease: Lease, isStopp
   };
   let end: BatchEnd | undefined;
   try {
-    end = await closeBatch(deps, work, await tryBatch(deps, work));
+    end = await closeBatch(deps, work, await tryBatch(deps, work), () => deps.clock.steps !== steps);
     return end;
   } finally {
     watch.stop();
@@ -124,14 +125,21 @@ async function tryBatch(deps: RunDeps, work: BatchWork): Promise<Left> {
 }
 
 /** Ends the work on a batch. Whatever went wrong, the outcomes of its pushes are written first. */
-async function closeBatch(deps: RunDeps, { batch, recorder }: BatchWork, tried: Left): Promise<BatchEnd> {
+async function closeBatch(
+  deps: RunDeps,
+  { batch, recorder }: BatchWork,
+  tried: Left,
+  hasStepped: () => boolean,
+): Promise<BatchEnd> {
   const isWritten = await recorder.close();
   const { refusal } = recorder;
   const left: Left = refusal ? { kind: 'unworked', error: refusal.error, hasUnknownPushes: true } : tried;
   if (!isWritten && !refusal) return { kind: 'lost' };
   if (left.kind === 'nothing') return { kind: 'done' };
   if (left.kind === 'open') {
-    const { nextAtMs } = left;
+    // A time from before a step says nothing, so the batch is due at once and decided again.
+    const isUnsure = hasStepped() || deps.clock.isInDoubt();
+    const nextAtMs = isUnsure ? batch.dueAt.getTime() : left.nextAtMs;
     const isHandedBack = await untilSaid(deps, batch, () => handBackBatch(deps.sql, batch, new Date(nextAtMs)));
     return isHandedBack ? { kind: 'waiting', dueAtMs: nextAtMs } : { kind: 'lost' };
   }
@@ -172,6 +180,8 @@ function untilSaid(deps: RunDeps, batch: ClaimedBatch, handBack: () => Promise<b
  */
 async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void): Promise<number | undefined> {
   const { batch, watch } = work;
+  // Perhaps it is due only by a clock that was set forward.
+  if (deps.clock.isInDoubt()) return batch.dueAt.getTime();
   const open = await loadOpenDeliveries(deps.sql, batch);
   await watch.look();
   if (batch.skipReason !== null || watch.isCanceled()) {

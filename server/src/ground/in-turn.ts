@@ -20,6 +20,9 @@ export interface InTurnDeps {
   readonly random: () => number;
 }
 
+/** No wait is longer without another look. */
+const lookEveryMs = 1_000;
+
 /**
  * Runs each task at its interval. A failure is logged, and the task has its next turn. Turns that a
  * long task delays past their time are skipped.
@@ -50,7 +53,8 @@ export function runInTurn(tasks: readonly PeriodicTask[], { log, random }: InTur
   };
   const plan = (): void => {
     if (isStopped || planned.length === 0) return;
-    timer = setTimeout(() => void runNext(), Math.max(0, next().dueAtMs - performance.now())).unref();
+    const leftMs = next().dueAtMs - performance.now();
+    timer = setTimeout(leftMs > 0 ? plan : () => void runNext(), Math.min(Math.max(0, leftMs), lookEveryMs)).unref();
   };
 
   plan();

@@ -96,10 +96,12 @@ async function workOwnBatches({ run, isStopping }: AwaitDeps, messageId: Uuid, c
   try {
     // Repeated until answered: this process holds the claim, so no other would work these batches
     // before the lease ends.
+    const read = run.clock.beginReading();
     const batches = await repeatUntilAnswered(
       () => listOwnBatches(run.sql, messageId, claim.id),
       (error, attempt) => run.log.warn({ err: error, message_id: messageId, attempt }, 'own batches not read'),
     );
+    if (batches[0]) read(batches[0].claimedAt.getTime());
     await runBatches(run, batches, claim.claimedAtMs, isStopping);
   } catch (error) {
     run.log.error({ err: error, message_id: messageId }, 'a batch failed in the process that accepted it');

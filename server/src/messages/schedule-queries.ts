@@ -150,6 +150,14 @@ export async function postponeStart(
     WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
 }
 
+/** Ends waits for another start that are longer than any: the database's clock was set back. */
+export async function shortenStartWaits(sql: Sql, clock: Clock, waitMsMax: number): Promise<void> {
+  const latest = sql`greatest(run_at, ${clock.now} + ${waitMsMax}::float8 * interval '1 millisecond')`;
+  await sql`
+    UPDATE messages SET next_start_at = ${latest}
+    WHERE status = 'scheduled' AND starts > 0 AND next_start_at > ${latest} + interval '1 second'`;
+}
+
 /**
  * Messages of an organisation that are being sent, in their windows and past them. Suspended apps
  * send nothing.

@@ -47,6 +47,8 @@ const aloneAtOnce = 2;
 const freshMs = 60_000;
 /** The lookout tells of messages that are due later than this. */
 const aheadMsMax = 2_000;
+/** No wait is longer without another look, because a clock may be set meanwhile. */
+const lookEveryMs = 1_000;
 /**
  * A stop does not wait longer for an audience: the transaction is rolled back, and another process
  * starts the message.
@@ -119,7 +121,7 @@ function startLoop(
       if (aheadMs === undefined) return undefined;
       if (aheadMs > 0) {
         clearTimeout(timer);
-        if (aheadMs < aheadMsMax) timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs));
+        if (aheadMs < aheadMsMax) timer = setTimeout(() => loop.wake(), Math.min(Math.ceil(aheadMs), lookEveryMs));
         return undefined;
       }
       const turn = await take(lastAppId);

@@ -2,7 +2,7 @@
 // reads figures from the database. No label has unbounded values, except the webhook's id, and no
 // label contains a secret, an address or a person.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Clock } from '../database/clock.ts';
+import type { Clock, ClockStep } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { OutcomeCounts } from '../delivery/message-ledger.ts';
 import { countUnreachedUpTo } from '../devices/reach-queries.ts';
@@ -23,6 +23,8 @@ export interface ServiceMetrics {
   noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
   /** A client key asked to refresh a device and could not prove that it may. */
   noteUnprovenRefresh(): void;
+  /** A clock stepped: the host's, the database's, or both together. */
+  noteClockStep(step: ClockStep): void;
   /** A client key was refused a new device, because its address had made as many as it may. */
   noteNewDeviceRefused(): void;
   /** Returns the same operation with a count of what it accepts. */
@@ -88,6 +90,12 @@ export function createServiceMetrics(name: string): ServiceMetrics {
     bounds: attemptBounds,
     seriesMax: webhookSeriesMax,
   });
+  const clockSteps = metrics.counter({
+    name: 'carillon_clock_steps_total',
+    help: 'Steps of clocks that the process noticed: of its host, of the database, or of both together (the host slept).',
+    labels: ['clock'],
+  });
+  for (const clock of ['host', 'database', 'both'] as const) clockSteps([clock], 0);
   const unproven = metrics.counter({
     name: 'carillon_unproven_refreshes_total',
     help: 'Refreshes by client key without proof; each of them registered a new device.',
@@ -125,6 +133,7 @@ export function createServiceMetrics(name: string): ServiceMetrics {
       if (hasEnded) finished([]);
     },
     noteUnprovenRefresh: () => unproven([]),
+    noteClockStep: ({ clock }) => clockSteps([clock]),
     noteNewDeviceRefused: () => newDevicesRefused([]),
     countAccepted: (accept) => async (caller, plan, request, idempotencyKey) => {
       const message = await accept(caller, plan, request, idempotencyKey);

@@ -195,6 +195,11 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     return;
   }
   const write = () => {
+    if (isUnwanted()) {
+      end('connect_error');
+      call.destroy();
+      return;
+    }
     try {
       for (const [name, value] of Object.entries(request.lateHeaders?.() ?? {})) call.setHeader(name, value);
       isWritten = true;

@@ -3,12 +3,14 @@
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 
-/** The kinds of work that are due now or before the next look. */
+/** What is due now or before the next look, and the time of this look. */
 export interface Due {
   readonly batches: boolean;
   readonly schedules: boolean;
   readonly webhooks: boolean;
   readonly isPaused: boolean;
+  /** The server's time of the look, in milliseconds. Absent in the word of an earlier version. */
+  readonly atMs?: number;
   /**
    * The receipt keys that exist, as `ReceiptKeys.version` names them. Absent in the word of a
    * process of an earlier version.
@@ -22,6 +24,7 @@ export interface Due {
  * app among the apps that have open batches.
  */
 export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<Due> {
+  const read = clock.beginReading();
   const soon = sql`${clock.now} + ${aheadMs}::float8 * interval '1 millisecond'`;
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
   const isPacedOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
@@ -39,6 +42,8 @@ export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<
       EXISTS (SELECT FROM messages WHERE status = 'scheduled' AND next_start_at <= ${soon}) AS schedules,
       EXISTS (SELECT FROM webhook_work WHERE next_at <= ${soon}) AS webhooks,
       EXISTS (SELECT FROM instance WHERE id = 1 AND paused_at IS NOT NULL) AS is_paused,
-      (SELECT receipt_keys_forgotten || '/' || cardinality(receipt_keys) FROM instance WHERE id = 1) AS receipt_keys`;
+      (SELECT receipt_keys_forgotten || '/' || cardinality(receipt_keys) FROM instance WHERE id = 1) AS receipt_keys,
+      (extract(epoch FROM now()) * 1000)::float8 AS at_ms`;
+  if (due?.atMs !== undefined) read(due.atMs);
   return due ?? { batches: false, schedules: false, webhooks: false, isPaused: false };
 }

@@ -2,13 +2,14 @@
 // the words by which processes wake each other.
 import { listPlansInUse } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
-import { createClock, type SettableClock } from '../database/clock.ts';
-import { checkDurability, loadInstance } from '../database/instance.ts';
+import { createClock, type WatchedClock } from '../database/clock.ts';
+import { checkDurability, loadInstance, noteClockStep } from '../database/instance.ts';
 import { loadTimeZones } from '../database/load-time-zones.ts';
 import { type PauseWatch, pauseWhereMoved, watchPause } from '../database/restore-guard.ts';
 import { createTeller, type Teller } from '../database/teller.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
 import { type ReceiptKeys, watchReceiptKeys } from '../delivery/receipt-keys.ts';
+import type { HostClock } from '../ground/host-clock.ts';
 import type { Log } from '../ground/log.ts';
 import { createSeal, type Seal } from '../ground/seal.ts';
 import type { TimeZones } from '../ground/time-zones.ts';
@@ -32,13 +33,15 @@ export interface FoundationOptions {
    * Limits of the database for tests, which cannot wait as long or load as much as the defaults.
    */
   readonly databaseLimits?: Partial<DatabaseLimits>;
+  /** The clocks of the host, for tests, which set them. */
+  readonly hostClock?: HostClock;
 }
 
 export interface Foundation {
   readonly config: Config;
   readonly log: Log;
   readonly databases: Databases;
-  readonly clock: SettableClock;
+  readonly clock: WatchedClock;
   readonly seal: Seal;
   readonly receiptKeys: ReceiptKeys;
   readonly plans: Plans;
@@ -56,7 +59,11 @@ export interface Foundation {
   close(): Promise<void>;
 }
 
-const clockComparedEveryMs = 30_000;
+const stepText = {
+  host: "this host's clock was set; the database's clock is right",
+  database: "the database's clock was set, and is believed",
+  both: "this host slept, or its clock and the database's were set together",
+};
 
 /**
  * Opens the pools and reads what the database knows of this installation. Rejects when the database
@@ -67,9 +74,12 @@ export async function openFoundation(options: FoundationOptions, onResume: () =>
   const databases = openDatabases(databaseUrl, role, databaseLimits);
   const { promptSql, sql, txSql } = databases;
   await checkDurability(sql, config.allowUnsafePostgres);
-  const clock = await createClock(promptSql);
-  const comparing = setInterval(() => clock.synchronize().catch(() => undefined), clockComparedEveryMs);
-  comparing.unref();
+  const clock = await createClock(promptSql, options.hostClock);
+  clock.onStep((step) => {
+    log.warn({ clock: step.clock, by_ms: Math.round(step.byMs) }, stepText[step.clock]);
+    noteClockStep(promptSql, step).catch((error: unknown) => log.debug({ err: error }, 'step of a clock not stored'));
+  });
+  const watching = clock.watch();
 
   const seal = createSeal(masterKeys.key, masterKeys.previous);
   await loadInstance(sql, seal);
@@ -101,7 +111,7 @@ export async function openFoundation(options: FoundationOptions, onResume: () =>
     },
     pause,
     async close() {
-      clearInterval(comparing);
+      watching.stop();
       await teller.close();
       await databases.close();
     },

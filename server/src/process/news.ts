@@ -32,6 +32,8 @@ export interface News {
 
 /** Work that falls due this soon, before the next look, is already told with the present look. */
 const dueAheadMs = 1_500;
+/** A word of another process may be on its way for this long. */
+const wordMsMost = 2_000;
 const lookoutTopic = 'lookout';
 
 export async function followNews({ foundation, run, finishes, workers }: NewsDeps): Promise<News> {
@@ -61,6 +63,7 @@ export async function followNews({ foundation, run, finishes, workers }: NewsDep
     tell: (word) => teller.tell(lookoutTopic, word),
   });
   lookout.onDue((due) => {
+    if (due.atMs !== undefined) clock.beginReading(wordMsMost)(due.atMs);
     if (due.isPaused !== pause.isPaused()) lookForPause();
     if ((due.receiptKeys ?? receiptKeys.version) !== receiptKeys.version) lookForReceiptKeys();
   });

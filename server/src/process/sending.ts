@@ -48,6 +48,8 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
   const paces = createPaces({ sql: sendSql, clock });
   const { endpointRules, http1, senders } = openOutbound(config, { clock, log, paces });
   const outages = createOutageWatch(clock);
+  // While a clock is in doubt everything waits that a pause makes wait.
+  const isPaused = (): boolean => pause.isPaused() || clock.isInDoubt();
   const leases = createLeases({ sql: promptSql, clock, log, outages });
   const run: RunDeps = {
     sql: sendSql,
@@ -63,7 +65,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
     verdicts: createVerdictBook({ sql: txSql, clock, log }),
     senders,
     paces,
-    lanes: createLanes(() => clock.nowMs()),
+    lanes: createLanes(() => clock.steadyMs()),
     random: Math.random,
     credentials: createCredentials({ sql: sendSql, seal }),
     leases,
@@ -74,7 +76,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKeys,
     publicUrl: config.publicUrl,
-    isPaused: pause.isPaused,
+    isPaused,
   };
   const webhooks: WebhookDeps = {
     sql: txSql,
@@ -83,7 +85,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
     http: http1,
     rules: endpointRules,
     seal,
-    isPaused: pause.isPaused,
+    isPaused,
     channelOfNumber,
     random: Math.random,
     retrySeconds: config.webhookRetrySeconds,

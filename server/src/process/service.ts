@@ -1,7 +1,7 @@
 // One process, whole: it stands on its foundation, sends, follows the news and answers. Each of the
 // four is told in its own file. A service stops what it has started, in the order that loses
 // nothing.
-import type { SettableClock } from '../database/clock.ts';
+import type { WatchedClock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { PauseWatch } from '../database/restore-guard.ts';
 import { ApiError } from '../http/api-error.ts';
@@ -25,7 +25,7 @@ export interface ServiceOptions extends FoundationOptions, AnsweringOptions {
 
 export interface Service extends Answering, Pick<Sending, 'run' | 'webhooks'>, Pick<News, 'lookout'> {
   readonly sql: Sql;
-  readonly clock: SettableClock;
+  readonly clock: WatchedClock;
   readonly pause: PauseWatch;
   readonly localInstants: LocalInstants;
   /**
@@ -63,6 +63,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const metrics = createServiceMetrics(options.metrics?.name ?? 'api');
   const sending = createSending(foundation, metrics);
   const { run, webhooks } = sending;
+  clock.onStep((step) => {
+    metrics.noteClockStep(step);
+    workers?.wake();
+  });
   const news = await followNews({ foundation, run, finishes, workers: () => workers });
   const { lookout } = news;
 

@@ -4,11 +4,13 @@ import { createAppSizes } from '../audience/column-uses.ts';
 import { type FollowUseDeps, followUse } from '../audience/follow-use.ts';
 import { moveSlots } from '../audience/move-slots.ts';
 import { analyzeGrown } from '../database/analyze-grown.ts';
+import type { WatchedClock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Lookout } from '../database/lookout.ts';
 import { createStallWatch } from '../database/stalled.ts';
 import { foldOutcomes } from '../delivery/fold-totals.ts';
 import { forgetUrls } from '../delivery/forget-urls.ts';
+import { shortenBatchWaits } from '../delivery/queries.ts';
 import type { RunDeps } from '../delivery/run-batch.ts';
 import { startSendWorker } from '../delivery/worker.ts';
 import { foldDeviceTotals } from '../devices/fold-totals.ts';
@@ -16,6 +18,8 @@ import { foldTotals } from '../events/fold-totals.ts';
 import { forgetPeople } from '../events/forget-people.ts';
 import { forgetSamplesOfPeople } from '../events/forget-samples.ts';
 import { type PeriodicTask, runInTurn } from '../ground/in-turn.ts';
+import { shortenStartWaits } from '../messages/schedule-queries.ts';
+import { nextTryMsMax } from '../messages/start-due.ts';
 import { type ScheduleDeps, startScheduleWorker } from '../messages/worker.ts';
 import { createPropertyCounter } from '../properties/worker.ts';
 import { doAskedRebuilds } from '../reports/asked-rebuild.ts';
@@ -27,7 +31,7 @@ import { clearOrphanedOutboxes, dropHeldTooLong } from '../webhooks/clear-outbox
 import { forgetInOutboxes } from '../webhooks/forget-people.ts';
 import { finishDueRotations } from '../webhooks/manage-webhooks.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
-import { startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
+import { shortenWaits, startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
 import { clearDeletedApps } from './clear-apps.ts';
 import type { Due } from './due-queries.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
@@ -48,7 +52,8 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
+export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused' | 'clock'> {
+  readonly clock: WatchedClock;
   readonly run: RunDeps;
   /** Tells what falls due. The elected process runs the periodic tasks. */
   readonly lookout: Pick<Lookout<Due>, 'isElected' | 'lastLookedAt' | 'onDue'>;
@@ -76,7 +81,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   // Most tasks take a lock as well, which ensures that no other process runs them.
   const ifElected = (task: PeriodicTask): PeriodicTask => ({
     ...task,
-    run: async () => (lookout.isElected ? task.run() : undefined),
+    run: async () => (lookout.isElected && !clock.isInDoubt() ? task.run() : undefined),
   });
   const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
   const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
@@ -92,6 +97,21 @@ export function startWorkers(deps: WorkersDeps): Workers {
   // a plan for a small table costs at most a few thousand rows (R-102).
   const analyze = { what: 'analyze tables that have grown', everyMs: 1000, run: () => analyzeGrown(sql) };
   const growth = runInTurn([ifElected(analyze)], { log, random: run.random });
+  // Instants that were stored before the database's clock was set back are too far ahead now, or
+  // were when this process was started (R-100).
+  const shortenAll = async (): Promise<void> => {
+    await shortenBatchWaits(deps.txSql, clock);
+    await shortenWaits(deps.webhooks);
+    await shortenStartWaits(deps.txSql, clock, nextTryMsMax);
+    for (const loop of [send, schedule, webhooks]) loop.wake();
+  };
+  const shorten = (): void => {
+    shortenAll().catch((error: unknown) => log.warn({ err: error }, 'waits not shortened'));
+  };
+  shorten();
+  clock.onStep((step) => {
+    if (step.clock !== 'host' && step.byMs < 0) shorten();
+  });
   // A rebuild may take minutes, so no other task waits behind it.
   const askedRebuilds = {
     what: 'rebuild reports',

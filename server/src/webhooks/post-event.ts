@@ -32,6 +32,11 @@ export interface PostResult {
    * all places.
    */
   readonly isUntried?: true;
+  /**
+   * The attempt failed, but our own clock may be at fault: the host slept meanwhile, or the
+   * signature's time was wrong. The webhook is not blamed (R-100).
+   */
+  readonly isExcused?: true;
 }
 
 export interface EventPost {
@@ -48,7 +53,7 @@ export interface EventPost {
 
 export interface PostDeps {
   readonly http: OutboundHttp;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<Clock, 'nowMs' | 'isInDoubt' | 'isTrusted' | 'interruptions'>;
   readonly rules: EndpointUrlRules;
 }
 
@@ -67,6 +72,8 @@ export async function postEvent(
   if (!('url' in judged)) return { statusCode: null, error: 'blocked_address', durationMs: 0, retryAfterMs: null };
   const { url, host, port } = judged;
   const startedAt = performance.now();
+  const { interruptions } = clock;
+  let isDropped = false;
   const answer = http.request({
     method: 'POST',
     host,
@@ -83,6 +90,11 @@ export async function postEvent(
       'user-agent': 'Carillon/1',
       'accept-encoding': 'identity',
     },
+    // Never signed with a time that may be wrong.
+    isWanted() {
+      isDropped = clock.isInDoubt();
+      return !isDropped;
+    },
     // Signed when the request is written: looking up a name or connecting may take seconds, and
     // receivers reject a signature that is too old.
     lateHeaders() {
@@ -95,18 +107,22 @@ export async function postEvent(
   const durationMs = Math.round(performance.now() - startedAt);
   if (result === 'timeout' || 'transportError' in result) {
     const error = result === 'timeout' ? 'timeout' : result.transportError;
-    const isUntried = result !== 'timeout' && result.isUntried === true;
-    return { statusCode: null, error, durationMs, retryAfterMs: null, ...(isUntried && { isUntried }) };
+    const isUntried = isDropped || (result !== 'timeout' && result.isUntried === true);
+    const isExcused = clock.interruptions !== interruptions;
+    const why = { ...(isUntried && { isUntried }), ...(isExcused && { isExcused }) } as const;
+    return { statusCode: null, error, durationMs, retryAfterMs: null, ...why };
   }
   const { status } = result;
   const isAcknowledged = status >= 200 && status < 300;
   const error = isAcknowledged ? null : redirects.includes(status) ? 'redirect' : 'http_status';
+  const isOurs = clock.interruptions !== interruptions || (status >= 400 && status < 500 && !clock.isTrusted());
   const retryAfter = result.headers['retry-after'];
   return {
     statusCode: status,
     error,
     durationMs,
     retryAfterMs: parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, clock.nowMs()),
+    ...(error !== null && isOurs && { isExcused: true }),
   };
 }
 

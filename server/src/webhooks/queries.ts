@@ -264,6 +264,8 @@ export interface WebhookWithWork extends StoredWebhook {
    * suspended.
    */
   readonly isCallable: boolean;
+  /** The server's time of the claim. */
+  readonly claimedAt: Date;
 }
 
 /**
@@ -283,7 +285,7 @@ export async function lockNextWebhooks(
       ORDER BY k.next_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     )
     SELECT ${webhookColumns(tx)}, w.state = 'enabled' AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
-      AND (SELECT a.suspended_at IS NULL FROM apps a WHERE a.id = w.app_id) AS is_callable
+      AND (SELECT a.suspended_at IS NULL FROM apps a WHERE a.id = w.app_id) AS is_callable, now() AS claimed_at
     -- One by one through the key, whatever a planner believes of a table that is nearly always empty.
     FROM due CROSS JOIN LATERAL (
       SELECT * FROM webhooks h WHERE h.app_id = due.app_id AND h.id = due.webhook_id FOR UPDATE SKIP LOCKED) AS w`;

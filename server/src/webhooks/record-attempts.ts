@@ -201,9 +201,13 @@ function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: r
       later.push({ id: event.id, attempts: event.attempts, inMs: untriedAgainMs });
       continue;
     }
-    health = result.error === null ? afterSuccess(health) : afterFailure(health);
+    const { isExcused = false } = result;
+    if (result.error === null) health = afterSuccess(health);
+    else if (!isExcused) health = afterFailure(health);
     const made = event.attempts + 1;
-    const inMs = result.error === null ? undefined : retryInMs(retrySeconds, made, result.retryAfterMs, random());
+    // No event is given up for our own clock's fault.
+    const waited = isExcused ? Math.min(made, retrySeconds.length) : made;
+    const inMs = result.error === null ? undefined : retryInMs(retrySeconds, waited, result.retryAfterMs, random());
     if (inMs === undefined) done.push(event.id);
     else later.push({ id: event.id, attempts: made, inMs });
   }

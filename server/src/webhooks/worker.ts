@@ -16,7 +16,7 @@ import { RequestPlaces } from './request-places.ts';
 import { openSecrets } from './secrets.ts';
 import { type StoredSecrets, signingSecrets } from './signature.ts';
 import { kindOfNumber } from './webhook.ts';
-import { findNextWorkMs, putOff } from './work-queries.ts';
+import { findNextWorkMs, putOff, shortenWebhookWaits } from './work-queries.ts';
 
 export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly sql: Sql;
@@ -32,6 +32,8 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
 const webhooksPerClaim = 16;
 /** The lookout wakes this worker for what is due later than this. */
 const aheadMsMax = 2_000;
+/** No wait is longer without another look, because a clock may be set meanwhile. */
+const lookEveryMs = 1_000;
 /**
  * Longer than an attempt and its recording take. Events of a killed process are due again after it.
  */
@@ -81,7 +83,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     const aheadMs = await findNextWorkMs(deps.sql, deps.clock, places.full());
     clearTimeout(timer);
     if (aheadMs !== undefined && aheadMs > 0 && aheadMs < aheadMsMax)
-      timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs)).unref();
+      timer = setTimeout(() => loop.wake(), Math.min(Math.ceil(aheadMs), lookEveryMs)).unref();
     return undefined;
   };
 
@@ -122,11 +124,18 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   };
 }
 
+/** Ends waits that were written before the database's clock was set back. */
+export function shortenWaits({ sql, clock, failurePauseMsMax }: WebhookDeps): Promise<void> {
+  return shortenWebhookWaits(sql, clock, { leaseMs, pauseMsMax: failurePauseMsMax });
+}
+
 async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Promise<Claim[]> {
   const id = mintUuid(clock.nowMs());
+  const read = clock.beginReading();
   return transaction(sql, async (tx, _rollback, atEnd) => {
     const taken = await lockNextWebhooks(tx, clock, { without: places.full(), limit: webhooksPerClaim });
-    if (taken.length === 0) return [];
+    if (taken[0]) read(taken[0].claimedAt.getTime());
+    if (taken.length === 0 || clock.isInDoubt()) return [];
     const webhooks = taken.filter(({ isCallable }) => isCallable);
     const haveCompany = webhooks.length === webhooksPerClaim;
     const free = places.free(

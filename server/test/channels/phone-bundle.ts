@@ -3,7 +3,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
 import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
-import type { Push, Rate } from '../../src/channels/channel.ts';
+import type { ChannelClock, Push, Rate } from '../../src/channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
@@ -121,6 +121,7 @@ function transportTo(settings: Partial<TransportOptions>, { sandboxPort, timeout
 
 export interface TestChannelOptions {
   readonly timeoutMs?: number;
+  /** One clock for instants and durations. */
   readonly clock?: { nowMs(): number };
   /** Default: our own engine. */
   readonly engine?: Http2Engine;
@@ -129,13 +130,20 @@ export interface TestChannelOptions {
 }
 
 const wallClock = { nowMs: () => Date.now() };
+const channelClockOf = (clock: { nowMs(): number }): ChannelClock => ({
+  nowMs: () => clock.nowMs(),
+  steadyMs: () => clock.nowMs(),
+  steps: 0,
+});
 
 /** Both of Apple's environments at one port; requests differ in their `host`. */
 export function createTestApns(port: number, options: TestChannelOptions = {}): AskedChannel<ApnsCredential> {
   const { timeoutMs = 10_000, clock = wallClock, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(apnsSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const origins = { production: { host: '127.0.0.1', port }, sandbox: { host: sandboxHost, port: 443 } };
-  return askedChannel(createApns({ transport, origins, clock, log: createLog('silent', 'test'), timeoutMs }));
+  return askedChannel(
+    createApns({ transport, origins, clock: channelClockOf(clock), log: createLog('silent', 'test'), timeoutMs }),
+  );
 }
 
 export function createTestFcm(
@@ -147,7 +155,17 @@ export function createTestFcm(
   const transport = transportTo(fcmSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
   const origin = { host: '127.0.0.1', port };
-  return askedChannel(createFcm({ transport, origin, tokenEndpoint, clock, rate, timeoutMs, random: () => 0.5 }));
+  return askedChannel(
+    createFcm({
+      transport,
+      origin,
+      tokenEndpoint,
+      clock: channelClockOf(clock),
+      rate,
+      timeoutMs,
+      random: () => 0.5,
+    }),
+  );
 }
 
 /** Google's answer to an assertion that it accepts. */

@@ -5,6 +5,7 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { expiredCertificateFile } from '../../../rig/src/certificate.ts';
+import { rightClock } from '../../../rig/src/settable-clocks.ts';
 import { privateAddresses, sendThroughFlips } from '../../../rig/src/webhook-flips.ts';
 import {
   createAddressGuard,
@@ -34,7 +35,8 @@ function client(settings: ClientSettings = {}) {
   const guard = createAddressGuard({ exceptions, ...(resolver && { resolver }) });
   const http = createOutboundHttp(createOutboundSockets(guard));
   onTestFinished(() => http.close());
-  const deps = { http, clock: { nowMs }, rules: { exceptions, ownHosts: [] } };
+  const clock = { ...rightClock, nowMs };
+  const deps = { http, clock, rules: { exceptions, ownHosts: [] } };
   return (endpoint: string, more: Partial<EventPost> = {}): Promise<PostResult> =>
     postEvent(deps, {
       endpoint,

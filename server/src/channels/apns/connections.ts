@@ -30,7 +30,7 @@ const renewedKeptMax = 10_000;
 export function createConnections(
   transport: OutboundTransport,
   origins: Readonly<Record<Environment, OutboundOrigin>>,
-  nowMs: () => number,
+  steadyMs: () => number,
 ): Connections {
   const renewed = new Map<string, { generation: number; atMs: number }>();
   // Remembered per credential object, because every push asks with the same object.
@@ -51,9 +51,9 @@ export function createConnections(
     renew({ origin, pool, name, generation }) {
       const known = renewed.get(name);
       if ((known?.generation ?? 0) !== generation) return true;
-      if (known !== undefined && nowMs() - known.atMs < renewEveryMs) return false;
+      if (known !== undefined && steadyMs() - known.atMs < renewEveryMs) return false;
       if (renewed.size >= renewedKeptMax) renewed.clear();
-      renewed.set(name, { generation: generation + 1, atMs: nowMs() });
+      renewed.set(name, { generation: generation + 1, atMs: steadyMs() });
       transport.retire(origin, pool);
       return true;
     },

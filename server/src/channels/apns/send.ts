@@ -6,7 +6,7 @@ import type { Log } from '../../ground/log.ts';
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { Channel, Environment, Outcome, SentPush } from '../channel.ts';
+import type { Channel, ChannelClock, Environment, Outcome, SentPush } from '../channel.ts';
 import { apns } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
 import { beginPush, PushRequest } from '../push-request.ts';
@@ -20,7 +20,7 @@ export interface ApnsOptions {
   /** Used by this channel alone, which closes it. Made with `transportSettings`. */
   readonly transport: OutboundTransport;
   readonly origins: Readonly<Record<Environment, OutboundOrigin>>;
-  readonly clock: { nowMs(): number };
+  readonly clock: ChannelClock;
   readonly log: Pick<Log, 'warn' | 'error'>;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
@@ -57,7 +57,7 @@ interface Made {
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const { transport, origins, clock, log, timeoutMs = 10_000 } = options;
   const tokens = createProviderTokens(clock);
-  const connections = createConnections(transport, origins, () => clock.nowMs());
+  const connections = createConnections(transport, origins, () => clock.steadyMs());
   // The same string object as the last time, which lets the header table find it without comparing
   // texts.
   let last = { token: '', authorization: '' };

@@ -7,7 +7,7 @@ import { sign } from 'node:crypto';
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { RefusedOutcome } from '../channel.ts';
+import type { ChannelClock, RefusedOutcome } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 import type { FcmCredential } from './credential.ts';
@@ -35,12 +35,13 @@ export interface AccessTokenOptions {
   readonly origin: OutboundOrigin;
   /** The token endpoint at that origin. */
   readonly path: string;
-  readonly clock: { nowMs(): number };
+  readonly clock: ChannelClock;
   readonly timeoutMs: number;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
+/** Times are by `clock.steadyMs`, because a clock that is set changes no duration (R-100). */
 interface Account {
   access: { readonly token: string } | undefined;
   expiresAtMs: number;
@@ -86,8 +87,9 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   };
 
   const obtain = async (account: Account, credential: FcmCredential): Promise<void> => {
+    const { steps } = clock;
     const result = await exchange(options, credential);
-    const nowMs = clock.nowMs();
+    const nowMs = clock.steadyMs();
     const grant = readGrant(result);
     if (grant !== undefined) {
       account.access = { token: grant.token };
@@ -97,15 +99,17 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
       account.failure = undefined;
       return;
     }
-    const failure = readFailure(result, nowMs);
+    // The assertion may carry a time from before the step, so the next push may ask again.
+    if (clock.steps !== steps) return;
+    const failure = readFailure(result, clock.nowMs());
     account.failure = failure;
     account.failedUntilMs = nowMs + Math.max(failureMsLeast * (1 + random()), failure.retryAfterMs ?? 0);
   };
 
   const current = async (credential: FcmCredential): Promise<Access> => {
     const account = accountOf(credential);
-    const has = (limitMs: number) => account.access !== undefined && clock.nowMs() < limitMs;
-    const isFailing = () => account.failure !== undefined && clock.nowMs() < account.failedUntilMs;
+    const has = (limitMs: number) => account.access !== undefined && clock.steadyMs() < limitMs;
+    const isFailing = () => account.failure !== undefined && clock.steadyMs() < account.failedUntilMs;
     if (!has(account.renewAtMs) && !isFailing()) {
       account.underWay ??= obtain(account, credential).finally(() => {
         account.underWay = undefined;
@@ -114,20 +118,20 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
     }
     // The old token serves until its end while a new one cannot be had.
     if (account.access !== undefined && has(account.expiresAtMs)) return account.access;
-    return { refusal: presentFailure(account, clock.nowMs()) };
+    return { refusal: presentFailure(account, clock.steadyMs()) };
   };
 
   return {
     held(credential) {
       const { access, renewAtMs } = accountOf(credential);
-      return access !== undefined && clock.nowMs() < renewAtMs ? access : undefined;
+      return access !== undefined && clock.steadyMs() < renewAtMs ? access : undefined;
     },
     tokenFor: current,
     async replace(credential, refused) {
       const account = accountOf(credential);
       if (account.access?.token === refused) {
-        if (clock.nowMs() - account.forcedAtMs < forceEveryMs) return undefined;
-        account.forcedAtMs = clock.nowMs();
+        if (clock.steadyMs() - account.forcedAtMs < forceEveryMs) return undefined;
+        account.forcedAtMs = clock.steadyMs();
         account.access = undefined;
         account.failure = undefined;
       }

@@ -5,7 +5,7 @@
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
-import type { Channel, Outcome, Rate, SentPush } from '../channel.ts';
+import type { Channel, ChannelClock, Outcome, Rate, SentPush } from '../channel.ts';
 import { fcm } from '../channels.ts';
 import { refuseLocally } from '../provider-answer.ts';
 import { beginPush, PushRequest } from '../push-request.ts';
@@ -20,7 +20,7 @@ export interface FcmOptions {
   readonly origin: OutboundOrigin;
   /** The endpoint of access tokens, whatever a service account says. */
   readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
-  readonly clock: { nowMs(): number };
+  readonly clock: ChannelClock;
   /** The rate of each credential over all processes. Null: as fast as the provider takes it. */
   readonly rate: Rate | null;
   /** Default 10 s (contract 7.5). */
