@@ -73,6 +73,10 @@ const browsersOverHttp1 = createHttpServer((request, response) => {
   });
 });
 
+// Peers keep their connections. One that the server ends while a busy machine pauses would be an
+// error of the peer. 0 keeps them for good.
+browsersOverHttp1.keepAliveTimeout = 0;
+
 let given = 0;
 const tokens = createHttpsServer(identity, (request, response) => {
   request.resume();
