@@ -81,6 +81,7 @@ const probeDevices = 60;
 export const requirement: Requirement = {
   number: 'R-06',
   title: 'database faults: nobody exits, all is back at once, nothing is lost',
+  leftOut: 'stops the database and the way to it nine times, on a quiet machine',
   async run({ isQuick, seed, report, workbench }) {
     const verdict = await runChaos(workbench, {
       devices: isQuick ? 2000 : 20_000,

@@ -108,6 +108,7 @@ function claimRate({ report }: ProofOptions, { rate: { perSecond }, devices, beg
 export const requirement: Requirement = {
   number: 'R-91',
   title: 'a message keeps its rate over all workers, and ends with its window; one with a rate delays no other',
+  leftOut: 'sends once a second for a minute, on a quiet machine',
   async run(options) {
     const { isQuick, seed, report } = options;
     const service = await startRunningService(options.workbench, workers);
