@@ -16,6 +16,7 @@ export type { Reports } from './reports.ts';
 export type * from './types.gen.ts';
 export { type BoundUser, boundUserHash, userHash } from './user-hash.ts';
 export {
+  type RawBody,
   type SignatureHeader,
   signWebhook,
   type VerifyWebhookOptions,

@@ -2,6 +2,7 @@
 // `service-signature`. It works on the received bytes and never on parsed JSON. The body is not
 // read before its signature is verified.
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isAnyArrayBuffer } from 'node:util/types';
 import type { WebhookEvent } from './webhook-event.ts';
 
 /** The reason for which a request was refused. */
@@ -43,19 +44,22 @@ export interface VerifyWebhookOptions {
 /** The value of `service-signature`, in any form that frameworks give it. */
 export type SignatureHeader = string | readonly string[] | null | undefined;
 
+/** The bytes of a body as they arrived (a Buffer is a Uint8Array), or the same bytes as text. */
+export type RawBody = string | Uint8Array | ArrayBuffer;
+
 const toleranceSecondsDefault = 300;
 
 /**
  * Returns the event of a request if its signature is valid. Throws a `WebhookVerificationError`
  * otherwise.
  *
- * `rawBody`: the bytes of the body as they arrived, or the same bytes as text. A parsed object is a
- * `TypeError`, because its original bytes are gone.
+ * `rawBody`: a parsed object is a `TypeError`, because its original bytes are gone.
  * `secret`: one secret, or several during a rotation; one `v1` that matches one of them is enough.
- * A missing or empty secret is a `TypeError`, because anybody could sign with it.
+ * One line break at its end is ignored, because files end with one. A missing or empty secret is a
+ * `TypeError`, because anybody could sign with it.
  */
 export function verifyWebhook(
-  rawBody: string | Uint8Array,
+  rawBody: RawBody,
   header: SignatureHeader,
   secret: string | readonly string[] | undefined,
   options: VerifyWebhookOptions = {},
@@ -85,7 +89,7 @@ export function verifyWebhook(
  * time of signing.
  */
 export function signWebhook(
-  rawBody: string | Uint8Array,
+  rawBody: RawBody,
   secret: string | readonly string[],
   { nowMs = Date.now() }: { readonly nowMs?: number | undefined } = {},
 ): string {
@@ -104,8 +108,9 @@ function isSame(given: string, wanted: string): boolean {
 }
 
 /**
- * Pairs are split at their first `=`. When `t` occurs twice, the last counts. The text of `t` is
- * the text that was signed.
+ * Pairs are split at their first `=`, and blanks around keys and values are ignored: gateways that
+ * join or fold headers add them. When `t` occurs twice, the last counts. The text of `t` is the
+ * text that was signed.
  */
 function readHeader(header: SignatureHeader): { t: string; signatures: string[] } {
   const text = typeof header === 'string' ? header : header?.join(',');
@@ -115,9 +120,10 @@ function readHeader(header: SignatureHeader): { t: string; signatures: string[] 
   for (const pair of text.split(',')) {
     const at = pair.indexOf('=');
     if (at < 0) continue;
-    const value = pair.slice(at + 1);
-    if (pair.slice(0, at) === 't') t = value;
-    if (pair.slice(0, at) === 'v1') signatures.push(value);
+    const key = pair.slice(0, at).trim();
+    const value = pair.slice(at + 1).trim();
+    if (key === 't') t = value;
+    if (key === 'v1') signatures.push(value);
   }
   return { t, signatures };
 }
@@ -139,14 +145,18 @@ function isNumber(t: string): boolean {
 
 function bytesOf(rawBody: unknown): Uint8Array {
   if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
-  if (rawBody instanceof Uint8Array) return rawBody;
-  throw new TypeError('verifyWebhook needs the raw bytes of the body, before any parser: a string or a Uint8Array.');
+  // Unlike `instanceof`, both also know the buffers of another realm, as test environments have.
+  if (ArrayBuffer.isView(rawBody)) return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
+  if (isAnyArrayBuffer(rawBody)) return new Uint8Array(rawBody);
+  throw new TypeError(
+    'verifyWebhook needs the raw bytes of the body, before any parser: a string, a Uint8Array or an ArrayBuffer.',
+  );
 }
 
 function secretsOf(secret: unknown): readonly string[] {
-  const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
-  const isText = (each: unknown): each is string => typeof each === 'string' && each !== '';
-  if (secrets.length > 0 && secrets.every(isText)) return secrets;
+  const given: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  const secrets = given.map((each) => (typeof each === 'string' ? each.replace(/\r?\n$/, '') : ''));
+  if (secrets.length > 0 && !secrets.includes('')) return secrets;
   throw new TypeError('verifyWebhook needs the signing secret of the webhook, whsec_…: is its variable set?');
 }
 

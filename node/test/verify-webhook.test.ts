@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { signWebhook, verifyWebhook, WebhookVerificationError } from '../src/verify-webhook.ts';
@@ -81,6 +82,39 @@ describe('R-20 verifyWebhook', () => {
       'event',
       'message.sent',
     );
+  });
+
+  it.each([
+    ['blanks around the pairs', sent.signature.replaceAll(',', ' ,\t ')],
+    ['blanks around keys and values', ` ${sent.signature.replaceAll('=', ' = ')} `],
+    ['empty pairs', `, ${sent.signature},,`],
+  ])('accepts a header with %s', (_what, header) => {
+    expect(verifyWebhook(sent.body, header, secret, { nowMs })).toHaveProperty('event', 'message.sent');
+  });
+
+  it.each(['\n', '\r\n'])('accepts a secret that was read from a file with the line break %j at its end', (end) => {
+    expect(verifyWebhook(sent.body, sent.signature, `${secret}${end}`, { nowMs })).toHaveProperty('event');
+    expect(verifyWebhook(sent.body, sent.signature, ['whsec_other', `${secret}${end}`], { nowMs })).toHaveProperty(
+      'event',
+    );
+    expect(signWebhook(sent.body, `${secret}${end}`, { nowMs })).toBe(sent.signature);
+  });
+
+  it('keeps every other byte of a secret: a blank at its end is part of the key', () => {
+    expect(refusalOf(() => verifyWebhook(sent.body, sent.signature, `${secret} `, { nowMs }))).toBe('wrong_signature');
+    expect(() => verifyWebhook(sent.body, sent.signature, '\n', { nowMs })).toThrow(TypeError);
+  });
+
+  it('takes the body as text, Buffer, Uint8Array or ArrayBuffer, also as a part of a larger buffer', () => {
+    const bytes = new TextEncoder().encode(sent.body);
+    const larger = new Uint8Array(bytes.length + 20);
+    larger.set(bytes, 10);
+    const part = larger.subarray(10, 10 + bytes.length);
+    const foreign: Uint8Array = runInNewContext('Uint8Array.from(bytes)', { bytes });
+    for (const body of [sent.body, Buffer.from(bytes), bytes, bytes.buffer, part, foreign]) {
+      expect(verifyWebhook(body, sent.signature, secret, { nowMs })).toEqual(JSON.parse(sent.body));
+      expect(signWebhook(body, secret, { nowMs })).toBe(sent.signature);
+    }
   });
 
   it.each(['not json', '"text"', '[]', '{}', 'null', ''])(
