@@ -87,6 +87,13 @@ describe('a request is refused', () => {
       { 'apns-push-type': 'background', 'apns-priority': '5' },
       alertPayload,
     ],
+    ...[{ badge: 0 }, { sound: 'bell.caf' }].map((shown): [number, string, string, object, unknown] => [
+      400,
+      'InvalidPushType',
+      `as background with ${JSON.stringify(shown)}`,
+      { 'apns-push-type': 'background', 'apns-priority': '5' },
+      { aps: { 'content-available': 1, ...shown } },
+    ]),
     [
       400,
       'BadPriority',

@@ -51,8 +51,8 @@ const rendered = component(
   z.strictObject({
     channel: z.enum(channelIds),
     result: z
-      .enum(['shown', 'background', 'empty_content', 'payload_too_large', 'unknown_error'])
-      .describe('`background` shows nothing on a device; the last three: no push is made.'),
+      .enum(['shown', 'background', 'badge', 'empty_content', 'payload_too_large', 'unknown_error'])
+      .describe('`background` and `badge` show no text on a device; the last three: no push is made.'),
     language: z.string().nullable().describe('The language of the delivery.'),
     locale: z.string().nullable().describe('The entry of `content.locales` that is taken; null: the top level.'),
     url: z.string().nullable().describe('The address that a tap opens.'),

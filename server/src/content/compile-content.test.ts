@@ -118,6 +118,39 @@ describe('a delivery with nothing to show', () => {
     expect(compiled.render('apns', nobody, null).kind).toBe('content');
   });
 
+  test('is skipped when only white space and invisible characters are left', () => {
+    const compiled = compile({ title: '{{properties.a}} {{properties.b}}', body: '\u200b{{first_name}}\u00ad' });
+    const blank = person({ a: '\u2800', b: '\u3164\n' }, '\u00a0');
+    expect(compiled.render('fcm', nobody, null)).toEqual({ kind: 'skip', reason: 'empty_content' });
+    expect(compiled.render('apns', blank, null)).toEqual({ kind: 'skip', reason: 'empty_content' });
+    expect(contentOf(compiled, 'fcm', ada)).toEqual({ ...defaults, body: '\u200bAda\u00ad' });
+    expect(contentOf(compiled, 'fcm', person({ a: '🎉' }))).toEqual({ ...defaults, title: '🎉 ' });
+  });
+
+  test.each([{ badge: 0 }, { badge: 7 }, { sound: 'bell.caf' }, { badge: 0, content_available: true }])(
+    'is sent on apns with %j, which is a push of its own, and on no other channel',
+    (apns) => {
+      const compiled = compile({ apns });
+      expect(contentOf(compiled, 'apns', nobody)).toEqual({ ...defaults, ...apns });
+      for (const channel of ['webpush', 'fcm'] as const)
+        expect(compiled.render(channel, nobody, null)).toEqual({ kind: 'skip', reason: 'empty_content' });
+    },
+  );
+
+  test('is no push of a badge when its text came out empty', () => {
+    const compiled = compile({ title: '{{first_name}}', apns: { badge: 3 } });
+    expect(compiled.render('apns', nobody, null)).toEqual({ kind: 'skip', reason: 'empty_content' });
+    expect(contentOf(compiled, 'apns', ada)).toEqual({ ...defaults, title: 'Ada', badge: 3 });
+  });
+
+  test('sets a badge for one language alone, where the channel removes the text of the others', () => {
+    const compiled = compile({ body: 'B', locales: { de: { body: null } }, apns: { badge: 0 } });
+    expect(contentOf(compiled, 'apns', nobody)).toEqual({ ...defaults, body: 'B', badge: 0 });
+    expect(contentOf(compiled, 'apns', nobody, 'de')).toEqual({ ...defaults, badge: 0 });
+    const removed = compile({ body: 'B', locales: { de: { body: 'D' } }, apns: { body: null, badge: 0 } });
+    expect(contentOf(removed, 'apns', nobody, 'de')).toEqual({ ...defaults, badge: 0 });
+  });
+
   test('is sent as a background push where it is one', () => {
     const compiled = compile({ data: { a: '{{properties.plan}}' }, apns: { content_available: true } });
     expect(contentOf(compiled, 'fcm', ada)).toEqual({ ...defaults, data: { a: 'pro' } });

@@ -1,6 +1,7 @@
 // Prepares content for many devices. Each channel and language is merged and parsed once, then
 // rendered per person. Content without templates is shared by every device, so it costs only a
 // look-up. Never throws for a person.
+import { isBlank } from './blank-text.ts';
 import {
   type ChannelContent,
   type Content,
@@ -8,9 +9,10 @@ import {
   contentChannels,
   type DataValue,
   dropsUrl,
-  isBackgroundPush,
   localesOf,
   mergeContent,
+  type PushKind,
+  pushKindOf,
   type WebAction,
 } from './content.ts';
 import { pickLocale } from './locales.ts';
@@ -122,7 +124,7 @@ interface Variant {
   readonly merged: ChannelContent;
   /** The finished result when no field has a template. */
   readonly literal: Rendered | null;
-  readonly isBackground: boolean;
+  readonly kind: PushKind;
   readonly texts: readonly (readonly [field: TextField, template: Template])[];
   readonly data: readonly (readonly [key: string, value: DataValue | Template])[] | null;
   readonly actions:
@@ -177,12 +179,12 @@ function prepare(channel: ContentChannel, merged: ChannelContent, templates: Tem
   const actions = buttons.some(({ title, url }) => typeof title === 'object' || typeof url === 'object')
     ? buttons
     : null;
-  const isBackground = isBackgroundPush(channel, merged);
+  const kind = pushKindOf(channel, merged);
   const isLiteral = texts.length === 0 && data === null && actions === null;
   return {
     merged,
-    literal: isLiteral ? finish({ ...merged }, isBackground) : null,
-    isBackground,
+    literal: isLiteral ? finish({ ...merged }, kind) : null,
+    kind,
     texts,
     data,
     actions,
@@ -201,7 +203,7 @@ function renderFor(person: Person, variant: Variant): Rendered {
         ...(url !== undefined && { url: bounded(url, person) }),
       }));
     }
-    return finish(content, variant.isBackground);
+    return finish(content, variant.kind);
   } catch (error) {
     if (error instanceof TooLongError) return { kind: 'fail', errorCode: 'payload_too_large', reason: error.message };
     // liquidjs's own error text could contain a person's value.
@@ -209,15 +211,14 @@ function renderFor(person: Person, variant: Variant): Rendered {
   }
 }
 
-/** Removes empty fields. Answers a skip when nothing is left to show. */
-function finish(content: Mutable<ChannelContent>, isBackground: boolean): Rendered {
+/** Removes empty fields. Answers a skip when nothing is left of a push that has a text. */
+function finish(content: Mutable<ChannelContent>, kind: PushKind): Rendered {
   // `delete` only where the field is empty: this runs for every push, and deleting an absent field
   // costs as much as deleting a present one.
-  if (content.title === '') delete content.title;
-  if (content.body === '') delete content.body;
-  if (!isBackground && content.title === undefined && content.body === undefined) {
-    return { kind: 'skip', reason: 'empty_content' };
-  }
+  if (content.title !== undefined && isBlank(content.title)) delete content.title;
+  if (content.body !== undefined && isBlank(content.body)) delete content.body;
+  const hasText = content.title !== undefined || content.body !== undefined;
+  if (kind === 'empty' || (kind === 'shown' && !hasText)) return { kind: 'skip', reason: 'empty_content' };
   if (content.subtitle === '') delete content.subtitle;
   if (content.icon === '') delete content.icon;
   return { kind: 'content', content };

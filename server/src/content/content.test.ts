@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Issue } from '../ground/issue.ts';
 import { ApiError } from '../http/api-error.ts';
 import { validate } from '../http/validate.ts';
-import { type Content, contentSchema, dropsUrl, isBackgroundPush, mergeContent } from './content.ts';
+import { type Content, contentSchema, dropsUrl, mergeContent, pushKindOf } from './content.ts';
 
 // Content inside a request, as in POST /v1/messages, so that paths read as a caller sees them.
 const request = z.strictObject({ content: contentSchema });
@@ -301,6 +301,13 @@ describe('the limits of content', () => {
     [{ webpush: { data: { a: 1 } } }, 'content empty_content'],
     [{ apns: { content_available: false, data: { a: 1 } } }, 'content empty_content'],
     [{ locales: { de: { subtitle: 'S' } } }, 'content empty_content'],
+    [{ title: ' ', body: '\n\t' }, 'content empty_content'],
+    [{ title: '\u200b', body: '\u00ad\u2800' }, 'content empty_content'],
+    [{ title: ' ', locales: { de: { title: '\u3164' } }, apns: { body: '\ufeff' } }, 'content empty_content'],
+    [{ apns: { sound: '' } }, 'content empty_content'],
+    [{ apns: { sound: { name: '' } } }, 'content empty_content'],
+    [{ webpush: { badge: 'https://a.example/b.png', app_badge: 1 } }, 'content empty_content'],
+    [{ fcm: { sound: 'bell', notification_count: 1 } }, 'content empty_content'],
   ])('%j is refused: %s', (content, finding) => {
     expect(findings(content)).toEqual([finding]);
   });
@@ -486,9 +493,15 @@ describe('merging', () => {
     ['data on apns', { title: 'T', apns: { title: null, data: { a: 1 } } }, 'apns', false],
     ['data on fcm', { data: { a: 1 } }, 'fcm', true],
     ['data with a body', { body: 'B', data: { a: 1 } }, 'fcm', false],
+    ['content_available with a badge', { apns: { content_available: true, badge: 0 } }, 'apns', false],
+    ['content_available with a sound', { apns: { content_available: true, sound: 'bell.caf' } }, 'apns', false],
+    ['content_available with an empty sound', { apns: { content_available: true, sound: '' } }, 'apns', true],
+    ['content_available with a blank title', { title: ' \u200b', apns: { content_available: true } }, 'apns', true],
+    ['data on fcm with fields of a notification', { fcm: { data: { a: 1 }, sound: 'bell', tag: 't' } }, 'fcm', true],
+    ['data on fcm with a blank body', { body: '\u00ad', data: { a: 1 } }, 'fcm', true],
     ['empty data', { title: 'T', fcm: { title: null, data: {} } }, 'fcm', false],
     ['data on webpush', { data: { a: 1 } }, 'webpush', false],
   ])('%s on its channel is a background push: %s', (_, content, channel, isBackground) => {
-    expect(isBackgroundPush(channel, mergeContent(parse(content), channel, null))).toBe(isBackground);
+    expect(pushKindOf(channel, mergeContent(parse(content), channel, null)) === 'background').toBe(isBackground);
   });
 });

@@ -2,6 +2,7 @@
 // the common fields. Pure; renders nothing and knows no person.
 import { z } from 'zod';
 import { component } from '../http/schemas.ts';
+import { isBlank } from './blank-text.ts';
 import {
   byLocale,
   dataField,
@@ -196,7 +197,7 @@ export const contentSchema = component(
   'Content',
   contentFields.superRefine((content, ctx) => {
     if (!saysSomething(content)) {
-      const message = 'No channel has a title or a body, and none is a background push.';
+      const message = 'No channel has a title, a body, a badge or a sound of apns, or a background push.';
       report(ctx, { path: [], code: 'empty_content', message });
     }
   }),
@@ -228,12 +229,20 @@ export function dropsUrl(content: Content, locale: string | null): boolean {
 }
 
 /**
- * Whether merged content makes a push that shows nothing (contract 7.1). Web push has no such push.
+ * What merged content makes of a push (contract 7.1). `shown` has a text. `background` shows
+ * nothing and wakes the app. `badge` sets the badge of an iPhone or plays a sound. `empty` is none
+ * of these. Web push knows only the first and the last.
  */
-export function isBackgroundPush(channel: ContentChannel, merged: ChannelContent): boolean {
-  if (merged.title || merged.body) return false;
-  if (channel === 'apns') return merged.content_available === true;
-  return channel === 'fcm' && merged.data !== undefined && Object.keys(merged.data).length > 0;
+export type PushKind = 'shown' | 'background' | 'badge' | 'empty';
+
+export function pushKindOf(channel: ContentChannel, merged: ChannelContent): PushKind {
+  const { title = '', body = '', badge, sound, content_available, data = {} } = merged;
+  if (!isBlank(title) || !isBlank(body)) return 'shown';
+  if (channel === 'fcm') return Object.keys(data).length > 0 ? 'background' : 'empty';
+  if (channel === 'webpush') return 'empty';
+  // Apple refuses a background push that has a badge or a sound.
+  if (badge !== undefined || (typeof sound === 'object' ? sound.name : sound)) return 'badge';
+  return content_available ? 'background' : 'empty';
 }
 
 /** The keys of `content.locales`. Null stands for people whose language has no entry. */
@@ -269,9 +278,6 @@ function withoutNulls(value: unknown): unknown {
 
 function saysSomething(content: Content): boolean {
   return localesOf(content).some((locale) =>
-    contentChannels.some((channel) => {
-      const merged = mergeContent(content, channel, locale);
-      return Boolean(merged.title) || Boolean(merged.body) || isBackgroundPush(channel, merged);
-    }),
+    contentChannels.some((channel) => pushKindOf(channel, mergeContent(content, channel, locale)) !== 'empty'),
   );
 }

@@ -8,7 +8,7 @@ import { apns, fcm, webpush } from '../channels/channels.ts';
 import { buildMessage, payloadBytesOf } from '../channels/fcm/payload.ts';
 import { buildPayload as buildWebPayload } from '../channels/webpush/payload.ts';
 import { type CompiledContent, compileContent, type Rendered } from '../content/compile-content.ts';
-import { type ChannelContent, type Content, isBackgroundPush, localesOf } from '../content/content.ts';
+import { type ChannelContent, type Content, localesOf, pushKindOf } from '../content/content.ts';
 import { languageOfDelivery, pickLocale } from '../content/locales.ts';
 import type { Person } from '../content/template.ts';
 import type { Sql } from '../database/db.ts';
@@ -42,8 +42,11 @@ export interface ScreenView {
 }
 
 export interface RenderedMessage {
-  /** `shown`, `background` (nothing is shown), or the reason for which no push is made. */
-  readonly result: 'shown' | 'background' | 'empty_content' | 'payload_too_large' | 'unknown_error';
+  /**
+   * `shown`, `background` (nothing is shown), `badge` (it sets the badge or plays the sound, without
+   * a text), or the reason for which no push is made.
+   */
+  readonly result: 'shown' | 'background' | 'badge' | 'empty_content' | 'payload_too_large' | 'unknown_error';
   readonly language: string | null;
   /** The entry of `content.locales` that is taken; null: the top level. */
   readonly locale: string | null;
@@ -78,13 +81,13 @@ export async function renderMessage(sql: Sql, request: RenderRequest): Promise<R
   }
   const final = withDefaultUrl(channel, rendered.content, defaultUrl);
   const payloadBytes = payloadBytesFor(channel, final);
-  const isBackground = isBackgroundPush(channel, final);
+  const kind = pushKindOf(channel, final);
   return {
     ...shared,
-    result: payloadBytes > shared.payloadBytesMax ? 'payload_too_large' : isBackground ? 'background' : 'shown',
+    result: payloadBytes > shared.payloadBytesMax ? 'payload_too_large' : kind === 'empty' ? 'empty_content' : kind,
     url: final.url ?? null,
     payloadBytes,
-    screens: isBackground ? [] : viewsOf(channel, final),
+    screens: kind === 'shown' ? viewsOf(channel, final) : [],
   };
 }
 

@@ -158,6 +158,31 @@ describe.each([
   });
 });
 
+describe('a push without a text', () => {
+  const noText = { title: '', body: '' };
+  test.each<[Partial<ChannelContent>, object]>([
+    [{ content_available: true }, { pushType: 'background' }],
+    [{ content_available: true, sound: '' }, { pushType: 'background' }],
+    [{ content_available: true, badge: 0 }, { pushType: 'alert' }],
+    [{ badge: 7 }, { pushType: 'alert' }],
+    [{ sound: { name: 'bell.caf', critical: true } }, { pushType: 'alert' }],
+  ])('apns accepts %j, and the phone shows nothing', async (content, { pushType }: { pushType?: string }) => {
+    const t = await apns();
+    expect(await t.send({ ...noText, ...content })).toMatchObject({ kind: 'sent' });
+    const record = (await readLog()).records.findLast(({ token }) => token === t.token);
+    expect(record).toMatchObject({ delivered: true, notification: null });
+    expect(record?.checks.find(({ name }) => name === 'push_type')).toMatchObject({ verdict: 'pass', detail: pushType });
+  });
+
+  test('fcm accepts data with fields of a notification, and the phone shows nothing', async () => {
+    const t = await fcm();
+    const fields = { data: { sync: true }, sound: 'bell', notification_count: 3, tag: 'a', visibility: 'secret' } as const;
+    expect(await t.send({ ...noText, ...fields })).toMatchObject({ kind: 'sent' });
+    const record = (await readLog()).records.findLast(({ token }) => token === t.token);
+    expect(record).toMatchObject({ delivered: true, notification: null });
+  });
+});
+
 describe("the meaning of APNs's answers", () => {
   const meaning: Partial<Record<ErrorCode, readonly string[]>> = {
     unregistered: ['Unregistered', 'ExpiredToken'],

@@ -135,6 +135,8 @@ describe('the drawn preview', () => {
     expect(await result({ content: { title: 'a', body: 'ü'.repeat(2500) } })).toBe('payload_too_large');
     const silent = { content: { apns: { content_available: true } }, channel: 'apns' };
     expect(await result(silent)).toBe('background');
+    expect(await result({ ...silent, content: { apns: { content_available: true, badge: 0 } } })).toBe('badge');
+    expect(await result({ content: { title: ' \u200b{{first_name}}' } })).toBe('empty_content');
   });
 
   it('sends nothing, stores nothing, and refuses content as a send does', async () => {

@@ -67,6 +67,7 @@ const trimmed = (text: string): string => text.trim();
 const reasons: Readonly<Record<RenderedMessage['result'], string | null>> = {
   shown: null,
   background: 'Shows nothing: the app gets it in the background.',
+  badge: 'Shows no text: it sets the badge or plays the sound.',
   empty_content: 'Nothing would be sent to this user: title and body are both empty.',
   payload_too_large: 'Nothing would be sent to this user: the message is too large for this channel.',
   unknown_error: 'A text could not be rendered for this user.',

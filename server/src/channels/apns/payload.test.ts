@@ -132,11 +132,20 @@ describe('the headers', () => {
     });
   });
 
-  test.each([{}, { badge: 3 }, { sound: 'bell.caf' }])('a background push is one with %j, too', (given) => {
-    const content = { content_available: true, priority: 'high', ...given } as const;
-    expect(headersOf(content)).toMatchObject({ 'apns-push-type': 'background', 'apns-priority': '5' });
-    expect(payloadOf(content).aps).toEqual({ 'content-available': 1, ...given });
+  test.each(['', { name: '', volume: 0.5 }])('a background push may name no sound: %j is left out', (sound) => {
+    expect(headersOf({ content_available: true, sound })).toMatchObject({ 'apns-push-type': 'background' });
+    expect(payloadOf({ content_available: true, sound }).aps).toEqual({ 'content-available': 1 });
+    expect(payloadOf({ title: 'T', sound }).aps).toEqual({ alert: { title: 'T' } });
   });
+
+  test.each([{ badge: 0 }, { badge: 3 }, { sound: 'bell.caf' }, { badge: 0, content_available: true }])(
+    'a push of %j alone is an alert push without an alert',
+    (given) => {
+      const { content_available: wakes, ...shown } = { content_available: false, ...given };
+      expect(headersOf(given)).toMatchObject({ 'apns-push-type': 'alert', 'apns-priority': '10' });
+      expect(payloadOf(given).aps).toEqual({ ...shown, ...(wakes && { 'content-available': 1 }) });
+    },
+  );
 
   test('a collapse key is the id under which one push replaces another', () => {
     expect(headersOf({ title: 'Sale', collapse_key: 'order-17' })['apns-collapse-id']).toBe('order-17');

@@ -2,7 +2,7 @@
 // https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification).
 // Pure, but remembers the message whose id it read last.
 import { hash } from 'node:crypto';
-import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
+import { type ChannelContent, type Priority, pushKindOf } from '../../content/content.ts';
 import { decodeId, uuidToBytes } from '../../ground/ids.ts';
 import { JsonWriter } from '../../ground/json-writer.ts';
 import type { Push } from '../channel.ts';
@@ -12,7 +12,7 @@ export function buildPayload({ content, messageId, receiptToken }: Push<unknown>
   const json = new JsonWriter();
   if (content.data !== undefined) json.members({ ...content.data, ...ours });
   json.open('aps');
-  if (!isBackgroundPush('apns', content)) {
+  if (pushKindOf('apns', content) === 'shown') {
     json.open('alert');
     json.member('title', title);
     json.member('subtitle', subtitle);
@@ -46,12 +46,14 @@ const ours = {
   carillon_token: undefined,
 };
 
+// An empty name is no sound. Apple would refuse a background push that has the key.
 function writeSound(json: JsonWriter, sound: ChannelContent['sound']): void {
   if (typeof sound !== 'object') {
-    json.member('sound', sound);
+    json.member('sound', sound || undefined);
     return;
   }
   const { name, critical, volume } = sound;
+  if (name === '') return;
   json.open('sound');
   json.member('critical', critical === undefined ? undefined : Number(critical));
   json.member('name', name);
@@ -73,7 +75,7 @@ export function buildHeaders(
   authorization: string,
 ): Record<string, string> {
   const { content, credential, messageId, deviceId, ttlSeconds } = push;
-  const isBackground = isBackgroundPush('apns', content);
+  const isBackground = pushKindOf('apns', content) === 'background';
   return {
     authorization,
     'apns-topic': credential.bundleId,

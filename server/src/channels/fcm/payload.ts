@@ -1,6 +1,6 @@
 // The message of FCM's HTTP v1 API for an Android phone (contract 7.4;
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages). Pure.
-import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
+import { type ChannelContent, type Priority, pushKindOf } from '../../content/content.ts';
 import { JsonWriter } from '../../ground/json-writer.ts';
 import type { Push } from '../channel.ts';
 
@@ -12,7 +12,7 @@ const priorityOf: Readonly<Record<Priority, string>> = { high: 'HIGH', normal: '
 /** The body of the request, as JSON. */
 export function buildMessage({ content, token, messageId, receiptToken, ttlSeconds }: Push<unknown>): string {
   const { title, body, url, analytics_label } = content;
-  const shows = !isBackgroundPush('fcm', content);
+  const shows = pushKindOf('fcm', content) !== 'background';
   const json = new JsonWriter();
   json.open('message');
   json.member('token', token);
