@@ -914,6 +914,8 @@ export type RegisteredDevice = {
   readonly properties: PropertyValues | null;
   readonly property_conflicts: readonly PropertyConflict[];
   readonly created: boolean;
+  /** Only to a client key, and only when not empty: fields whose values cannot be used. They are null. */
+  readonly ignored?: readonly ("locale" | "timezone")[] | undefined;
 };
 
 export type Report = {

@@ -1822,8 +1822,8 @@ export type RenderRequest = {
 
 export type RenderedMessage = {
   readonly channel: "webpush" | "apns" | "fcm";
-  /** `background` shows nothing on a device; the last three: no push is made. */
-  readonly result: "shown" | "background" | "empty_content" | "payload_too_large" | "unknown_error";
+  /** `background` and `badge` show no text on a device; the last three: no push is made. */
+  readonly result: "shown" | "background" | "badge" | "empty_content" | "payload_too_large" | "unknown_error";
   /** The language of the delivery. */
   readonly language: string | null;
   /** The entry of `content.locales` that is taken; null: the top level. */

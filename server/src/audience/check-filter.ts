@@ -1,7 +1,7 @@
 // Checks a filter against the catalog (contract 6). For each comparison the check finds the column,
 // tests whether the column's type has that operator, and converts the value to the form that the
 // database compares. Otherwise it returns issues that name the accepted values. Pure.
-import { canonicalLanguage, canonicalLocale } from '../content/locales.ts';
+import { spellingsOf } from '../content/locales.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
 import type { Issue, IssueCode } from '../ground/issue.ts';
 import {
@@ -118,7 +118,17 @@ function checkLeaf(leaf: Comparison, catalog: ReadonlyMap<string, Property>, iss
     issues.push(checked.issue);
     return [];
   }
-  return [{ kind: 'leaf', path: leaf.path, operand, type, ...checked }];
+  return [{ kind: 'leaf', path: leaf.path, operand, type, ...checked, test: withSpellings(operand, checked.test) }];
+}
+
+/**
+ * A language is stored as its writer spelled it, and devices may hold former codes, so a whole tag
+ * is compared with each spelling of it.
+ */
+function withSpellings(operand: Operand, test: Test): Test {
+  if (test.kind !== 'is' || !('builtin' in operand)) return test;
+  if (operand.builtin !== 'language' && operand.builtin !== 'device.locale') return test;
+  return { kind: 'is', values: [...new Set(test.values.flatMap((value) => spellingsOf(String(value))))] };
 }
 
 function operandOf(
@@ -307,18 +317,11 @@ function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField |
 
 const platforms = ['web', 'ios', 'android'];
 
-/**
- * Stored values are in canonical form, so the value they are compared with is converted to that
- * form too.
- */
+/** Stored countries are in upper case, so the value that they are compared with is converted too. */
 function builtinValue(field: BuiltinField, value: string): ReadValue {
   switch (field) {
     case 'country':
       return { value: value.toUpperCase() };
-    case 'language':
-      return { value: canonicalLanguage(value) ?? value };
-    case 'device.locale':
-      return { value: canonicalLocale(value) ?? value };
     case 'device.platform':
       if (platforms.includes(value)) return { value };
       return { code: 'invalid_value', message: 'A platform is web, ios or android.', allowed: platforms };

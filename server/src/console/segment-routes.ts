@@ -26,6 +26,7 @@ import {
   segmentSchema,
 } from '../segments/routes.ts';
 import { editSegment } from '../segments/save-segment.ts';
+import { segmentName } from '../segments/segment.ts';
 import { suggestionsMax, suggestValues } from '../segments/suggest-values.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
@@ -46,7 +47,7 @@ const segmentEdit = component(
   'SegmentEdit',
   z.strictObject({
     updated_at: seenAt,
-    name: z.string().min(1).max(128).optional(),
+    name: segmentName.optional(),
     description: z.string().max(1_024).nullable().optional(),
     filter: filterField.optional(),
   }),

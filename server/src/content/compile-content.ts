@@ -15,7 +15,7 @@ import {
   pushKindOf,
   type WebAction,
 } from './content.ts';
-import { pickLocale } from './locales.ts';
+import { createLocalePicker } from './locales.ts';
 import {
   type Person,
   parseTemplate,
@@ -48,8 +48,8 @@ export interface CompiledContent extends UsedVariables {
    */
   readonly dropsUrl: boolean;
   /**
-   * `language` is the language of the delivery (`languageOfDelivery`), in canonical case. Results
-   * may be shared between devices: a caller must not change them.
+   * `language` is the language of the delivery (`languageOfDelivery`). Results may be shared between
+   * devices: a caller must not change them.
    */
   render(channel: ContentChannel, person: Person, language: string | null): Rendered;
   /**
@@ -78,7 +78,7 @@ export function compileContent(content: Content): CompiledContent {
     apns: commonUrls(byChannel.apns),
     fcm: commonUrls(byChannel.fcm),
   };
-  const tags = new Set(locales.filter((locale) => locale !== null));
+  const pickLocale = createLocalePicker(Object.keys(content.locales ?? {}));
   return {
     attributes: templates.attributes,
     propertyKeys: templates.propertyKeys,
@@ -86,9 +86,9 @@ export function compileContent(content: Content): CompiledContent {
     largestTtlSeconds: Math.max(...contentChannels.map((channel) => ttlSeconds[channel])),
     dropsUrl: locales.some((locale) => dropsUrl(content, locale)),
     render(channel, person, language) {
-      const variant = byChannel[channel].get(tags.size === 0 ? null : pickLocale(tags, language));
-      if (!variant) throw new Error('pickLocale chose a locale that the content does not have');
-      return variant.literal ?? renderFor(person, variant);
+      const variant = byChannel[channel].get(pickLocale(language));
+      if (!variant) throw new Error('the picker chose a locale that the content does not have');
+      return variant.literal ?? renderFor({ person, language }, variant);
     },
     literalUrls: (channel) => urls[channel],
   };
@@ -191,16 +191,22 @@ function prepare(channel: ContentChannel, merged: ChannelContent, templates: Tem
   };
 }
 
-function renderFor(person: Person, variant: Variant): Rendered {
+/** The person and the language of their delivery. */
+interface Reader {
+  readonly person: Person;
+  readonly language: string | null;
+}
+
+function renderFor(reader: Reader, variant: Variant): Rendered {
   try {
     const content: Mutable<ChannelContent> = { ...variant.merged };
-    for (const [field, template] of variant.texts) content[field] = bounded(template, person);
-    if (variant.data) content.data = renderData(variant.data, person);
+    for (const [field, template] of variant.texts) content[field] = bounded(template, reader);
+    if (variant.data) content.data = renderData(variant.data, reader);
     if (variant.actions) {
       content.actions = variant.actions.map(({ action, title, url }) => ({
         ...action,
-        title: bounded(title, person),
-        ...(url !== undefined && { url: bounded(url, person) }),
+        title: bounded(title, reader),
+        ...(url !== undefined && { url: bounded(url, reader) }),
       }));
     }
     return finish(content, variant.kind);
@@ -228,19 +234,19 @@ class TooLongError extends Error {
   override readonly name = 'TooLongError';
 }
 
-function bounded(part: Part, person: Person): string {
+function bounded(part: Part, { person, language }: Reader): string {
   if (typeof part === 'string') return part;
-  const text = part.render(person);
+  const text = part.render(person, language);
   if (text.length > renderedLengthMax) {
     throw new TooLongError(`A personalized text came out longer than ${renderedLengthMax} characters.`);
   }
   return text;
 }
 
-function renderData(entries: NonNullable<Variant['data']>, person: Person): Record<string, DataValue> {
+function renderData(entries: NonNullable<Variant['data']>, reader: Reader): Record<string, DataValue> {
   // An object without a prototype, so that `__proto__` is a key like any other.
   const data: Record<string, DataValue> = Object.create(null);
-  for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, person) : value;
+  for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, reader) : value;
   return data;
 }
 

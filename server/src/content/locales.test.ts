@@ -4,10 +4,11 @@ import { validate } from '../http/validate.ts';
 import {
   canonicalLanguage,
   canonicalLocale,
+  createLocalePicker,
   languageField,
   languageOfDelivery,
   localeField,
-  pickLocale,
+  spellingsOf,
 } from './locales.ts';
 
 describe('a language', () => {
@@ -56,39 +57,165 @@ describe("a device's locale", () => {
     ['zh-hant-TW', 'zh-Hant-TW'],
     ['es-419', 'es-419'],
     ['EN', 'en'],
-    ['fil', 'fil'],
     ['fil-PH', 'fil-PH'],
+    ['zh-Hant', 'zh-Hant'],
+    ['pt_BR', 'pt-BR'],
+    ['en_US.UTF-8', 'en-US'],
+    ['de_DE@calendar=gregorian', 'de-DE'],
+    ['zh-Hant_TW', 'zh-Hant-TW'],
+    ['zh_TW_#Hant', 'zh-Hant-TW'],
+    ['sr__#Latn', 'sr-Latn'],
+    ['ja_JP_#u-ca-japanese', 'ja-JP'],
+    ['ca-ES-valencia', 'ca-ES-valencia'],
+    ['de-1996', 'de-1996'],
+    ['en-US-u-hc-h12', 'en-US-u-hc-h12'],
+    ['iw', 'he'],
+    ['in-ID', 'id-ID'],
+    ['ji', 'yi'],
+    ['tl-PH', 'fil-PH'],
+    ['mo', 'ro'],
+    ['sh', 'sr-Latn'],
+    ['no-NO', 'no-NO'],
+    ['zh-cmn-Hans-CN', 'zh-Hans-CN'],
+    ['zh-yue-HK', 'yue-HK'],
+    ['zh-min-nan', 'nan'],
+    ['de-DD', 'de-DE'],
+    ['und', 'und'],
   ])('%j is stored as %j', (text, stored) => {
     expect(canonicalLocale(text)).toBe(stored);
     expect(validate(localeField, text)).toBe(stored);
   });
 
-  test.each(['', 'd', 'german', 'de_DE', 'de-', 'de-DEU', 'de-1', 'zh-Hant', 'de-DE-1996', 'x-de', 'de-DE '])(
-    '%j is refused',
-    (text) => {
-      expect(canonicalLocale(text)).toBeNull();
-      expect(() => validate(localeField, text)).toThrow();
-    },
-  );
+  test.each([
+    '',
+    'd',
+    'C',
+    'POSIX',
+    'german',
+    '_GB',
+    '-de',
+    'de-D',
+    'x-de',
+    'de-DE ',
+    'de,en',
+    '*',
+    'dé',
+    `de-${'x'.repeat(9)}`,
+  ])('%j is refused', (text) => {
+    expect(canonicalLocale(text)).toBeNull();
+    expect(() => validate(localeField, text)).toThrow();
+  });
+
+  test('the canonical form is stable: canonical in, the same out', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z]{2,3}([-_][A-Za-z]{4})?([-_][A-Z]{2})?$/), (text) => {
+        const form = canonicalLocale(text);
+        if (form !== null) expect(canonicalLocale(form)).toBe(form);
+      }),
+    );
+  });
+});
+
+describe('the spellings that a filter compares with', () => {
+  test.each([
+    ['iw', ['he', 'iw']],
+    ['HE', ['he', 'iw']],
+    ['in-id', ['id-ID', 'in-ID']],
+    ['tl', ['fil', 'tl']],
+    ['sh', ['sr-Latn', 'sh']],
+    ['sr-Latn-RS', ['sr-Latn-RS', 'sh-RS']],
+    ['pt_BR', ['pt-BR', 'pt_BR']],
+    ['de-DE', ['de-DE']],
+    ['nb', ['nb']],
+    ['no tag', ['no tag']],
+  ])('of %j are %j', (text, spellings) => {
+    expect(spellingsOf(text)).toEqual(spellings);
+  });
 });
 
 describe('the language a person gets', () => {
-  const locales = new Set(['de', 'pt-BR', 'zh', 'zh-Hant-TW', 'en-US']);
+  const pick = (tags: string[], language: string | null): string | null => createLocalePicker(tags)(language);
+  const tags = ['de', 'pt-BR', 'zh', 'zh-Hant-TW', 'en-US'];
   test.each([
     ['de', 'de'],
     ['de-AT', 'de'],
+    ['de-AT-1996', 'de'],
+    ['deu', 'de'],
     ['pt-BR', 'pt-BR'],
+    ['pt-BR-u-nu-latn', 'pt-BR'],
     ['pt-PT', null],
     ['pt', null],
     ['zh-Hant-TW', 'zh-Hant-TW'],
+    ['zh-TW', 'zh-Hant-TW'],
     ['zh-Hant-HK', 'zh'],
+    ['zh-cmn-Hans', 'zh'],
     ['en', null],
     ['en-US', 'en-US'],
-    ['deu', null],
+    ['und', null],
+    ['und-US', null],
     ['fr', null],
     [null, null],
-  ])('of %j is the entry %j: the exact tag, else the bare language, else none', (language, entry) => {
-    expect(pickLocale(locales, language)).toBe(entry);
+  ])('of %j is the entry %j', (language, entry) => {
+    expect(pick(tags, language)).toBe(entry);
+  });
+
+  test.each<[string, string[], string | null]>([
+    ['zh-TW', ['zh', 'zh-Hant'], 'zh-Hant'],
+    ['zh-HK', ['zh', 'zh-Hant'], 'zh-Hant'],
+    ['zh-SG', ['zh', 'zh-Hant'], 'zh'],
+    ['zh', ['zh-Hans', 'zh-Hant'], 'zh-Hans'],
+    ['zh-TW', ['zh-Hant', 'zh-Hant-TW', 'zh-TW'], 'zh-TW'],
+    ['zh-Hant-TW', ['zh-TW', 'zh-Hant'], 'zh-Hant'],
+    ['zh-Hant-TW', ['zh-TW', 'zh'], 'zh-TW'],
+    ['sr-ME', ['sr', 'sr-Latn'], 'sr-Latn'],
+    ['sr-RS', ['sr-Latn'], null],
+    ['sh', ['sr-Latn'], 'sr-Latn'],
+    ['iw', ['he'], 'he'],
+    ['he-IL', ['iw'], 'iw'],
+    ['in', ['id'], 'id'],
+    ['tl-PH', ['fil'], 'fil'],
+    ['mo', ['ro'], 'ro'],
+    ['no', ['nb'], 'nb'],
+    ['nb-NO', ['no'], 'no'],
+    ['nn', ['no', 'nb'], null],
+    ['no', ['no', 'nb'], 'no'],
+    ['iw', ['he', 'iw'], 'iw'],
+    ['he-IL', ['iw', 'he'], 'he'],
+    ['az-IR', ['az', 'az-Arab'], 'az-Arab'],
+    ['en-GB-oed', ['en'], 'en'],
+  ])('%j among %j is %j', (language, entries, entry) => {
+    expect(pick(entries, language)).toBe(entry);
+  });
+
+  // Written apart: the steps of contract 7.1, read off the parts of a tag by hand.
+  test('agrees with an evaluator that walks the steps one by one', () => {
+    const likely: Readonly<Record<string, string>> = {
+      zh: 'Hans',
+      'zh-TW': 'Hant',
+      'zh-HK': 'Hant',
+      sr: 'Cyrl',
+      de: 'Latn',
+    };
+    const languages = fc.constantFrom('zh', 'sr', 'de');
+    const scripts = fc.constantFrom('', 'Hant', 'Latn', 'Cyrl', 'Hans');
+    const regions = fc.constantFrom('', 'TW', 'HK', 'DE');
+    const parts = fc.tuple(languages, scripts, regions);
+    const tagOf = (...subtags: readonly string[]): string => subtags.filter((part) => part !== '').join('-');
+    fc.assert(
+      fc.property(parts, fc.uniqueArray(parts.map((each) => tagOf(...each))), ([language, script, region], entries) => {
+        const full = script || likely[tagOf(language, region)] || likely[language] || '';
+        const steps = [
+          tagOf(language, script, region),
+          ...(region === '' ? [] : [tagOf(language, full, region)]),
+          tagOf(language, full),
+          ...(region === '' ? [] : [tagOf(language, region)]),
+          language,
+        ];
+        const expected = steps.find((step) => entries.includes(step)) ?? null;
+        expect(pick(entries, tagOf(language, script, region))).toBe(expected);
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   test("is the user's, else the device's", () => {

@@ -1,16 +1,12 @@
-// Language tags: their form, their canonical case, and the choice of a message's language for a
+// Language tags: their form, their canonical form, and the choice of a message's language for a
 // person. Pure; knows no message.
 import { z } from 'zod';
+import { issueOf } from '../ground/issue.ts';
 
 /** Contract 9: two or three letters, then any subtags of two to eight. */
 export const languagePattern = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/;
 export const languageLengthMax = 35;
-
-/**
- * Contract 8: `language-REGION` with an optional script between, or a language alone, as browsers
- * report it.
- */
-const localePattern = /^[A-Za-z]{2,3}(?:(?:-[A-Za-z]{4})?-(?:[A-Za-z]{2}|[0-9]{3}))?$/;
+const localeLengthMax = 128;
 
 /**
  * Canonical case (RFC 5646, 2.1.1): language lower, script Title, region UPPER, the rest lower.
@@ -32,9 +28,63 @@ export function canonicalLanguage(text: string): string | null {
   return text.length <= languageLengthMax && languagePattern.test(text) ? canonicalCase(text) : null;
 }
 
-/** A device's locale (contract 8) in canonical case, or null when the text is not a locale. */
+// An extended language stands for itself (RFC 5646, 4.5): `zh-yue` is `yue`. Intl refuses these.
+const extended = /^[a-z]{2,3}-(?=[a-z]{3}(?:-|$))/i;
+
+/**
+ * The canonical form of a tag (UTS 35, as `Intl.getCanonicalLocales`): `iw` is `he`, `in` is `id`.
+ * Null when the text is no tag.
+ */
+function canonicalForm(text: string): string | null {
+  let tag = text;
+  while (extended.test(tag)) tag = tag.replace(extended, '');
+  try {
+    const [form = ''] = Intl.getCanonicalLocales(tag);
+    // Longer words are reserved (RFC 5646, 2.2.1): no language is `posix` or `german`.
+    return /^[a-z]{2,3}(?:-|$)/.test(form) ? form : null;
+  } catch {
+    return null;
+  }
+}
+
+// `zh_TW_#Hant` and `sr__#Latn`: Locale.toString() of Java puts the script last.
+const javaForm = /^([a-z]{2,3})_([a-z]{2}|[0-9]{3})?_#([a-z]{4})(?![a-z0-9])/i;
+
+/**
+ * A device's locale (contract 8) in canonical form, or null when the text is not a locale. Reads
+ * what browsers and phones report, also with underscores, an encoding (`en_US.UTF-8`) or keywords
+ * (`de_DE@calendar=gregorian`).
+ */
 export function canonicalLocale(text: string): string | null {
-  return localePattern.test(text) ? canonicalCase(text) : null;
+  if (text.length > localeLengthMax) return null;
+  const [, language, region, script] = javaForm.exec(text) ?? [];
+  if (script !== undefined) return canonicalForm([language, script, region].filter(Boolean).join('-'));
+  const [tag = ''] = text.split(/[.@#]/);
+  return canonicalForm(tag.replaceAll('_', '-').replace(/--?$/, ''));
+}
+
+/** Languages whose codes changed, former and present, among those that browsers and phones report. */
+const formerCodes = [
+  ['iw', 'he'],
+  ['in', 'id'],
+  ['ji', 'yi'],
+  ['jw', 'jv'],
+  ['mo', 'ro'],
+  ['tl', 'fil'],
+  ['sh', 'sr-Latn'],
+] as const;
+
+/**
+ * Every spelling under which a filter's `language` or `device.locale` may be stored: the canonical
+ * form, the given one, and those with a former code of the language.
+ */
+export function spellingsOf(text: string): string[] {
+  const form = canonicalLocale(text);
+  if (form === null) return [text];
+  const former = formerCodes.flatMap(([code, now]) =>
+    form === now || form.startsWith(`${now}-`) ? [code + form.slice(now.length)] : [],
+  );
+  return [...new Set([form, canonicalLanguage(text) ?? text, ...former])];
 }
 
 /** A language tag, kept as written. */
@@ -46,27 +96,75 @@ export const languageTag = z
 /** A `language` field, which comes out in canonical case. */
 export const languageField = languageTag.transform(canonicalCase);
 
-/** A device's `locale` field, which comes out in canonical case. */
+/** A device's `locale` field, which comes out in canonical form. */
 export const localeField = z
   .string()
-  .regex(localePattern, { error: 'A locale is a language and a region, such as de-DE, or a bare language.' })
-  .transform(canonicalCase);
+  .transform((text, ctx): string => {
+    const form = canonicalLocale(text);
+    if (form !== null) return form;
+    const message = 'A locale is a language tag, such as de-DE, zh-Hant or pt_BR.';
+    ctx.issues.push(issueOf({ path: [], code: 'invalid_format', message }, text));
+    return z.NEVER;
+  })
+  .meta({ maxLength: localeLengthMax });
 
 /** The language of a delivery: its user's, or without one its device's locale (contract 7.1). */
 export function languageOfDelivery(userLanguage: string | null, deviceLocale: string | null): string | null {
   return userLanguage ?? deviceLocale;
 }
 
+/** A tag that `Intl` accepts; `en` without a language. */
+export function languageForNames(language: string | null): string {
+  return (language === null ? null : canonicalForm(language)) ?? 'en';
+}
+
+/** Finds the entry of `content.locales` for a language; null stands for the top level. */
+export type PickLocale = (language: string | null) => string | null;
+
+const pickedMax = 1_000;
+
 /**
- * The entry of `content.locales` for a language: the same tag, else its language alone, else null,
- * which stands for the top level. `language` must be in canonical case, as every stored language
- * is.
+ * Chooses among the keys of `content.locales` (contract 7.1): the whole tag; language, script and
+ * region; language and script; language and region; the bare language. Tags are compared in
+ * canonical form. Of two keys of one form, the key as the person has it wins, then the canonical
+ * one.
  */
-export function pickLocale(locales: { has(tag: string): boolean }, language: string | null): string | null {
-  if (language === null) return null;
-  if (locales.has(language)) return language;
-  const end = language.indexOf('-');
-  if (end === -1) return null;
-  const bare = language.slice(0, end);
-  return locales.has(bare) ? bare : null;
+export function createLocalePicker(tags: readonly string[]): PickLocale {
+  if (tags.length === 0) return () => null;
+  const byForm = new Map<string, string>();
+  for (const tag of tags) {
+    const form = comparedForm(tag);
+    if (!byForm.has(form) || tag === form) byForm.set(form, tag);
+  }
+  const given = new Set(tags);
+  // Devices of a message have few languages, and reading a tag costs microseconds.
+  const picked = new Map<string, string | null>();
+  return (language) => {
+    if (language === null) return null;
+    if (given.has(language)) return language;
+    const known = picked.get(language);
+    if (known !== undefined) return known;
+    const form = candidatesFor(language).find((candidate) => byForm.has(candidate));
+    const found = form === undefined ? null : (byForm.get(form) ?? null);
+    if (picked.size >= pickedMax) picked.clear();
+    picked.set(language, found);
+    return found;
+  };
+}
+
+/** `no` means `nb` to everybody who reports it, and CLDR keeps them apart. */
+function comparedForm(tag: string): string {
+  return (canonicalForm(tag) ?? canonicalCase(tag)).replace(/^no(?=-|$)/, 'nb');
+}
+
+function candidatesFor(tag: string): string[] {
+  const form = comparedForm(tag);
+  const [bare = form] = form.split('-');
+  // A tag that names no language, or that Intl does not read.
+  if (bare === 'und' || canonicalForm(form) === null) return bare === 'und' ? [form] : [form, bare];
+  const locale = new Intl.Locale(form);
+  const { language, region } = locale;
+  const script = locale.script ?? locale.maximize().script;
+  const joined = (...parts: (string | undefined)[]): string => parts.filter(Boolean).join('-');
+  return [form, joined(language, script, region), joined(language, script), joined(language, region), language];
 }

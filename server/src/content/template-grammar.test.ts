@@ -155,8 +155,8 @@ describe('R-74 a template', () => {
     expect(problemOf(source)?.allowed).toEqual(allowed);
   });
 
-  test('the refusal of an unknown filter lists the thirteen', () => {
-    expect(problemOf('{{ first_name | size }}')?.allowed).toHaveLength(13);
+  test('the refusal of an unknown filter lists the eighteen', () => {
+    expect(problemOf('{{ first_name | size }}')?.allowed).toHaveLength(18);
   });
 
   test('names what it reads, and the literal text around its tags', () => {

@@ -16,11 +16,16 @@ export const filterArguments = {
   truncate: [0, 2],
   append: [1, 1],
   prepend: [1, 1],
+  replace: [2, 2],
+  remove: [1, 1],
   round: [0, 1],
   floor: [0, 0],
   ceil: [0, 0],
   plus: [1, 1],
   minus: [1, 1],
+  times: [1, 1],
+  divided_by: [1, 1],
+  date: [1, 1],
 } as const;
 export type FilterName = keyof typeof filterArguments;
 
@@ -204,6 +209,8 @@ function readFilters(reader: Reader): void {
       const wanted = least === most ? String(least) : `${least} to ${most}`;
       throw new TemplateSyntaxError(`Filter '${name}' takes ${wanted} arguments, not ${given}.`);
     }
+    // A date is written in the recipient's time zone.
+    if (name === 'date') reader.attributes.add('timezone');
   }
 }
 

@@ -30,7 +30,7 @@ function templateOf(source: string, use: TemplateUse = 'text') {
 }
 
 function render(source: string, who: Person = ada, use: TemplateUse = 'text'): string {
-  return templateOf(source, use).render(who);
+  return templateOf(source, use).render(who, who.language);
 }
 
 describe('personalization', () => {
@@ -52,7 +52,19 @@ describe('personalization', () => {
     ["{{ 'abc' | truncate: 'x' }}{{ 'abc' | truncate: -1 }}{{ 'abc' | truncate: properties.missing }}", 'abc...abc'],
     ['{{ 2.5 | round }} {{ 1.005 | round: 2 }} {{ 1.9 | floor }} {{ 1.1 | ceil }}', '3 1.01 1 2'],
     ['{{ properties.age | plus: 1 | minus: 0.5 }}', '30.5'],
-    ['{{ properties.plan | plus: 1 }}', '1'],
+    [
+      '{{ 0.1 | plus: 0.2 }} {{ 100 | minus: 99.99 }} {{ 1.1 | times: 1.1 }} {{ 10 | divided_by: 4 }}',
+      '0.3 0.01 1.21 2.5',
+    ],
+    ['{{ 1 | divided_by: 3 }} {{ 2 | divided_by: 3 | round: 2 }}', '0.33333333333333333333 0.67'],
+    ["{{ '19.90' | times: properties.age | append: ' €' }}", '597 €'],
+    ['{{ properties.age | divided_by: 0 }}{{ properties.plan | plus: 1 }}{{ 1 | minus: properties.plan }}', ''],
+    ['{{ properties.missing | plus: 1 }}{{ properties.vip | times: 2 }}', ''],
+    ["{{ properties.age | divided_by: 0 | default: 'none' }}", 'none'],
+    ["{{ 'a-b-c' | replace: '-', '+' }} {{ 'a-b-c' | remove: '-' }}", 'a+b+c abc'],
+    ["{{ 'a.b' | replace: '.', '$&' }} {{ 'abc' | replace: properties.missing, 'x' | remove: '' }}", 'a$&b abc'],
+    ['{{ properties.age | replace: 3, properties.zero }}', '00'],
+    ['{% case properties.age | plus: 0.5 %}{% when 30.5 %}a{% else %}b{% endcase %}', 'a'],
     [
       '{{ properties.big }} {{ properties.big | append: "x" }} {{ 1.50 }}',
       '1000000000000000000000 1000000000000000000000x 1.5',
@@ -80,8 +92,44 @@ describe('personalization', () => {
     ["{% if 'undefined' contains properties.missing %}yes{% else %}no{% endif %}"],
     ['{% if properties.missing contains "a" %}yes{% else %}no{% endif %}'],
     ['{% if properties.missing != nil %}yes{% else %}no{% endif %}'],
+    ['{% if nil >= 0 or 0 >= nil or properties.missing <= properties.missing %}yes{% else %}no{% endif %}'],
   ])('a missing value is neither a number nor a text: %s', (source) => {
     expect(render(source, person())).toBe('no');
+  });
+
+  test.each([
+    '"10" > 9',
+    '9 < "10"',
+    '"10" >= 10',
+    '10 <= "10"',
+    '"10" == 10',
+    'properties.age >= "18"',
+    'true > 0',
+    'properties.vip >= 1',
+  ])('a string, a number and a boolean never compare: %s', (condition) => {
+    expect(render(`{% if ${condition} %}yes{% else %}no{% endif %}`)).toBe('no');
+  });
+
+  test.each(['"10" != 10', '10 > 9', '"b" > "a"', '"10" < "9"', 'properties.age >= 30', 'not 10 > 10'])(
+    'values of one type do: %s',
+    (condition) => {
+      expect(render(`{% if ${condition} %}yes{% else %}no{% endif %}`)).toBe('yes');
+    },
+  );
+
+  test('a date is in the time zone and the language of the recipient', () => {
+    const ends = { ends: '2026-12-24T23:30:00Z' };
+    const source = "{{ properties.ends | date: '%A, %-d. %B %Y, %H:%M' }}";
+    expect(templateOf(source).attributes).toEqual(new Set(['timezone']));
+    const inZone = (timezone: string | null, language: string | null): string =>
+      render(source, person(ends, { timezone, language }));
+    expect(inZone('Europe/Berlin', 'de')).toBe('Freitag, 25. Dezember 2026, 00:30');
+    expect(inZone('America/New_York', 'fr-CA')).toBe('jeudi, 24. décembre 2026, 18:30');
+    expect(inZone(null, null)).toBe('Thursday, 24. December 2026, 23:30');
+    const ofDevice = templateOf(source).render(person(ends, { timezone: 'Asia/Tokyo' }), 'ja-JP');
+    expect(ofDevice).toBe('金曜日, 25. 12月 2026, 08:30');
+    expect(render("{{ first_name | date: '%Y' }}{{ properties.age | date: '%Y' }}")).toBe('Ada30');
+    expect(render("{{ properties.missing | date: '%Y' | default: 'soon' }}")).toBe('soon');
   });
 
   test('an anonymous device renders as a user with nothing but its own properties', () => {

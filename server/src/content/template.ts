@@ -3,6 +3,8 @@
 // plain text and never read as a template. Only templates that `template-grammar.ts` accepts get
 // here.
 import { defaultOperators, Liquid, type LiquidOptions, filters as libraryFilters } from 'liquidjs';
+import { arithmetic } from './arithmetic.ts';
+import { formatDate, type Recipient } from './date-filter.ts';
 import { readPlainTemplate } from './plain-template.ts';
 import {
   type Attribute,
@@ -49,9 +51,10 @@ type Scope = Readonly<Partial<Record<Attribute, string>>> & {
 
 export interface Template extends TemplateParts {
   /**
-   * Throws only when liquidjs does. No template that the grammar accepts is known to make it throw.
+   * `language` is that of the delivery; dates are written in it. Throws only when liquidjs does: no
+   * template that the grammar accepts is known to make it throw before its text is far too long.
    */
-  render(person: Person): string;
+  render(person: Person, language: string | null): string;
 }
 
 export type ParsedTemplate =
@@ -88,7 +91,10 @@ function rendererOf(source: string, parts: TemplateParts, use: TemplateUse): Tem
   }
   const engine = engines[use];
   const nodes = engine.parse(source);
-  return (person) => String(engine.renderSync(nodes, scopeFor(person, parts)));
+  return (person, language) => {
+    const recipient: Recipient = { timezone: person.timezone, language };
+    return String(engine.renderSync(nodes, scopeFor(person, parts), { globals: { recipient } }));
+  };
 }
 
 /**
@@ -140,11 +146,36 @@ const attributeOf: Readonly<Record<Attribute, (person: Person) => string | null>
   timezone: (person) => person.timezone,
 };
 
-const textFilters = ['upcase', 'downcase', 'capitalize', 'strip', 'truncate', 'append', 'prepend'] as const;
+const textFilters = [
+  'upcase',
+  'downcase',
+  'capitalize',
+  'strip',
+  'truncate',
+  'append',
+  'prepend',
+  'replace',
+  'remove',
+] as const;
 
 const writers: Readonly<Record<TemplateUse, (value: unknown) => string>> = {
   text: textOf,
   url: (value) => percentEncode(textOf(value)),
+};
+
+// The library would compare as JavaScript does, where "10" > 9. Its literals are no values.
+type Order = (left: number | string, right: number | string) => boolean;
+const ordered =
+  (holds: Order) =>
+  (left: unknown, right: unknown): boolean =>
+    (typeof left === 'number' && typeof right === 'number') || (typeof left === 'string' && typeof right === 'string')
+      ? holds(left, right)
+      : false;
+const orders = {
+  '>': ordered((left, right) => left > right),
+  '<': ordered((left, right) => left < right),
+  '>=': ordered((left, right) => left >= right),
+  '<=': ordered((left, right) => left <= right),
 };
 
 const engines: Readonly<Record<TemplateUse, Liquid>> = {
@@ -157,7 +188,7 @@ function createEngine(outputEscape: (value: unknown) => string): Liquid {
     strictFilters: true,
     ownPropertyOnly: true,
     outputEscape,
-    operators: { ...defaultOperators, contains },
+    operators: { ...defaultOperators, ...orders, contains },
     // No template may read files. The grammar cannot name one, and liquidjs gets no file system.
     templates: {},
     cache: false,
@@ -175,6 +206,10 @@ function createEngine(outputEscape: (value: unknown) => string): Liquid {
     if (!(blockTags as readonly string[]).includes(name)) delete engine.tags[name];
   }
   for (const name of textFilters) replaceByTextFilter(engine, name);
+  for (const [name, compute] of Object.entries(arithmetic)) engine.registerFilter(name, compute);
+  engine.registerFilter('date', function (value: unknown, format: unknown) {
+    return formatDate(value, format, this.context.globals['recipient'] as Recipient);
+  });
   return engine;
 }
 
@@ -185,6 +220,8 @@ function replaceByTextFilter(engine: Liquid, name: FilterName): void {
   if (typeof handler !== 'function') throw new Error(`liquidjs has no filter '${name}'`);
   engine.registerFilter(name, function (this: ThisParameterType<typeof handler>, value: unknown, ...args: unknown[]) {
     const [first, ...rest] = args;
+    // The library would find a missing text everywhere.
+    if ((name === 'replace' || name === 'remove') && textOf(first) === '') return textOf(value);
     if (name === 'truncate') return handler.call(this, textOf(value), lengthOf(first), ...rest.map(textOf));
     return handler.call(this, textOf(value), ...args.map(textOf));
   });

@@ -7,8 +7,9 @@
 import { z } from 'zod';
 import { type Environment, environments, type Platform, platforms } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
-import { localeField } from '../content/locales.ts';
+import { canonicalLocale, localeField } from '../content/locales.ts';
 import { decodeId, type Uuid } from '../ground/ids.ts';
+import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
 import { component } from '../http/schemas.ts';
@@ -82,19 +83,41 @@ export interface RegistrationRules {
   readonly timeZones: TimeZones;
 }
 
-/** The body of POST /v1/devices. An absent field keeps the stored value; null clears it. */
-export type Registration = z.output<ReturnType<typeof registrationSchema>>;
+/** Fields that cost a phone no registration when their value cannot be used. */
+export const ignorableFields = ['locale', 'timezone'] as const;
+type IgnorableField = (typeof ignorableFields)[number];
+
+/**
+ * The body of POST /v1/devices. An absent field keeps the stored value; null clears it. `ignored`
+ * names the fields that are null here because their values cannot be used.
+ */
+export type Registration = z.output<ReturnType<typeof registrationSchema>> & {
+  readonly ignored: readonly IgnorableField[];
+};
 
 /**
  * Creates the parser of registrations, which throws the 400. The form of a token depends on the
- * platform beside it.
+ * platform beside it. With `byClient` a locale or time zone that cannot be used is ignored: phones
+ * report `GMT+03:00`, `Etc/Unknown` and zones newer than the service, and their users can mend
+ * nothing.
  */
-export function createRegistrationParser(rules: RegistrationRules): (body: unknown) => Registration {
+export function createRegistrationParser(
+  rules: RegistrationRules,
+): (body: unknown, byClient?: boolean) => Registration {
   const schemas = new Map(platforms.map((platform) => [platform as unknown, registrationSchema(platform, rules)]));
   const anyPlatform = registrationSchema(undefined, rules);
-  return (body) => {
-    const platform = (body as { platform?: unknown } | null | undefined)?.platform;
-    return validate(schemas.get(platform) ?? anyPlatform, body);
+  const isUsable = {
+    locale: (text: string) => canonicalLocale(text) !== null,
+    timezone: (text: string) => rules.timeZones.find(text) !== undefined,
+  };
+  return (body, byClient = false) => {
+    const given = isRecord(body) ? body : {};
+    const ignored = ignorableFields.filter((name) => {
+      const value = given[name];
+      return byClient && typeof value === 'string' && !isUsable[name](value);
+    });
+    const read = ignored.length === 0 ? body : { ...given, ...Object.fromEntries(ignored.map((name) => [name, null])) };
+    return { ...validate(schemas.get(given['platform']) ?? anyPlatform, read), ignored };
   };
 }
 

@@ -13,7 +13,14 @@ import { component, deviceId, instant, pageFields } from '../http/schemas.ts';
 import { noExceptions } from '../outbound/address-guard.ts';
 import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
-import { deviceStatuses, invalidReason, type Registration, readDeviceId, registrationSchema } from './device.ts';
+import {
+  deviceStatuses,
+  ignorableFields,
+  invalidReason,
+  type Registration,
+  readDeviceId,
+  registrationSchema,
+} from './device.ts';
 import { listDevicePage, presentFacts, presentListed } from './list-devices.ts';
 import { optOutDevice } from './opt-out-devices.ts';
 import type { RegisteredDevice } from './register-device.ts';
@@ -28,7 +35,7 @@ export interface DeviceRouteDeps {
   readonly cursors: Cursors;
   readonly addressLimits: AddressLimits;
   /** Reads the body of a registration, or throws the 400. */
-  readonly parseRegistration: (body: unknown) => Registration;
+  readonly parseRegistration: (body: unknown, byClient: boolean) => Registration;
   readonly register: Register;
   /**
    * Hears of a refresh by client key that came without proof, and so became a registration of its
@@ -70,6 +77,10 @@ const registeredDevice = component(
     properties: propertyValues.nullable().describe('The properties of the device itself. Null to a client key.'),
     property_conflicts: z.array(propertyConflict),
     created: z.boolean(),
+    ignored: z
+      .array(z.enum(ignorableFields))
+      .optional()
+      .describe('Only to a client key, and only when not empty: fields whose values cannot be used. They are null.'),
   }),
 );
 export const device = component(
@@ -157,7 +168,7 @@ export const deviceRoutes = [
         properties: { topic: 'sport' },
       },
     },
-    readBody: (given, { parseRegistration }) => parseRegistration(given),
+    readBody: (given, { parseRegistration }, caller) => parseRegistration(given, caller.scope === 'client'),
     answers: {
       200: {
         description: 'The device, without its token.',
@@ -195,7 +206,8 @@ export const deviceRoutes = [
       }),
     );
     if (registered.lacksProof) deps.noteUnprovenRefresh();
-    return presentRegistered(registered, isServer);
+    const { ignored } = given;
+    return { ...presentRegistered(registered, isServer), ...(ignored.length > 0 && { ignored: [...ignored] }) };
   }),
   route({
     id: 'listDevices',

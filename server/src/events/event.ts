@@ -7,6 +7,7 @@ import type { Uuid } from '../ground/ids.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
 import { isRecord } from '../ground/is-record.ts';
 import type { Issue, IssueCode } from '../ground/issue.ts';
+import { isPathStep, pathStepProblem } from '../http/schemas.ts';
 
 export const eventsMax = 50;
 export const nameLengthMax = 128;
@@ -67,6 +68,7 @@ export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven
   const purchase = name === 'purchase' && properties ? readPurchase(properties, [...at, 'properties'], issues) : null;
   const deviceId = readDevice(given['device_id'], at, issues);
   const externalId = readText(given['external_id'], at, 'external_id', externalIdLengthMax, issues);
+  if (isPathStep(externalId)) issues.push(issue([...at, 'external_id'], 'invalid_value', pathStepProblem));
   const id = readId(given['id'], at, issues);
   const occurredAtMs = readTime(given['occurred_at'], at, issues);
   if (issues.length > before || name === undefined || properties === undefined) return undefined;
@@ -109,12 +111,13 @@ const controlCharacter = /\p{Cc}/u;
 function readName(value: unknown, at: Path, issues: Issue[]): string | undefined {
   const isGood =
     typeof value === 'string' && value !== '' && value.length <= nameLengthMax && !controlCharacter.test(value);
-  if (isGood) return value;
+  if (isGood && !isPathStep(value)) return value;
   const path = [...at, 'name'];
   if (value === undefined) issues.push(required(path));
   else if (typeof value !== 'string') issues.push(wrongType(path, 'a string'));
   else if (value === '') issues.push(tooShort(path));
   else if (value.length > nameLengthMax) issues.push(tooLong(path, nameLengthMax));
+  else if (isPathStep(value)) issues.push(issue(path, 'invalid_value', pathStepProblem));
   else issues.push(issue(path, 'invalid_format', 'A name has no control characters.'));
   return undefined;
 }

@@ -3,6 +3,7 @@
 // against them.
 import { z } from 'zod';
 import type { IdPrefix } from '../ground/ids.ts';
+import { issueOf } from '../ground/issue.ts';
 
 /** Every schema with a name, for the description of the API. */
 export const namedSchemas = z.registry<{ id: string }>();
@@ -11,6 +12,25 @@ export const namedSchemas = z.registry<{ id: string }>();
 export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   namedSchemas.add(schema, { id });
   return schema;
+}
+
+/** Whether clients would take the text in a path for a step to another path, and never send it. */
+export function isPathStep(text: unknown): boolean {
+  return text === '.' || text === '..';
+}
+
+export const pathStepProblem = "'.' and '..' are no names: clients turn them into another path.";
+
+/** A new name that can stand in a path. */
+export function pathName(name: z.ZodString) {
+  return name.superRefine((text, ctx) => {
+    if (isPathStep(text)) {
+      ctx.issues.push({
+        ...issueOf({ path: [], code: 'invalid_value', message: pathStepProblem }, text),
+        continue: true,
+      });
+    }
+  });
 }
 
 /** An instant that a handler answers as text. */

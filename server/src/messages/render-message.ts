@@ -8,8 +8,8 @@ import { apns, fcm, webpush } from '../channels/channels.ts';
 import { buildMessage, payloadBytesOf } from '../channels/fcm/payload.ts';
 import { buildPayload as buildWebPayload } from '../channels/webpush/payload.ts';
 import { type CompiledContent, compileContent, type Rendered } from '../content/compile-content.ts';
-import { type ChannelContent, type Content, localesOf, pushKindOf } from '../content/content.ts';
-import { languageOfDelivery, pickLocale } from '../content/locales.ts';
+import { type ChannelContent, type Content, pushKindOf } from '../content/content.ts';
+import { createLocalePicker, languageOfDelivery } from '../content/locales.ts';
 import type { Person } from '../content/template.ts';
 import type { Sql } from '../database/db.ts';
 import { withDefaultUrl } from '../delivery/push-under-way.ts';
@@ -72,7 +72,7 @@ export async function renderMessage(sql: Sql, request: RenderRequest): Promise<R
   const rendered = compiled.render(channel, person, language);
   const shared = {
     language,
-    locale: pickLocale(new Set(localesOf(content).filter((tag) => tag !== null)), language),
+    locale: createLocalePicker(Object.keys(content.locales ?? {}))(language),
     payloadBytesMax: { webpush, apns, fcm }[channel].payloadBytesMax,
     variables: variablesOf(compiled, person),
   };

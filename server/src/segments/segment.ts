@@ -6,16 +6,18 @@ import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
 import { type Filter, parseFilter } from '../audience/filter.ts';
 import type { IssueCode } from '../ground/issue.ts';
-import { component } from '../http/schemas.ts';
+import { component, pathName } from '../http/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
 /** Segments of one app at most. */
 export const segmentsMax = 1_000;
 
+export const segmentName = pathName(z.string().min(1).max(128));
+
 export const segmentRequestSchema = component(
   'SegmentRequest',
   z.strictObject({
-    name: z.string().min(1).max(128),
+    name: segmentName,
     description: z.string().max(1_024).nullish(),
     filter: filterField,
   }),

@@ -5,14 +5,18 @@ import { countryField } from '../content/country.ts';
 import { languageField } from '../content/locales.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
-import { component } from '../http/schemas.ts';
+import { component, pathName } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
 
-const externalIdLengthMax = 256;
+/** Counted in UTF-16 code units. */
+export const externalIdLengthMax = 256;
 
-/** External ids are compared exactly: no trimming, no case folding, no normalisation. */
-export const externalIdField = z.string().min(1).max(externalIdLengthMax);
+/**
+ * A new external id. External ids are compared exactly: no trimming, no case folding, no
+ * normalisation.
+ */
+export const externalIdField = pathName(z.string().min(1).max(externalIdLengthMax));
 
 export interface User {
   readonly id: Uuid;

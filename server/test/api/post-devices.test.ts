@@ -188,7 +188,12 @@ describe('200', () => {
     ['ZH-hant-tw', 'zh-Hant-TW'],
     ['es-419', 'es-419'],
     ['FIL', 'fil'],
-  ])('stores the locale %s in canonical case', async (given, stored) => {
+    ['pt_BR', 'pt-BR'],
+    ['zh-Hant', 'zh-Hant'],
+    ['en_US.UTF-8', 'en-US'],
+    ['iw-IL', 'he-IL'],
+    ['in', 'id'],
+  ])('stores the locale %s in canonical form', async (given, stored) => {
     const { body } = await t.client.post('/v1/devices', android({ locale: given }));
     expect(body.locale).toBe(stored);
   });
@@ -200,6 +205,37 @@ describe('200', () => {
   ])('stores the time zone %s in the spelling of the list', async (given, stored) => {
     const { body } = await t.client.post('/v1/devices', android({ timezone: given }));
     expect(body.timezone).toBe(stored);
+  });
+
+  it('registers a phone whose locale or time zone cannot be used, without them, and says so', async () => {
+    const register = async (fields: object) => (await t.client.post('/v1/devices', android(fields))).body;
+    for (const timezone of ['GMT+03:00', 'Etc/Unknown', 'Mars/Olympus', '']) {
+      const body = await register({ locale: 'de-DE', timezone });
+      expect(body).toMatchObject({ locale: 'de-DE', timezone: null, ignored: ['timezone'], created: true });
+    }
+    for (const locale of ['C', 'POSIX', '', 'x'.repeat(200)]) {
+      expect(await register({ locale, timezone: 'UTC' })).toMatchObject({
+        locale: null,
+        timezone: 'UTC',
+        ignored: ['locale'],
+      });
+    }
+    expect(await register({ locale: '?', timezone: '?' })).toMatchObject({ ignored: ['locale', 'timezone'] });
+    expect(await register({ locale: 'de', timezone: 'UTC' })).not.toHaveProperty('ignored');
+    expect(await register({ locale: null })).not.toHaveProperty('ignored');
+  });
+
+  it('clears what is stored when the new value cannot be used', async () => {
+    const device = android({ locale: 'de-DE', timezone: 'Europe/Berlin' });
+    await t.client.post('/v1/devices', device);
+    const { body } = await t.client.post('/v1/devices', { ...device, timezone: 'GMT+03:00' });
+    expect(body).toMatchObject({ locale: 'de-DE', timezone: null, ignored: ['timezone'], created: false });
+  });
+
+  it('still refuses a locale or time zone of another type, and unknown fields beside one', async () => {
+    expect(issueCodes(await t.client.post('/v1/devices', android({ timezone: 5 })))).toEqual(['timezone invalid_type']);
+    const both = await t.client.post('/v1/devices', android({ locale: '?', tags: [] }));
+    expect(issueCodes(both)).toEqual(['tags unrecognized_keys']);
   });
 
   it('keeps the environment that an iOS device names', async () => {
@@ -485,7 +521,7 @@ describe('400', () => {
       { platform: 'web', token: { ...subscription, endpoint: subscription.endpoint.replace('https', 'http') } },
       ['token.endpoint invalid_format'],
     ],
-    ['a locale with an underscore', android({ locale: 'de_DE' }), ['locale invalid_format']],
+    ['a locale that is no tag', android({ locale: 'german' }), ['locale invalid_format']],
     ['an unknown time zone', android({ timezone: 'Europe/Atlantis' }), ['timezone unknown_timezone']],
     ['an offset as a time zone', android({ timezone: '+01:00' }), ['timezone unknown_timezone']],
     ['a long fact', android({ model: 'x'.repeat(65) }), ['model too_big']],

@@ -192,6 +192,9 @@ describe('POST /v1/events', () => {
 
   it.each([
     ['NaN', '{"name":"purchase","properties":{"amount":NaN,"currency":"EUR"}}', 'invalid_json', []],
+    ['a dot as a name', '{"name":"."}', 'invalid_value', ['name']],
+    ['two dots as a name', '{"events":[{"name":".."}]}', 'invalid_value', ['events', 0, 'name']],
+    ['two dots as a user', '{"name":"a","external_id":".."}', 'invalid_value', ['external_id']],
     [
       '1e400 as an amount',
       '{"name":"purchase","properties":{"amount":1e400,"currency":"EUR"}}',

@@ -330,6 +330,8 @@ describe('400', () => {
     ['a null external_id', { external_id: null }, ['external_id invalid_type']],
     ['a number as external_id', { external_id: 42 }, ['external_id invalid_type']],
     ['an empty external_id', { external_id: '' }, ['external_id too_small']],
+    ['an external_id that is a step in a path', { external_id: '..' }, ['external_id invalid_value']],
+    ['an external_id that is a dot', { external_id: '.' }, ['external_id invalid_value']],
     ['a long external_id', { external_id: 'a'.repeat(257) }, ['external_id too_big']],
     ['a long first name', user({ first_name: 'a'.repeat(129) }), ['first_name too_big']],
     ['a country that is none', user({ country: 'ZZ' }), ['country invalid_value']],

@@ -65,6 +65,8 @@ describe('POST /v1/segments', () => {
 
   it.each([
     ['no name', { filter: german }, ['required', 'name']],
+    ['a name that is a step in a path', { name: '..', filter: german }, ['invalid_value', 'name']],
+    ['a name that is a dot', { name: '.', filter: german }, ['invalid_value', 'name']],
     ['an empty name', { name: '', filter: german }, ['too_small', 'name']],
     ['a name of 129', { name: 'x'.repeat(129), filter: german }, ['too_big', 'name']],
     [

@@ -171,12 +171,21 @@ describe('a push without a text', () => {
     expect(await t.send({ ...noText, ...content })).toMatchObject({ kind: 'sent' });
     const record = (await readLog()).records.findLast(({ token }) => token === t.token);
     expect(record).toMatchObject({ delivered: true, notification: null });
-    expect(record?.checks.find(({ name }) => name === 'push_type')).toMatchObject({ verdict: 'pass', detail: pushType });
+    expect(record?.checks.find(({ name }) => name === 'push_type')).toMatchObject({
+      verdict: 'pass',
+      detail: pushType,
+    });
   });
 
   test('fcm accepts data with fields of a notification, and the phone shows nothing', async () => {
     const t = await fcm();
-    const fields = { data: { sync: true }, sound: 'bell', notification_count: 3, tag: 'a', visibility: 'secret' } as const;
+    const fields = {
+      data: { sync: true },
+      sound: 'bell',
+      notification_count: 3,
+      tag: 'a',
+      visibility: 'secret',
+    } as const;
     expect(await t.send({ ...noText, ...fields })).toMatchObject({ kind: 'sent' });
     const record = (await readLog()).records.findLast(({ token }) => token === t.token);
     expect(record).toMatchObject({ delivered: true, notification: null });
