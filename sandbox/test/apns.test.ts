@@ -87,13 +87,15 @@ describe('a request is refused', () => {
       { 'apns-push-type': 'background', 'apns-priority': '5' },
       alertPayload,
     ],
-    ...[{ badge: 0 }, { sound: 'bell.caf' }].map((shown): [number, string, string, object, unknown] => [
-      400,
-      'InvalidPushType',
-      `as background with ${JSON.stringify(shown)}`,
-      { 'apns-push-type': 'background', 'apns-priority': '5' },
-      { aps: { 'content-available': 1, ...shown } },
-    ]),
+    ...[{ badge: 0 }, { sound: 'bell.caf' }].map(
+      (shown): [number, string, string, Parameters<typeof apnsRequest>[2], unknown] => [
+        400,
+        'InvalidPushType',
+        `as background with ${JSON.stringify(shown)}`,
+        { 'apns-push-type': 'background', 'apns-priority': '5' },
+        { aps: { 'content-available': 1, ...shown } },
+      ],
+    ),
     [
       400,
       'BadPriority',

@@ -11,11 +11,11 @@ interface Decimal {
 const scaleMax = 20;
 const digitsMax = 40;
 
-const numberForm = /^\s*([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?\s*$/i;
+const numberForm = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i;
 
 function readDecimal(value: unknown): Decimal | undefined {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined;
-  const [, sign = '', whole = '', fraction = '', power = '0'] = numberForm.exec(String(value)) ?? [];
+  const [, sign = '', whole = '', fraction = '', power = '0'] = numberForm.exec(String(value).trim()) ?? [];
   if (whole + fraction === '') return undefined;
   const units = BigInt(`${whole}${fraction}`) * (sign === '-' ? -1n : 1n);
   return shifted({ units, scale: fraction.length - Number(power) });
@@ -57,7 +57,8 @@ function resultOf(exact: Decimal): number | string | undefined {
   const { units, scale } = rounded(exact, scaleMax, 'half');
   const digits = String(units < 0n ? -units : units).padStart(scale + 1, '0');
   const whole = digits.slice(0, digits.length - scale);
-  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '');
+  let fraction = digits.slice(digits.length - scale);
+  while (fraction.endsWith('0')) fraction = fraction.slice(0, -1);
   if (whole.length + fraction.length > digitsMax) return undefined;
   const text = `${units < 0n ? '-' : ''}${whole}${fraction && `.${fraction}`}`;
   const double = Number(text);

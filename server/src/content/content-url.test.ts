@@ -158,7 +158,7 @@ describe('R-38 no value changes where a url leads', () => {
             timezone: null,
             properties,
           };
-          const { protocol, host } = new URL(template.render(person));
+          const { protocol, host } = new URL(template.render(person, null));
           return `${protocol}//${host}`;
         };
         expect(originFor(one)).toBe(originFor(undefined));
