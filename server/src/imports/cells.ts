@@ -83,7 +83,7 @@ export function isNumber(text: string): boolean {
 function significand(text: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = numberForm.exec(text) ?? [];
   const all = whole + fraction;
-  const digits = all.replace(/0+$/, '');
+  const digits = all.replace(/(?<!0)0+$/, '');
   const power = Number(exponent) - fraction.length + all.length - digits.length;
   return digits.replace(/^0+/, '') === '' ? '0' : `${digits.replace(/^0+/, '')}e${power}`;
 }

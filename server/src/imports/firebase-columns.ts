@@ -40,7 +40,7 @@ type Form = (text: string, at: number) => readonly number[];
 const base64 = pattern(/[A-Za-z0-9+/=]*,/y);
 const flag = pattern(/(?:true|false),/y);
 const maybeFlag = pattern(/(?:true|false)?,/y);
-const email = pattern(/(?:[^,\s"]+@[^,\s"]+)?,/y);
+const email = pattern(/(?:[^,\s"@]+@[^,\s"]+)?,/y);
 const plain = pattern(/[^,\r\n]*,/y);
 const createdAt = pattern(/\d{12,13},/y);
 const lastLoginAt = pattern(/\d{0,16},/y);
@@ -54,7 +54,7 @@ const forms: readonly Form[] = [
 ];
 const [idColumn, nameColumn, createdAtColumn, claimsColumn] = [0, 5, 23, 27];
 
-const begins = /^[^\r\n]{1,512}?,(?:[^,\s"]+@[^,\s"]+)?,(?:true|false),[A-Za-z0-9+/=]*,[A-Za-z0-9+/=]*,/;
+const begins = /^[^\r\n]{1,512}?,(?:[^,\s"@]+@[^,\s"]+)?,(?:true|false),[A-Za-z0-9+/=]*,[A-Za-z0-9+/=]*,/;
 /** Bytes in which the first five columns stand. */
 const beginBytesMax = 2_048;
 const ends = /,\r?\n?$/;
