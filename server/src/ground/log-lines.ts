@@ -2,6 +2,7 @@
 // destination does: full, closed, stopped, or a pipe that nobody reads (R-101). Lines that find no
 // room wait in memory up to a bound. Further ones are dropped and counted.
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import type { DestinationStream } from 'pino';
 
 /** Writes a part of `bytes` from `offset` on. Returns how many it took, or throws. */
@@ -95,6 +96,20 @@ export class LogLines implements DestinationStream {
   }
 }
 
+/** Hands on each line of a process's output, and a last one that the process did not end. */
+export function readLines(output: Readable, take: (line: string) => void): void {
+  let rest = '';
+  output.setEncoding('utf8');
+  output.on('data', (piece: string) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) take(`${line}\n`);
+  });
+  output.on('end', () => {
+    if (rest !== '') take(`${rest}\n`);
+  });
+}
+
 let toStandardError: LogLines | undefined;
 
 /** The lines of this process to standard error. */
@@ -108,9 +123,10 @@ export function standardErrorLines(): LogLines {
 }
 
 /**
- * A descriptor that does not block. All processes of the service share standard error, and whoever
- * starts a process makes it blocking for all of them. So a pipe or a terminal is opened a second
- * time. A socket cannot be: Node.js makes it non-blocking once `process.stderr` exists.
+ * A descriptor that does not block. A process that inherits standard error makes it blocking for
+ * all that share it, so a pipe or a terminal is opened a second time. A socket cannot be: Node.js
+ * makes it non-blocking once `process.stderr` exists, and no process of the service inherits it
+ * (process/supervisor.ts).
  */
 function openStandardError(): number {
   if (!process.stderr.isTTY && !fstatSync(2).isFIFO()) return 2;

@@ -53,7 +53,7 @@ export function createLog(level: string, role: string, destination?: Destination
   const lines = destination ?? standardErrorLines();
   const redact = { paths: redactedPaths, censor: '[redacted]' };
   const options = { level, base: { role, pid: process.pid }, serializers, redact };
-  const log = pino(options, destination === undefined && pretty ? readable(standardErrorLines(), pretty) : lines);
+  const log = pino(options, destination ?? standardError());
   if (lines instanceof LogLines) {
     lines.onRoom = (dropped) => log.error({ dropped }, 'lines of the log were dropped: its destination took none');
   }
@@ -63,10 +63,16 @@ export function createLog(level: string, role: string, destination?: Destination
 /** Loaded for a person only: it would cost every other process time and memory. */
 const pretty = process.stderr.isTTY ? await import('pino-pretty') : undefined;
 
-/** Makes lines readable in this process, because a thread for it would end with its terminal. */
-function readable(lines: LogLines, { prettyFactory }: NonNullable<typeof pretty>): DestinationStream {
-  const format = prettyFactory({ colorize: true, ignore: 'pid,role', translateTime: 'HH:MM:ss' });
-  const destination = { write: (line: string) => lines.write(format(line)), flushSync: () => lines.flushSync() };
+/**
+ * Standard error for lines of JSON, with their line breaks. On a terminal they are made readable, in
+ * this process, because a thread for it would end with its terminal. Other lines stay as they are.
+ */
+export function standardError(): DestinationStream {
+  const lines = standardErrorLines();
+  if (!pretty) return lines;
+  const format = pretty.prettyFactory({ colorize: true, ignore: 'pid,role', translateTime: 'HH:MM:ss' });
+  const write = (line: string) => lines.write(format(line.slice(0, -1)));
+  const destination = { write, flushSync: () => lines.flushSync() };
   return destination;
 }
 

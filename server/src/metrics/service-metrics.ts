@@ -1,14 +1,13 @@
 // Counts the work of a process, under the names that docs/metrics.md lists. For the API it also
 // reads figures from the database. No label has unbounded values, except the webhook's id, and no
 // label contains a secret, an address or a person.
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock, ClockStep } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { OutcomeCounts } from '../delivery/message-ledger.ts';
 import { countUnreachedUpTo } from '../devices/reach-queries.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
-import { linesDropped } from '../ground/log-lines.ts';
 import type { AcceptMessage } from '../messages/accept-message.ts';
+import { createProcessMetrics } from './process-metrics.ts';
 import { countScheduled, estimateDevices, listConnections, listOutboxStates, readQueueState } from './queries.ts';
 import { createMetrics, type FamilySnapshot } from './registry.ts';
 
@@ -110,7 +109,7 @@ export function createServiceMetrics(name: string): ServiceMetrics {
   finished([], 0);
   unproven([], 0);
   newDevicesRefused([], 0);
-  const own = processMetrics(name);
+  const own = createProcessMetrics(name);
 
   return {
     noteRequest({ method, route, status, seconds }) {
@@ -141,50 +140,6 @@ export function createServiceMetrics(name: string): ServiceMetrics {
       return message;
     },
     snapshot: () => [...metrics.snapshot(), ...own()],
-  };
-}
-
-/** Metrics of the process itself, read at the moment of the scrape. */
-function processMetrics(name: string): () => FamilySnapshot[] {
-  const metrics = createMetrics();
-  const labels = ['process'];
-  const cpu = metrics.counter({ name: 'carillon_process_cpu_seconds_total', help: 'Seconds of CPU time.', labels });
-  const resident = metrics.gauge({ name: 'carillon_process_resident_memory_bytes', help: 'Resident memory.', labels });
-  const heap = metrics.gauge({ name: 'carillon_process_heap_used_bytes', help: 'JavaScript heap in use.', labels });
-  const begun = metrics.gauge({
-    name: 'carillon_process_start_time_seconds',
-    help: 'Start of the process, in seconds since the epoch, by its own clock.',
-    labels,
-  });
-  begun([name], performance.timeOrigin / 1000);
-  const lag = metrics.gauge({
-    name: 'carillon_process_event_loop_lag_seconds',
-    help: 'The 99th percentile of the event loop lag since the last scrape.',
-    labels,
-  });
-  const delays = monitorEventLoopDelay({ resolution: 20 });
-  delays.enable();
-  const droppedLines = metrics.counter({
-    name: 'carillon_log_lines_dropped_total',
-    help: 'Lines of the log that were dropped, because its destination took none.',
-    labels,
-  });
-  let cpuToldSeconds = 0;
-  let linesTold = 0;
-  return () => {
-    const { user, system } = process.cpuUsage();
-    const { rss, heapUsed } = process.memoryUsage();
-    const cpuSeconds = (user + system) / 1e6;
-    cpu([name], cpuSeconds - cpuToldSeconds);
-    cpuToldSeconds = cpuSeconds;
-    const lines = linesDropped();
-    droppedLines([name], lines - linesTold);
-    linesTold = lines;
-    resident([name], rss);
-    heap([name], heapUsed);
-    lag([name], delays.count === 0 ? 0 : delays.percentile(99) / 1e9);
-    delays.reset();
-    return metrics.snapshot();
   };
 }
 

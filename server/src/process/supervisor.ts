@@ -15,10 +15,12 @@ import { checkPooling } from '../database/pooling.ts';
 import { pauseWhereMoved } from '../database/restore-guard.ts';
 import { forgetComparisons } from '../devices/totals-queries.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from '../embedded-postgres/start-postgres.ts';
-import { createLog, dieOfTheUnforeseen, type Log } from '../ground/log.ts';
+import { createLog, dieOfTheUnforeseen, type Log, standardError } from '../ground/log.ts';
+import { readLines } from '../ground/log-lines.ts';
 import { createSeal } from '../ground/seal.ts';
 import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from '../metrics/gather.ts';
-import { type FamilySnapshot, renderMetrics } from '../metrics/registry.ts';
+import { createProcessMetrics } from '../metrics/process-metrics.ts';
+import { type FamilySnapshot, mergeSnapshots, renderMetrics } from '../metrics/registry.ts';
 import { type MetricsServer, startMetricsServer } from '../metrics/server.ts';
 import { loadPlans } from '../quotas/plan.ts';
 import {
@@ -247,6 +249,8 @@ class Children {
   readonly #alive = new Set<ChildProcess>();
   readonly #pollAges = new Map<ChildProcess, number>();
   readonly #metrics = new GatheredMetrics<ChildProcess>();
+  readonly #ownMetrics = createProcessMetrics('supervisor');
+  readonly #output = standardError();
   #isStopping = false;
 
   constructor(log: Log) {
@@ -267,7 +271,11 @@ class Children {
         const child = fork(fileURLToPath(new URL(`./child${moduleExtension}`, import.meta.url)), {
           env: processEnvironment(),
           execArgv: role === 'worker' ? [...workerArguments, ...process.execArgv] : process.execArgv,
+          // A process that inherits a socket makes it blocking for this one (R-101).
+          stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
         });
+        for (const output of [child.stdout, child.stderr])
+          if (output) readLines(output, (line) => this.#output.write(line));
         this.#alive.add(child);
         child.send({ type: 'start', role, name, databaseUrl } satisfies ToProcess);
         child.on('message', (message: FromProcess) => {
@@ -284,9 +292,10 @@ class Children {
           else this.#log.error({ process_role: role, reason: message.reason }, 'process could not start');
         });
         // A process cannot be made, or is gone when a message is sent to it. The log notes that,
-        // and `exit` handles the end of a process, so the other processes go on.
+        // and `close` handles the end of a process, so the other processes go on.
         child.on('error', (error) => this.#log.error({ err: error, process_role: role }, 'process cannot be reached'));
-        child.on('exit', (code, signal) => {
+        // Its last lines have been read by then.
+        child.on('close', (code, signal) => {
           this.#alive.delete(child);
           this.#pollAges.delete(child);
           this.#metrics.forget(child);
@@ -304,10 +313,11 @@ class Children {
     });
   }
 
-  /** Resolves with the metrics of all processes, added up. */
-  gather(): Promise<FamilySnapshot[]> {
+  /** Resolves with the metrics of all processes, added up, and of the supervisor. */
+  async gather(): Promise<FamilySnapshot[]> {
     const connected = [...this.#alive].filter((child) => child.connected);
-    return this.#metrics.gather(connected, (child, wanted) => void child.send(wanted satisfies ToProcess));
+    const told = await this.#metrics.gather(connected, (child, wanted) => void child.send(wanted satisfies ToProcess));
+    return mergeSnapshots([told, this.#ownMetrics()]);
   }
 
   async #tellMetrics(child: ChildProcess, question: number): Promise<void> {
@@ -324,7 +334,7 @@ class Children {
   async drain(isHurried: boolean): Promise<void> {
     this.#isStopping = true;
     const ended = [...this.#alive].map((child) => {
-      const end = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+      const end = new Promise<void>((resolve) => child.once('close', () => resolve()));
       if (child.connected) child.send({ type: 'drain', isHurried } satisfies ToProcess);
       return end;
     });

@@ -3,16 +3,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { findFreePort } from '../../../rig/src/ports.ts';
 import { programArguments, setupCommandLine } from './run-carillon.ts';
 
 const t = await setupCommandLine();
 
 /** Starts a command whose standard output and error are a full disk, or pipes without a reader. */
-function begin(where: 'full' | 'gone' | 'unread', ...parameters: string[]) {
+function begin(where: 'full' | 'gone' | 'unread', parameters: string[], environment: Record<string, string> = {}) {
   const full = where === 'full' ? openSync('/dev/full', 'w') : 'pipe';
   const child = spawn(process.execPath, programArguments(...parameters), {
     cwd: t.directory,
-    env: { ...t.environment, PORT: '0', WORKERS: '1', LOG_LEVEL: 'trace' },
+    env: { ...t.environment, PORT: '0', WORKERS: '1', LOG_LEVEL: 'trace', ...environment },
     stdio: ['ignore', full, full],
   });
   if (where === 'gone') for (const stream of [child.stdout, child.stderr]) stream?.destroy();
@@ -22,7 +23,7 @@ function begin(where: 'full' | 'gone' | 'unread', ...parameters: string[]) {
 const places = (['gone', 'unread', 'full'] as const).filter((where) => where !== 'full' || existsSync('/dev/full'));
 
 it.each(places)('R-101 a service runs and stops in order where its output is %s', async (where) => {
-  const child = begin(where, 'start');
+  const child = begin(where, ['start']);
   const ended = once(child, 'exit');
   const connections = () => t.sql`SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name LIKE 'carillon%' AND application_name <> 'carillon start'`;
@@ -35,8 +36,44 @@ it.each(places)('R-101 a service runs and stops in order where its output is %s'
 it.each(places.filter((where) => where !== 'unread'))(
   'R-101 a command does its work where its output is %s, and fails only if its answer is lost on a full disk',
   async (where) => {
-    const child = begin(where, 'app', 'create', `App ${where}`);
+    const child = begin(where, ['app', 'create', `App ${where}`]);
     expect(await once(child, 'exit')).toEqual([where === 'full' ? 1 : 0, null]);
     expect(await t.sql`SELECT name FROM apps WHERE name = ${`App ${where}`}`).toHaveLength(1);
   },
 );
+
+/** A setting with which each process that the supervisor starts runs `program` first. */
+function firstInEachProcess(program: string): Record<string, string> {
+  const guarded = `import { writeSync } from 'node:fs'; if (process.send) { ${program} }`;
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(guarded)}` };
+}
+
+async function readMetric(port: number, series: string): Promise<number | undefined> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
+  const line = (await answer?.text())?.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+it('R-101 lines of its processes that nobody reads are counted, and told once somebody does', async () => {
+  const port = await findFreePort();
+  const talk = `for (let n = 0; n < 4000; n++) process.stderr.write('x'.repeat(999) + '\\n');`;
+  const child = begin('unread', ['start'], { METRICS_PORT: String(port), ...firstInEachProcess(talk) });
+  const ended = once(child, 'exit');
+  while (!(await readMetric(port, 'carillon_log_lines_dropped_total{process="supervisor"}')));
+  let log = '';
+  child.stderr?.on('data', (piece) => {
+    log += piece;
+  });
+  while (!log.includes('were dropped')) await new Promise(setImmediate);
+  const told = log.split('\n').find((line) => line.includes('were dropped')) ?? '';
+  expect(JSON.parse(told)).toMatchObject({ role: 'supervisor', dropped: expect.any(Number) });
+  child.kill('SIGINT');
+  expect(await ended).toEqual([0, null]);
+});
+
+it('R-101 what a process says as it crashes reaches standard error', async () => {
+  const crash = `writeSync(2, 'its last words'); process.kill(process.pid, 'SIGKILL');`;
+  const { status, stderr } = await t.runWith(firstInEachProcess(crash), 'start');
+  expect(status).toBe(1);
+  expect(stderr).toContain('its last words\n');
+});
