@@ -86,12 +86,12 @@ describe('R-101 the log', () => {
   });
 });
 
-/** A process that logs 20,000 lines of 300 bytes at once, and says so on its standard output. */
-function startTalker(end: string): ChildProcess {
+/** A process that logs lines of 300 bytes at once, and says so on its standard output. */
+function startTalker(end: string, lines = 20_000): ChildProcess {
   const program = `
     import { createLog } from ${JSON.stringify(new URL('log.ts', import.meta.url).href)};
     const log = createLog('info', 'talker');
-    for (let n = 0; n < 20_000; n++) log.info({ n, pad: 'x'.repeat(200) }, 'line');
+    for (let n = 0; n < ${lines}; n++) log.info({ n, pad: 'x'.repeat(200) }, 'line');
     process.stdout.write('said');
     ${end}`;
   return spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
@@ -130,8 +130,10 @@ describe('R-101 the log of a process', () => {
   });
 
   it('has the last line of a process that ends of a fault', async () => {
-    const child = startTalker(`(await import(${JSON.stringify(new URL('log.ts', import.meta.url).href)}))
-      .dieOfTheUnforeseen(log); setTimeout(() => { log.info('before'); throw new Error('unforeseen'); }, 50);`);
+    const end = `(await import(${JSON.stringify(new URL('log.ts', import.meta.url).href)}))
+      .dieOfTheUnforeseen(log); setTimeout(() => { log.info('before'); throw new Error('unforeseen'); }, 50);`;
+    // They fit into the pipe: a process that ends waits only a moment for its reader.
+    const child = startTalker(end, 100);
     if (!child.stderr) throw new Error('no pipe');
     const [log, [status]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     expect(status).toBe(1);
