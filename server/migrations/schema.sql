@@ -679,6 +679,11 @@ CREATE TABLE keys (
   CONSTRAINT keys_scope_check CHECK ((scope = ANY (ARRAY['server'::text, 'client'::text])))
 );
 
+CREATE TABLE locale_passes (
+  due_at timestamp with time zone NOT NULL,
+  CONSTRAINT locale_passes_pkey PRIMARY KEY (due_at)
+);
+
 CREATE TABLE login_failures (
   subject bytea NOT NULL,
   failures integer NOT NULL,

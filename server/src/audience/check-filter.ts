@@ -1,7 +1,7 @@
 // Checks a filter against the catalog (contract 6). For each comparison the check finds the column,
 // tests whether the column's type has that operator, and converts the value to the form that the
 // database compares. Otherwise it returns issues that name the accepted values. Pure.
-import { spellingsOf } from '../content/locales.ts';
+import { spellingsOf, spellingsOfStart } from '../content/locales.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
 import type { Issue, IssueCode } from '../ground/issue.ts';
 import {
@@ -31,7 +31,7 @@ export type Test =
   | { readonly kind: 'exists' }
   | { readonly kind: 'is'; readonly values: readonly (string | number | boolean)[] }
   | { readonly kind: 'order'; readonly op: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: number }
-  | { readonly kind: 'text'; readonly op: 'contains' | 'starts_with' | 'ends_with'; readonly value: string }
+  | { readonly kind: 'text'; readonly op: 'contains' | 'starts_with' | 'ends_with'; readonly values: readonly string[] }
   | { readonly kind: 'time'; readonly op: 'before' | 'after'; readonly atMs: number }
   | { readonly kind: 'within_last'; readonly durationMs: number };
 
@@ -123,10 +123,15 @@ function checkLeaf(leaf: Comparison, catalog: ReadonlyMap<string, Property>, iss
 
 /**
  * A language is stored as its writer spelled it, and devices may hold former codes, so a whole tag
- * is compared with each spelling of it.
+ * is compared with each spelling of it. A locale's beginning is, too: a stored `starts_with: iw`
+ * selects the same devices before and after their locales became canonical.
  */
 function withSpellings(operand: Operand, test: Test): Test {
-  if (test.kind !== 'is' || !('builtin' in operand)) return test;
+  if (!('builtin' in operand)) return test;
+  if (test.kind === 'text' && operand.builtin === 'device.locale' && test.op !== 'ends_with') {
+    return { ...test, values: test.values.flatMap(spellingsOfStart) };
+  }
+  if (test.kind !== 'is') return test;
   if (operand.builtin !== 'language' && operand.builtin !== 'device.locale') return test;
   return { kind: 'is', values: [...new Set(test.values.flatMap((value) => spellingsOf(String(value))))] };
 }
@@ -297,7 +302,7 @@ function testOf(op: Operator, value: string | number | boolean): Test | Problem 
     case 'ends_with':
       if (value === '')
         return { code: 'too_small', message: 'Every text has an empty part: give at least a character.' };
-      return { kind: 'text', op, value: String(value) };
+      return { kind: 'text', op, values: [String(value)] };
     default:
       return { kind: 'is', values: [value] };
   }

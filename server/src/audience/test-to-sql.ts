@@ -35,10 +35,9 @@ export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): 
       return test.op === 'lt' ? tx`${column} < ${value}` : tx`${column} <= ${value}`;
     }
     case 'text':
-      if (test.op === 'starts_with') return tx`starts_with(${column}, ${test.value}::text)`;
-      // The planner can estimate how many values match a pattern. `COLLATE "C"` makes the
-      // comparison cheaper: values of events have the server's own collation.
-      return tx`${column} COLLATE "C" LIKE ${test.op === 'contains' ? `%${literally(test.value)}%` : `%${literally(test.value)}`}::text`;
+      return test.values.length === 1
+        ? partToSql(tx, column, test.op, test.values[0] ?? '')
+        : tx`(${test.values.map((value, i) => tx`${i === 0 ? tx`` : tx` OR `}${partToSql(tx, column, test.op, value)}`)})`;
     case 'time':
       return test.op === 'before'
         ? tx`${column} < ${new Date(test.atMs)}::timestamptz`
@@ -46,6 +45,13 @@ export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): 
     case 'within_last':
       return tx`${column} BETWEEN ${now} - ${test.durationMs}::float8 * interval '1 millisecond' AND ${now}`;
   }
+}
+
+function partToSql(tx: Tx, column: Fragment, op: Extract<Test, { kind: 'text' }>['op'], value: string): Fragment {
+  if (op === 'starts_with') return tx`starts_with(${column}, ${value}::text)`;
+  // The planner can estimate how many values match a pattern. `COLLATE "C"` makes the comparison
+  // cheaper: values of events have the server's own collation.
+  return tx`${column} COLLATE "C" LIKE ${op === 'contains' ? `%${literally(value)}%` : `%${literally(value)}`}::text`;
 }
 
 /** Escapes a text into a pattern that matches only this text. */

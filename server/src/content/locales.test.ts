@@ -9,6 +9,7 @@ import {
   languageOfDelivery,
   localeField,
   spellingsOf,
+  spellingsOfStart,
 } from './locales.ts';
 
 describe('a language', () => {
@@ -130,6 +131,16 @@ describe('the spellings that a filter compares with', () => {
     ['no tag', ['no tag']],
   ])('of %j are %j', (text, spellings) => {
     expect(spellingsOf(text)).toEqual(spellings);
+  });
+
+  test.each([
+    ['he', ['he', 'iw']],
+    ['in-I', ['in-I', 'id-I']],
+    ['inh', ['inh']],
+    ['sr-Latn-', ['sr-Latn-', 'sh-']],
+    ['IL', ['IL']],
+  ])('that begin with %j begin with %j', (text, spellings) => {
+    expect(spellingsOfStart(text)).toEqual(spellings);
   });
 });
 

@@ -87,6 +87,20 @@ export function spellingsOf(text: string): string[] {
   return [...new Set([form, canonicalLanguage(text) ?? text, ...former])];
 }
 
+/**
+ * Every spelling under which the beginning of a locale may be stored: the given one, and where it
+ * begins with a language whose code changed, those with its other codes.
+ */
+export function spellingsOfStart(text: string): string[] {
+  const others = formerCodes.flatMap((codes) =>
+    codes.flatMap((code, index) => {
+      const isThere = text === code || text.startsWith(`${code}-`);
+      return isThere ? [codes[1 - index] + text.slice(code.length)] : [];
+    }),
+  );
+  return [text, ...others];
+}
+
 /** A language tag, kept as written. */
 export const languageTag = z
   .string()

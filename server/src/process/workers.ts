@@ -1,5 +1,6 @@
 // Every loop of a worker process.
 
+import { canonicalizeLocales } from '../audience/canonical-locales.ts';
 import { createAppSizes } from '../audience/column-uses.ts';
 import { type FollowUseDeps, followUse } from '../audience/follow-use.ts';
 import { moveSlots } from '../audience/move-slots.ts';
@@ -168,6 +169,7 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'bring locales to canonical form', everyMs: 60_000, run: () => canonicalizeLocales({ sql, clock }) },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },
     { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },

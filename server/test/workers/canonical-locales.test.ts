@@ -1,0 +1,110 @@
+// Locales that a process of an earlier version stored become canonical in the background.
+import { describe, expect, it } from 'vitest';
+import { canonicalizeLocales } from '../../src/audience/canonical-locales.ts';
+import { decodeId } from '../../src/ground/ids.ts';
+import { setup } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const pass = (devicesAtOnce?: number) => canonicalizeLocales(t, devicesAtOnce);
+const dayMs = 86_400_000;
+
+/** Registers a device whose locale is written as an earlier version wrote it. */
+async function deviceOf(locale: string | null, app = t.app): Promise<string> {
+  const id = await t.registerDevice({ locale: 'de' }, app);
+  await t.sql`UPDATE audience SET locale = ${locale} WHERE app_id = ${app.id} AND device_id = ${decodeId('dev', id) ?? null}`;
+  return id;
+}
+
+async function localesOf(app = t.app): Promise<(string | null)[]> {
+  const { body } = await t.clientOf(app.serverKey).get('/v1/devices?limit=100');
+  return body.data.map((device: { locale: string | null }) => device.locale).reverse();
+}
+
+async function passesLeft(): Promise<number> {
+  return (await t.sql`SELECT 1 FROM locale_passes`).length;
+}
+
+describe('locales in a former form', () => {
+  it('are canonical after a pass, in every app, and filters select the same devices throughout', async () => {
+    const other = await t.newApp();
+    for (const locale of ['iw-IL', 'he-IL', null, 'en-UK', 'sh-RS', 'in', 'inh-RU', 'no-NO']) await deviceOf(locale);
+    await deviceOf('zh-yue', other);
+    await deviceOf('eng-US', other);
+    const count = async (op: string, value: unknown): Promise<number> =>
+      (await t.server.post('/v1/segments/preview', { filter: { field: 'device.locale', op, value } })).body.count;
+    const filters: [op: string, value: unknown, devices: number][] = [
+      ['eq', 'iw-IL', 2],
+      ['eq', 'he-IL', 2],
+      ['neq', 'he-IL', 6],
+      ['in', ['id', 'sh-RS'], 2],
+      ['starts_with', 'iw', 2],
+      ['starts_with', 'he', 2],
+      ['starts_with', 'he-', 2],
+      ['starts_with', 'in', 2],
+      ['contains', 'iw-', 2],
+      ['not_contains', 'he', 6],
+      ['contains', 'he-I', 2],
+      ['ends_with', '-IL', 2],
+    ];
+    const counts = () => Promise.all(filters.map(async ([op, value]) => [op, value, await count(op, value)]));
+    const { body: segment } = await t.server.post('/v1/segments', {
+      name: 'Hebrew',
+      filter: { field: 'device.locale', op: 'starts_with', value: 'iw' },
+    });
+    expect(await counts()).toEqual(filters);
+    await pass(3);
+    expect(await localesOf()).toEqual(['he-IL', 'he-IL', null, 'en-GB', 'sr-Latn-RS', 'id', 'inh-RU', 'no-NO']);
+    expect(await localesOf(other)).toEqual(['yue', 'en-US']);
+    expect(await counts()).toEqual(filters);
+    expect((await t.server.post('/v1/segments/preview', { segment_id: segment.id })).body.count).toBe(2);
+  });
+
+  it('that a process of the version before writes after a pass are found by the last one, a week later', async () => {
+    const app = await t.newApp();
+    expect(await passesLeft()).toBe(2);
+    await deviceOf('iw', app);
+    await pass();
+    expect(await localesOf(app)).toEqual(['iw']);
+    t.clock.advance(dayMs + 1_000);
+    await pass();
+    expect(await localesOf(app)).toEqual(['he']);
+    await deviceOf('ji-US', app);
+    t.clock.advance(6 * dayMs);
+    await pass();
+    expect(await localesOf(app)).toEqual(['he', 'yi-US']);
+    expect(await passesLeft()).toBe(0);
+  });
+
+  it('on a locked row leave the pass due, and no statement waits for it', async () => {
+    const app = await t.newApp();
+    await t.sql`INSERT INTO locale_passes (due_at) VALUES (now())`;
+    await deviceOf('iw', app);
+    const connection = await t.sql.reserve();
+    try {
+      await connection`BEGIN`;
+      await connection`SELECT 1 FROM audience WHERE app_id = ${app.id} FOR UPDATE`;
+      await pass();
+      expect([await localesOf(app), await passesLeft()]).toEqual([['iw'], 1]);
+    } finally {
+      await connection`ROLLBACK`;
+      connection.release();
+    }
+    await pass();
+    expect([await localesOf(app), await passesLeft()]).toEqual([['he'], 0]);
+  });
+
+  it('change nothing that a delivery made before says of its device', async () => {
+    const id = await deviceOf('iw-IL');
+    const { body: sent } = await t.server.post('/v1/messages', {
+      audience: { filter: { field: 'device.locale', op: 'eq', value: 'iw-IL' } },
+      content: { title: 'Hi', body: 'there', locales: { he: { title: 'שלום' } } },
+    });
+    const explain = async () => (await t.server.get(`/v1/explain?message_id=${sent.id}&device_id=${id}`)).body;
+    const before = await explain();
+    expect(before.steps.map(({ step }: { step: string }) => step)).toContain('audience');
+    await t.sql`INSERT INTO locale_passes (due_at) VALUES (now())`;
+    await pass();
+    expect((await t.server.get('/v1/devices?limit=1')).body.data[0].locale).toBe('he-IL');
+    expect(await explain()).toEqual(before);
+  });
+});
