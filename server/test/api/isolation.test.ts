@@ -181,6 +181,7 @@ describe('R-61 apps are separate in the database', () => {
     operator_tokens: 'of an organisation',
     instance: 'one row for the service',
     event_retention: 'one row for the service',
+    locale_passes: 'a row for each pass over the devices of all apps',
     lookouts: 'one row for the service',
     provider_paces: 'keyed by the account of the push service, which several apps may use',
     schema_migrations: 'the ledger of migrations',
