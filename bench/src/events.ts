@@ -22,7 +22,7 @@ import { completeResult, type EventsMeasured, type Result } from './results.ts';
 
 const scales = {
   full: { devices: 100_000, seconds: 30, warmUpSeconds: 5 },
-  quick: { devices: 2_000, seconds: 2, warmUpSeconds: 1 },
+  quick: { devices: 500, seconds: 1, warmUpSeconds: 1 },
 };
 const connections = 12;
 const bareConnections = 4;

@@ -57,7 +57,7 @@ export async function measureImport(workbench: Workbench, { rows, isQuick }: Pla
   const perSecond = rows / seconds;
 
   const app = await makeApp(service, 'API');
-  const asked = Math.min(rows, isQuick ? 400 : 10_000);
+  const asked = Math.min(rows, isQuick ? 200 : 10_000);
   const askedSeconds = await registerAll(service, app.server_key, asked);
   const foreignCores = await countOthers();
   return completeResult(

@@ -101,7 +101,10 @@ async function runAll({ isQuick, isJson }: Invocation): Promise<void> {
     .flatMap(([work, { runs = [{}] }]) => runs.map((options) => ({ work, options })))
     .values();
   const runEach = async (): Promise<void> => {
-    for (const { work, options } of jobs) await runOne(work, options);
+    for (const { work, options } of jobs) {
+      if (workbench.isClosing) return;
+      await runOne(work, options);
+    }
   };
   await Promise.all(Array.from({ length: isQuick ? atOnceQuick : 1 }, runEach));
   const { ok: passed, FAIL: failed, SKIP: skipped } = counts;

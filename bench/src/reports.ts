@@ -11,7 +11,7 @@ import { fillReports } from './fill-reports.ts';
 import { completeResult, type ReportsMeasured, type Result } from './results.ts';
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
-const quick = { events: 50_000, people: 2_000, reached: 1_000, rounds: 5 };
+const quick = { events: 10_000, people: 1_000, reached: 500, rounds: 2 };
 
 export async function measureReports(
   workbench: Workbench,

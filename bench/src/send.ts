@@ -32,13 +32,13 @@ export interface SendOptions {
 const peerPushes: Readonly<Record<Way, number>> = { webpush: 21_000, apns: 90_000, fcm: 90_000, mixed: 30_000 };
 /** Pushes of a peer's run with a latency, which slows all peers equally. */
 const latePeerPushes = 15_000;
-const quickPeerPushes = 1_200;
+const quickPeerPushes = 500;
 const peerDevicesMax = 6_000;
 /**
  * Pushes of the warm-up, which compiles hot code and opens connections. Neither side's figures
  * include it.
  */
-const warmUpPushes = { full: 3_000, quick: 300 };
+const warmUpPushes = { full: 3_000, quick: 100 };
 
 /** The usual number of devices. Results of other sizes are compared with its result. */
 export const devicesUsual = 100_000;

@@ -16,7 +16,7 @@ import { makeTimelineWorld, type TimelineWorld } from './timeline-world.ts';
 
 export const timelineDevicesUsual = 1_000_000;
 
-const rounds = { full: 50, quick: 5 };
+const rounds = { full: 50, quick: 2 };
 /** Reads of the other app, one every `besideEveryMs`. */
 const besideReads = { full: 300, quick: 20 };
 const besideEveryMs = 10;

@@ -16,10 +16,13 @@ import { completeResult, type PairOfTimes, type Result, type TimesMeasured } fro
 /** Questions of each kind. A sign-in hashes a password, so R-52 asks for fewer. */
 const samples = {
   full: { refusals: 10_000, signIns: 200 },
-  quick: { refusals: 200, signIns: 20 },
+  quick: { refusals: 50, signIns: 4 },
 };
 /** Questions of each kind that are asked first and do not count: code and plans are made then. */
-const warmUp = { refusals: 500, signIns: 20 };
+const warmUps = {
+  full: { refusals: 500, signIns: 20 },
+  quick: { refusals: 20, signIns: 2 },
+};
 /** Failures of one account that are answered without a wait. */
 const failuresFree = 9;
 /** First bytes of a key that a stranger may have seen: the 12 characters that lists show. */
@@ -45,7 +48,7 @@ interface Pair {
   readonly name: string;
   /** The largest accepted difference of the medians, as a share. */
   readonly wanted: number;
-  readonly asks: keyof typeof warmUp;
+  readonly asks: keyof (typeof samples)['full'];
   readonly known: (turn: number) => Question;
   readonly random: (turn: number) => Question;
 }
@@ -55,7 +58,8 @@ export async function measureTimes(
   { isQuick }: { readonly isQuick: boolean },
 ): Promise<Result<TimesMeasured>> {
   await requireProc();
-  const counts = isQuick ? samples.quick : samples.full;
+  const size = isQuick ? 'quick' : 'full';
+  const [counts, warmUp] = [samples[size], warmUps[size]];
   // Each question names another client address. Otherwise the limits by address would answer. The
   // console lets people in from afar under TLS only, which the public URL promises.
   const service = await startService(workbench, await workbench.makeDirectory('data'), {

@@ -62,14 +62,14 @@ const full: Sizes = {
   heldEvents: 1_000_000,
 };
 const quick: Sizes = {
-  events: 3_000,
-  warmUpEvents: 500,
+  events: 1_000,
+  warmUpEvents: 200,
   healthy: 5,
   devicesEach: 100,
   slowDevicesEach: 50,
   slowPerSecond: 10,
   blackHoles: 5,
-  eventsPerBlackHole: 200,
+  eventsPerBlackHole: 100,
   heldEvents: 5_000,
 };
 

@@ -82,7 +82,7 @@ export const workTable: Readonly<Record<string, Work>> = {
       if (way === undefined) throw new RunError(`Say which way: --channel ${ways.join('|')}.`);
       const { refuse = 0, latency: latencyMs = 0, workers } = options;
       if (way === 'mixed' && refuse > 0) throw new RunError('--refuse is an option of a single channel.');
-      const devices = options.devices ?? (isQuick ? 2_000 : devicesUsual);
+      const devices = options.devices ?? (isQuick ? 1_000 : devicesUsual);
       const plan = { way, devices, latencyMs, refuse, workers };
       const { result, workerParts: parts } = await measureSend(workbench, { ...plan, isQuick, profileDir });
       return { name: sendName(plan), result, parts, isTrial: devices < devicesUsual };
@@ -99,7 +99,7 @@ export const workTable: Readonly<Record<string, Work>> = {
     about: 'previews of filters beside JSONB, upserts and a snapshot, and how they grow with the audience',
     options: ['devices'],
     async measure(workbench, { devices: asked }, isQuick) {
-      const devices = asked ?? (isQuick ? 10_000 : audienceUsual);
+      const devices = asked ?? (isQuick ? 3_000 : audienceUsual);
       const result = await measureAudience(workbench, { devices, isQuick });
       return { name: audienceName(devices), result, isTrial: devices < audienceUsual };
     },
@@ -129,7 +129,7 @@ export const workTable: Readonly<Record<string, Work>> = {
     about: 'rows of a file a second, beside the same rows through the API',
     options: ['rows'],
     async measure(workbench, { rows: asked }, isQuick) {
-      const rows = asked ?? (isQuick ? 2_000 : rowsUsual);
+      const rows = asked ?? (isQuick ? 1_000 : rowsUsual);
       return { name: 'import', result: await measureImport(workbench, { rows, isQuick }), isTrial: rows < rowsUsual };
     },
   },
@@ -160,7 +160,7 @@ export const workTable: Readonly<Record<string, Work>> = {
     about: "pages of a large message's deliveries, and what they cost another app's reads",
     options: ['devices'],
     async measure(workbench, { devices: asked }, isQuick) {
-      const devices = asked ?? (isQuick ? 20_000 : timelineDevicesUsual);
+      const devices = asked ?? (isQuick ? 5_000 : timelineDevicesUsual);
       const result = await measureTimeline(workbench, { devices, isQuick });
       return { name: 'timeline', result, isTrial: devices < timelineDevicesUsual };
     },

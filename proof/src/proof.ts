@@ -52,22 +52,24 @@ function pick(numbers: readonly string[]): readonly string[] {
   });
 }
 
-/** The workbench of the running proof. */
-let workbench = new Workbench();
+const workbench = new Workbench();
+
+/** Proofs at once in a smoke run of all: they measure nothing, and some mostly wait. */
+const atOnceQuick = 2;
 
 async function prove(file: string, isQuick: boolean, seed: number): Promise<Proven> {
   const { number, title, run } = await loadRequirement(file);
   const report = new Report(say);
-  workbench = new Workbench();
+  const part = workbench.apart();
   say(`${number} ${title} (seed ${seed}${isQuick ? ', quick' : ''})`);
   const startedAt = performance.now();
   try {
-    await run({ isQuick, seed, report, workbench });
+    await run({ isQuick, seed, report, workbench: part });
     if (report.claims.length === 0) report.claim('claims something', 'nothing', ['The proof ended without a claim.']);
   } catch (error) {
     report.claim('runs to its end', 'broken off', [String(error instanceof Error ? error.stack : error)]);
   }
-  await workbench.close();
+  await part.close();
   return { number, title, seconds: (performance.now() - startedAt) / 1_000, claims: report.claims };
 }
 
@@ -84,13 +86,19 @@ try {
   if (help) process.stdout.write(usage);
   else if (list) process.stdout.write(`${[...listRequirements().keys()].join('\n')}\n`);
   else {
+    const isSmokeRunOfAll = quick && numbers.length === 0;
     const proven: Proven[] = [];
     const leftOut: string[] = [];
-    for (const file of pick(numbers)) {
-      const { number, leftOut: reason } = await loadRequirement(file);
-      if (reason !== undefined && quick && numbers.length === 0) leftOut.push(`${number} is left out: it ${reason}.`);
-      else proven.push(await prove(file, quick, seed));
-    }
+    const files = pick(numbers).values();
+    const proveEach = async (): Promise<void> => {
+      for (const file of files) {
+        if (workbench.isClosing) return;
+        const { number, leftOut: reason } = await loadRequirement(file);
+        if (reason !== undefined && isSmokeRunOfAll) leftOut.push(`${number} is left out: it ${reason}.`);
+        else proven.push(await prove(file, quick, seed));
+      }
+    };
+    await Promise.all(Array.from({ length: isSmokeRunOfAll ? atOnceQuick : 1 }, proveEach));
     const claims = proven.flatMap((each) => each.claims);
     const count = (verdict: Claim['verdict']): number => claims.filter((claim) => claim.verdict === verdict).length;
     const skipped = quick ? count('SKIP') : 0;

@@ -30,6 +30,11 @@ export class Workbench {
     this.#closers.push(closer);
   }
 
+  /** True from the beginning of `close`: nothing is to be started any more. */
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** A workbench that may be closed before this one, and that this one closes at the latest. */
   apart(): Workbench {
     const part = new Workbench();

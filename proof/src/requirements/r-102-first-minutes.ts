@@ -111,6 +111,7 @@ function claimWindows({ report }: ProofOptions, where: string, measured: readonl
 
 export const requirement: Requirement = {
   number: 'R-102',
+  leftOut: 'measures CPU time, on a quiet machine',
   title: 'The first minutes: upserts into an empty database cost as little as later, also after TRUNCATE',
   async run(options) {
     const { workbench, report, isQuick } = options;
