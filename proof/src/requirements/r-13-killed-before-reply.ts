@@ -28,7 +28,7 @@ async function startDoomed(stage: Stage, number: number): Promise<Doomed> {
 }
 
 async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<void> {
-  const kills = isQuick ? 3 : 200;
+  const kills = isQuick ? 2 : 200;
   const random = createRandom(seed);
   const stage = await Stage.set({ workbench, purpose: 'before-reply', devices: Math.max(...audiences), seed });
   const survivor = await stage.startApi();

@@ -136,4 +136,9 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   );
 }
 
-export const requirement: Requirement = { number: 'R-45', title: 'Sealed secrets, and a new master key', run };
+export const requirement: Requirement = {
+  number: 'R-45',
+  title: 'Sealed secrets, and a new master key',
+  leftOut: 'expects the whole report of each send in its answer, which a busy machine gives later',
+  run,
+};
