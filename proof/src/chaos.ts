@@ -15,7 +15,7 @@ const usage = `npm run chaos [-- options]
   --rolling N   in place of kills: ends and starts node after node in order, so many times
   --devices N   how many there are (default 100000)
   --seed S      a whole number: repeats what is done, when, and to which node
-  --quick       a smoke run: 5 kills or restarts, 2000 devices
+  --quick       a smoke run: 5 kills or restarts, 1000 devices
   --keep DIR    leaves the files of the run there: logs, history, what the checker read
   --json        one JSON document on standard output
 `;
@@ -52,7 +52,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   return {
     kills: wholeNumber('--kills', values.kills, values.quick ? 5 : 200, 1),
     restarts: wholeNumber('--rolling', values.rolling, 0, 1),
-    devices: wholeNumber('--devices', values.devices, values.quick ? 2_000 : 100_000, 100),
+    devices: wholeNumber('--devices', values.devices, values.quick ? 1_000 : 100_000, 100),
     seed: wholeNumber('--seed', values.seed, randomInt(1, 2 ** 31), 0),
     keepDir: values.keep === undefined ? undefined : resolve(values.keep),
     isJson: values.json,

@@ -140,6 +140,7 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
 export const requirement: Requirement = {
   number: 'R-26',
   title: 'Every outcome is told, whichever process is killed in between',
+  leftOut: 'waits for the leases of killed processes, one after the other',
   async run(options) {
     await prove(options.workbench, options);
   },

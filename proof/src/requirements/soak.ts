@@ -17,6 +17,7 @@ const counted = (value: number) => value.toLocaleString('en');
 export const requirement: Requirement = {
   number: 'soak',
   title: 'Many sends through providers that misbehave: nothing is lost, nothing repeated without a reason',
+  leftOut: 'measures how memory grows over many pushes',
   async run({ isQuick, seed, report, workbench }) {
     const soaked = await runSoak(workbench, { sends: isQuick ? sendsQuick : sendsFull, seed });
     const { faults, scale } = soaked;
