@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createRandom } from '../../../rig/src/random.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { importInto } from './import-into.ts';
 
@@ -195,6 +196,75 @@ describe('a row of another service', () => {
     const done = await importInto(t, app.id, file, { rejectsPath: join(directory, 'list.csv') });
     expect(done).toMatchObject({ rejected: 3, dropped: {}, counts: { devicesCreated: 1, usersCreated: 1 } });
   });
+
+  it.each([1, 2])(
+    'leaves what the API stores of the same values without those that it refuses, seed %i',
+    async (seed) => {
+      const { below } = createRandom(seed);
+      const pick = <Item>(...items: Item[]): Item => items[below(items.length)] as Item;
+      const rows = Array.from({ length: 60 }, (_, i) => ({
+        identifier: iosToken(i + 1),
+        external_user_id: `u-${i}`,
+        language: pick('de', 'en-GB', 'zh-Hant', 'Deutsch!', 'x', ''),
+        country: pick('DE', 'at', 'UK', 'Germany', 'ZZ', ''),
+        timezone_id: pick('Europe/Vienna', 'europe/paris', 'Mars/Olympus', 'GMT+03:00', ''),
+        game_version: pick('1.10', '1'.repeat(64), '1'.repeat(65), ''),
+        device_model: pick('Pixel 8', 'a\u0000b', '👩'.repeat(33), ''),
+        tags: {
+          [pick('plan', 'a b', '1st', '__proto__x')]: pick<unknown>('pro', 'é'.repeat(513), '', null),
+          [pick('note', 'k'.repeat(65))]: pick<unknown>(' x ', 'a\u0000', { x: 1 }, [1]),
+        },
+      }));
+      const [imported, asked] = [await t.newApp(), await t.newApp()];
+      const done = await importRows(imported, rows);
+      expect(done).toMatchObject({ rejected: 0, counts: { devicesCreated: 60, usersCreated: 60 } });
+
+      const server = t.clientOf(asked.serverKey);
+      let refused = 0;
+      // Repeats a request without the values that its 400 names.
+      const ask = async (path: string, body: Record<string, unknown>): Promise<Record<string, unknown>> => {
+        const answer = await server.post(path, body);
+        if (answer.status === 200) return answer.body;
+        const less = structuredClone(body);
+        for (const { path: at } of answer.body.issues as { path: string[] }[]) {
+          const owner = at.length > 1 ? (less['properties'] as Record<string, unknown>) : less;
+          delete owner[at[at.length > 1 ? 1 : 0] ?? ''];
+          refused++;
+        }
+        return ask(path, less);
+      };
+      for (const row of rows) {
+        const { language, country, timezone_id: timezone } = row;
+        const isBare = /^(de|zh-Hant|x)$/.test(language) && /^[A-Za-z]{2}$/.test(country);
+        const text = { locale: isBare && language !== 'x' ? `${language}-${country}` : language, timezone };
+        const facts = { app_version: row.game_version, model: row.device_model, os: 'iOS' };
+        const given = Object.entries({ ...text, ...facts }).filter(([, value]) => value !== '');
+        const { id } = await ask('/v1/devices', {
+          platform: 'ios',
+          token: row.identifier,
+          ...Object.fromEntries(given),
+        });
+        const ofUser = Object.entries({ country, language, timezone }).filter(([, value]) => value !== '');
+        const tags = Object.entries(row.tags).filter(([, value]) => value !== '' && value !== null);
+        await ask('/v1/users', {
+          external_id: row.external_user_id,
+          ...Object.fromEntries(ofUser),
+          properties: Object.fromEntries(tags),
+          device_id: id,
+        });
+      }
+      const tell = async (app: TestApp) => {
+        const devices = (await devicesOf(app)).map(({ id, created_at, last_seen_at, ...device }) => device);
+        const users = await Promise.all(rows.map(({ external_user_id: externalId }) => userOf(app, externalId)));
+        return {
+          devices: devices.sort((one, other) => (String(one['external_id']) < String(other['external_id']) ? -1 : 1)),
+          users: users.map(({ id, created_at, updated_at, devices: theirs, ...user }) => user),
+        };
+      };
+      expect(await tell(imported)).toEqual(await tell(asked));
+      expect(Object.values(done.dropped).reduce((sum, { values }) => sum + values, 0)).toBe(refused);
+    },
+  );
 
   it('is one user of Firebase however its name is written, with its own time', async () => {
     const app = await t.newApp();
