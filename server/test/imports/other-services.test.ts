@@ -266,6 +266,28 @@ describe('a row of another service', () => {
     },
   );
 
+  it('is a browser whose keys stand in Base64 or base64url, padded or not', async () => {
+    const app = await t.newApp();
+    const [credential] = await t.sql<{ id: number }[]>`
+      SELECT id FROM credentials WHERE app_id = ${app.id} AND channel = 'webpush'`;
+    // The point of RFC 8291, section 5, and a secret that has both letters that differ.
+    const point = 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4';
+    const secret = '--__vQgLzpMg7X4PpwTYaw';
+    const toBase64 = (text: string): string => Buffer.from(text, 'base64url').toString('base64');
+    const forms = [(text: string) => text, toBase64, (text: string) => toBase64(text).replace(/=+$/, '')];
+    const lines = forms.map((form, i) => {
+      const endpoint = `https://fcm.googleapis.com/fcm/send/${i}`;
+      return [endpoint, 5, 'f', form(secret), form(point)].map(quoted).join();
+    });
+    expect(new Set(lines.map((line) => line.split(',')[3])).size).toBe(3);
+    const header = 'identifier,device_type,invalid_identifier,web_auth,web_p256';
+    const file = Buffer.from([header, ...lines, ''].join('\n'));
+    const done = await importInto(t, app.id, file, { web: credential?.id ?? null });
+    expect(done).toMatchObject({ rejected: 0, dropped: {}, counts: { devicesCreated: 3 } });
+    const stored = await t.sql<{ token: string }[]>`SELECT token FROM devices WHERE app_id = ${app.id}`;
+    for (const { token } of stored) expect(JSON.parse(token).keys).toEqual({ p256dh: point, auth: secret });
+  });
+
   it('is one user of Firebase however its name is written, with its own time', async () => {
     const app = await t.newApp();
     const line = (id: string, name: string): string =>
