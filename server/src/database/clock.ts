@@ -136,26 +136,20 @@ class DatabaseClock implements WatchedClock {
     return this.#advancedMs === 0 ? sql`now()` : sql`(now() + ${this.#advancedMs}::float8 * interval '1 millisecond')`;
   }
 
-  nowMs(): number {
-    return (this.#heldMs ?? Math.round(this.#watch.steadyMs() + (this.#differenceMs ?? 0))) + this.#advancedMs;
-  }
+  // Readers are given `nowMs` or `steadyMs` alone, so the readings are functions of their own.
+  readonly nowMs = (): number =>
+    (this.#heldMs ?? Math.round(this.#watch.steadyMs() + (this.#differenceMs ?? 0))) + this.#advancedMs;
 
-  date(): Date {
-    return new Date(this.nowMs());
-  }
+  readonly date = (): Date => new Date(this.nowMs());
 
-  steadyMs(): number {
-    return (this.#heldMs ?? this.#watch.agedMs()) + this.#advancedMs;
-  }
+  readonly steadyMs = (): number => (this.#heldMs ?? this.#watch.agedMs()) + this.#advancedMs;
 
-  isInDoubt(): boolean {
+  readonly isInDoubt = (): boolean => {
     this.#watch.steadyMs();
     return this.#doubtedAtMs !== undefined;
-  }
+  };
 
-  isTrusted(): boolean {
-    return !this.isInDoubt() && this.#host.steadyMs() >= this.#trustedAtMs;
-  }
+  readonly isTrusted = (): boolean => !this.isInDoubt() && this.#host.steadyMs() >= this.#trustedAtMs;
 
   get steps(): number {
     this.#watch.steadyMs();
