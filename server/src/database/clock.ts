@@ -160,7 +160,7 @@ class DatabaseClock implements WatchedClock {
     return this.steps + this.#watch.standstills;
   }
 
-  beginReading(ageMsMost = 0): (serverMs: number) => void {
+  readonly beginReading = (ageMsMost = 0): ((serverMs: number) => void) => {
     const askedMs = this.#watch.steadyMs();
     const { steps } = this;
     return (serverMs) => {
@@ -169,7 +169,7 @@ class DatabaseClock implements WatchedClock {
       const mayBeRight = readMs >= askedMs - ageMsMost - stepMsLeast && readMs <= answeredMs + stepMsLeast;
       if (!mayBeRight && this.steps === steps) this.#doubt();
     };
-  }
+  };
 
   synchronize(): Promise<void> {
     this.#comparing ??= this.#compare().finally(() => {

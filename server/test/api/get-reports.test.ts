@@ -384,7 +384,7 @@ describe('the rows that a report reads', () => {
     await addEvents(t, '2027-10-05T12:00:00Z', 4_000);
     // Every chunk takes as long as half a report may take.
     let nowMs = 0;
-    const clock = { ...t.clock, steadyMs: () => (nowMs += 15_000) };
+    const clock = { ...t.clock, now: t.clock.now, steadyMs: () => (nowMs += 15_000) };
     const range = { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) };
     const asked = { appId: t.app.id, range, periods: [range], after: null, limit: 10 };
     const { messages } = await reportEngagement({ sql: t.sql, clock }, asked);
@@ -400,7 +400,7 @@ describe('the rows that a report reads', () => {
     t.clock.advance(60_000);
     // Each chunk takes a third of the time that a report may take.
     let nowMs = 0;
-    const clock = { ...t.clock, steadyMs: () => (nowMs += 10_000) };
+    const clock = { ...t.clock, now: t.clock.now, steadyMs: () => (nowMs += 10_000) };
     const deps = { sql: t.sql, clock, retentionDays: 90 };
     const { spans } = await readOverview(deps, { appId: t.app.id, zone: 'UTC' });
     const month = spans.find(({ name }) => name === 'last_30_days')?.now;
