@@ -45,6 +45,8 @@ export interface TemplateParts {
   readonly propertyKeys: ReadonlySet<string>;
   /** The literal text before, between and after the tags, in order. */
   readonly texts: readonly string[];
+  /** The numbers inside `{{ }}`, in order, and where each begins. */
+  readonly numbers: readonly { readonly at: number; readonly text: string }[];
 }
 
 /** The reason why a template is refused, in words for its author. */
@@ -68,6 +70,7 @@ interface Reader {
   readonly attributes: Set<Attribute>;
   readonly propertyKeys: Set<string>;
   readonly texts: string[];
+  readonly numbers: { readonly at: number; readonly text: string }[];
   readonly blocks: Block[];
   /** True inside `{% %}`. liquidjs ignores quotes when it looks for the end of such a tag. */
   inTag: boolean;
@@ -101,6 +104,7 @@ export function readTemplate(source: string): TemplateParts {
     attributes: new Set(),
     propertyKeys: new Set(),
     texts: [],
+    numbers: [],
     blocks: [],
     inTag: false,
   };
@@ -220,7 +224,11 @@ function readOperand(reader: Reader): void {
     if (reader.inTag && text.includes('%}')) throw new TemplateSyntaxError("A text inside {% %} cannot hold '%}'.");
     return;
   }
-  if (take(reader, number) !== null) return;
+  const digits = take(reader, number);
+  if (digits !== null) {
+    if (!reader.inTag) reader.numbers.push({ at: reader.at - digits.length, text: digits });
+    return;
+  }
   const name = take(reader, word);
   if (name === null || operators.has(name)) throw unexpected(reader);
   const next = reader.source[reader.at];

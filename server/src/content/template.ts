@@ -49,7 +49,7 @@ type Scope = Readonly<Partial<Record<Attribute, string>>> & {
   readonly properties: Readonly<Record<string, PropertyValue | undefined>>;
 };
 
-export interface Template extends TemplateParts {
+export interface Template extends Omit<TemplateParts, 'numbers'> {
   /**
    * `language` is that of the delivery; dates are written in it. Throws only when liquidjs does: no
    * template that the grammar accepts is known to make it throw before its text is far too long.
@@ -90,11 +90,27 @@ function rendererOf(source: string, parts: TemplateParts, use: TemplateUse): Tem
       );
   }
   const engine = engines[use];
-  const nodes = engine.parse(source);
+  const nodes = engine.parse(quoteLongNumbers(source, parts.numbers));
   return (person, language) => {
     const recipient: Recipient = { timezone: person.timezone, language };
     return String(engine.renderSync(nodes, scopeFor(person, parts), { globals: { recipient } }));
   };
+}
+
+/**
+ * Makes texts of the numbers that no double holds, because liquidjs reads numbers as doubles. The
+ * filters read such a text as the number.
+ */
+function quoteLongNumbers(source: string, numbers: TemplateParts['numbers']): string {
+  let quoted = '';
+  let end = 0;
+  for (const { at, text } of numbers) {
+    const exact = arithmetic.plus(text, 0);
+    if (typeof exact !== 'string') continue;
+    quoted += `${source.slice(end, at)}'${exact}'`;
+    end = at + text.length;
+  }
+  return quoted + source.slice(end);
 }
 
 /**
