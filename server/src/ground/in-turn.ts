@@ -54,7 +54,11 @@ export function runInTurn(tasks: readonly PeriodicTask[], { log, random }: InTur
   const plan = (): void => {
     if (isStopped || planned.length === 0) return;
     const leftMs = next().dueAtMs - performance.now();
-    timer = setTimeout(leftMs > 0 ? plan : () => void runNext(), Math.min(Math.max(0, leftMs), lookEveryMs)).unref();
+    const look = (): void => {
+      if (next().dueAtMs > performance.now()) plan();
+      else void runNext();
+    };
+    timer = setTimeout(look, Math.min(Math.max(0, leftMs), lookEveryMs)).unref();
   };
 
   plan();
