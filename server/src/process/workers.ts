@@ -98,20 +98,21 @@ export function startWorkers(deps: WorkersDeps): Workers {
   // a plan for a small table costs at most a few thousand rows.
   const analyze = { what: 'analyze tables that have grown', everyMs: 1000, run: () => analyzeGrown(sql) };
   const growth = runInTurn([ifElected(analyze)], { log, random: run.random });
-  // Instants that were stored before the database's clock was set back are too far ahead now, or
-  // were when this process was started.
-  const shortenAll = async (): Promise<void> => {
+  // Instants that were stored before the database's clock was set back are too far ahead now.
+  const shorten = async (): Promise<void> => {
     await shortenBatchWaits(deps.txSql, clock);
-    await shortenWaits(deps.webhooks);
     await shortenStartWaits(deps.txSql, clock, nextTryMsMax);
+  };
+  const shortenAll = async (): Promise<void> => {
+    await shorten();
+    await shortenWaits(deps.webhooks);
     for (const loop of [send, schedule, webhooks]) loop.wake();
   };
-  const shorten = (): void => {
-    shortenAll().catch((error: unknown) => log.warn({ err: error }, 'waits not shortened'));
-  };
-  shorten();
+  const warn = (error: unknown): void => log.warn({ err: error }, 'waits not shortened');
+  // Perhaps no process ran when the clock was set. Outboxes may be too large to be read at a start.
+  shorten().catch(warn);
   clock.onStep((step) => {
-    if (step.clock !== 'host' && step.byMs < 0) shorten();
+    if (step.clock !== 'host' && step.byMs < 0) shortenAll().catch(warn);
   });
   // A rebuild may take minutes, so no other task waits behind it.
   const askedRebuilds = {
