@@ -106,7 +106,29 @@ const untrustedApartMs = 3_600_000;
 export async function createClock(sql: Sql, host: HostClock = hostClock): Promise<WatchedClock> {
   const clock = new DatabaseClock(sql, host);
   await clock.synchronize();
-  return clock;
+  // Functions of their own, because callers hand single ones on, such as `clock.steadyMs`.
+  return {
+    get now() {
+      return clock.now;
+    },
+    get steps() {
+      return clock.steps;
+    },
+    get interruptions() {
+      return clock.interruptions;
+    },
+    nowMs: () => clock.nowMs(),
+    date: () => clock.date(),
+    steadyMs: () => clock.steadyMs(),
+    isInDoubt: () => clock.isInDoubt(),
+    isTrusted: () => clock.isTrusted(),
+    beginReading: (ageMsMost) => clock.beginReading(ageMsMost),
+    synchronize: () => clock.synchronize(),
+    onStep: (hear) => clock.onStep(hear),
+    watch: () => clock.watch(),
+    advance: (ms) => clock.advance(ms),
+    hold: (at) => clock.hold(at),
+  };
 }
 
 class DatabaseClock implements WatchedClock {

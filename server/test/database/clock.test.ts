@@ -137,6 +137,17 @@ describe('R-100 a step of the clock', () => {
     expect(t.aheadMs()).toBe(0);
   });
 
+  it('is noticed by functions of the clock that were handed on alone', async () => {
+    const t = await setUp();
+    const { steadyMs, nowMs, isInDoubt } = t.clock;
+    const [begunAtMs, begunNowMs] = [steadyMs(), nowMs()];
+    t.sleep(hourMs);
+    expect(steadyMs() - begunAtMs).toBe(hourMs);
+    expect(isInDoubt()).toBe(true);
+    await t.clock.synchronize();
+    expect(nowMs() - begunNowMs).toBe(hourMs);
+  });
+
   it('by half a second is none, as often as it happens', async () => {
     const t = await setUp();
     const watching = t.clock.watch();
