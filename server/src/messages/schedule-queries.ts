@@ -137,7 +137,7 @@ export async function failScheduled(tx: Tx, clock: Clock, appId: Uuid, id: Uuid,
     WHERE app_id = ${appId} AND id = ${id} AND status = 'scheduled'`;
 }
 
-/** Puts the next start off, and stores how many there have been. */
+/** Puts the next start off, never before the message is due, and stores how many there have been. */
 export async function postponeStart(
   tx: Tx,
   clock: Clock,
@@ -146,7 +146,7 @@ export async function postponeStart(
 ): Promise<void> {
   await tx`
     UPDATE messages SET starts = ${next.starts},
-      next_start_at = ${clock.now} + ${next.inMs}::float8 * interval '1 millisecond'
+      next_start_at = greatest(run_at, ${clock.now} + ${next.inMs}::float8 * interval '1 millisecond')
     WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
 }
 

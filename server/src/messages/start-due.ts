@@ -102,7 +102,8 @@ export async function startAlone(
       const message = await lockLateMessage(tx, claim);
       if (!message) return undefined;
       const nowMs = await readNowMs(tx, clock);
-      if (clock.isInDoubt()) {
+      // Perhaps it was claimed by a clock that was set forward, and is right again.
+      if (clock.isInDoubt() || message.runAt.getTime() > nowMs) {
         await postponeStart(tx, clock, claim, { starts: claim.starts - 1, inMs: nextTryMs });
         return undefined;
       }

@@ -8,6 +8,10 @@ import {
   setDatabaseClock,
 } from '../../../rig/src/settable-clocks.ts';
 import { armFailpoints } from '../../src/ground/failpoint.ts';
+import { nilUuid } from '../../src/ground/ids.ts';
+import { claimLateMessage } from '../../src/messages/schedule-queries.ts';
+import { startAlone } from '../../src/messages/start-due.ts';
+import { builtInPlans } from '../../src/quotas/plan.ts';
 import { apnsKey, bundleId, keyId, teamId } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
@@ -235,6 +239,26 @@ describe('R-100 a database whose clock was set forward', () => {
     await workers.idle();
     expect(await messageOf(t, id)).toMatchObject({ status: 'scheduled' });
     expect(t.push.requests).toHaveLength(0);
+  });
+
+  it('and right again between the claim of a message and its start does not start it', async () => {
+    const t = await setUp();
+    await t.registerMany(60);
+    const id = await send(t, { send_at: inFiveMinutes() });
+    // The pool of the service: its connections see the clock that is set.
+    const { clock, service } = t;
+    const { sql } = service;
+    await t.setDatabase(10 * minuteMs);
+    const claim = await claimLateMessage(sql, clock, { afterAppId: nilUuid, freshMs: minuteMs, waitMs: 2000 });
+    if (!claim) throw new Error('not claimed');
+    await t.setDatabase(0);
+    await until(isSettled(t));
+    const { run, localInstants } = service;
+    const deps = { sql, clock, plans: builtInPlans, log: run.log, localInstants, teller: run.teller };
+    await startAlone(deps, claim);
+    expect(await messageOf(t, id)).toMatchObject({ status: 'scheduled' });
+    const [row] = await sql`SELECT next_start_at >= run_at AS is_due_then, starts FROM messages`;
+    expect(row).toEqual({ isDueThen: true, starts: 0 });
   });
 });
 
