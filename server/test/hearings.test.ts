@@ -78,12 +78,14 @@ describe('verdicts', () => {
   it('retire a device for the reason that no credential can be at fault for, whether a provider was asked or not', async () => {
     const uuids = await twoDevices();
     const [first, second] = uuids;
+    // All are about the same token.
+    const storedAtMs = t.clock.nowMs();
     await recordVerdicts(
       deps,
       hearingOf([
-        verdictOf(t, first, { errorCode: 'unregistered', isLocal: true }),
-        verdictOf(t, second, { errorCode: 'unregistered' }),
-        ...uuids.map((id) => verdictOf(t, id, { errorCode: 'invalid_token' })),
+        verdictOf(t, first, { errorCode: 'unregistered', isLocal: true, storedAtMs }),
+        verdictOf(t, second, { errorCode: 'unregistered', storedAtMs }),
+        ...uuids.map((id) => verdictOf(t, id, { errorCode: 'invalid_token', storedAtMs })),
       ]),
     );
     const changes = await t.sql`
