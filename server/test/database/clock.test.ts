@@ -47,6 +47,14 @@ async function setUp() {
   };
 }
 
+it('the steady time is told without the clock too, as limits ask for it', async () => {
+  const { clock, pass } = await setUp();
+  const { steadyMs } = clock;
+  const before = steadyMs();
+  pass(1000);
+  expect(steadyMs() - before).toBe(1000);
+});
+
 describe('R-100 a step of the clock', () => {
   it.each([-2 * hourMs, -10 * minuteMs, 10 * minuteMs, 2 * hourMs])(
     'of the host alone, by %i ms, changes no time: the database agrees with the steady clock',
