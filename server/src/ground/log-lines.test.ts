@@ -55,6 +55,26 @@ describe('R-101 the log', () => {
     },
   );
 
+  it('writes whole lines in pieces that do not mix with those of other processes in a pipe', async () => {
+    const pieces: string[] = [];
+    const lines = new LogLines((bytes) => {
+      pieces.push(Buffer.from(bytes).toString());
+      return bytes.length;
+    });
+    const given = [
+      ...Array.from({ length: 100 }, (_, n) => `${n} ${'é'.repeat(300)}\n`),
+      `${'x'.repeat(9000)}\n`,
+      'y\n',
+    ];
+    for (const line of given) lines.write(line);
+    await turn();
+    expect(pieces.join('')).toBe(given.join(''));
+    expect(pieces.filter((piece) => !piece.endsWith('\n'))).toEqual([]);
+    const long = pieces.filter((piece) => Buffer.byteLength(piece) > 4096);
+    expect(long).toEqual([given.at(-2)]);
+    expect(pieces.length).toBeLessThan(30);
+  });
+
   it('goes on inside a line whose first part was written, at any byte', async () => {
     for (const room of [1, 40, 93]) {
       const { place, lines, log, read } = setup();

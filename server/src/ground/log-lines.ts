@@ -10,6 +10,11 @@ export type WriteSome = (bytes: Uint8Array, offset: number) => number;
 
 /** Characters that wait for room: about 4,000 lines (a guess). */
 const waitingMax = 1 << 20;
+/**
+ * Bytes of one write, unless one line is longer. Several processes share a pipe, and a write of up to
+ * this size does not mix with theirs (PIPE_BUF, pipe(7)).
+ */
+const writtenAtOnce = 4096;
 /** A reader that is slow is tried again soon, any other refusal is likely to last. */
 const retryMs = { slow: 20, refused: 1000 };
 /** Milliseconds. A process that ends waits this long for a slow reader of its last lines. */
@@ -39,7 +44,7 @@ export class LogLines implements DestinationStream {
     this.#write = write;
   }
 
-  /** Takes a line. All lines of one turn of the event loop are written together. */
+  /** Takes a line. The lines of one turn of the event loop are written in few pieces. */
   write(line: string): void {
     if (this.#waiting + this.#bytes.length - this.#offset + line.length > waitingMax) {
       dropped++;
@@ -84,15 +89,23 @@ export class LogLines implements DestinationStream {
   }
 
   #writeSome(): void {
-    if (this.#offset === this.#bytes.length) {
-      this.#bytes = Buffer.from(this.#lines.join(''));
-      this.#offset = 0;
-      this.#lines = [];
-      this.#waiting = 0;
-    }
+    if (this.#offset === this.#bytes.length) this.#takeLines();
     const taken = this.#write(this.#bytes, this.#offset);
     if (taken === 0) throw new Error('the destination took nothing');
     this.#offset += taken;
+  }
+
+  #takeLines(): void {
+    let [count, size] = [0, 0];
+    for (const line of this.#lines) {
+      size += Buffer.byteLength(line);
+      if (count > 0 && size > writtenAtOnce) break;
+      count++;
+    }
+    const text = this.#lines.splice(0, count).join('');
+    this.#bytes = Buffer.from(text);
+    this.#offset = 0;
+    this.#waiting -= text.length;
   }
 }
 
