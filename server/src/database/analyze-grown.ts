@@ -11,10 +11,17 @@ const pagesLeast = 8;
 /** Growth after which statistics are renewed. The number of renewals is the logarithm of the size. */
 const growth = 2;
 
-/** Analyzes each table and partition that has outgrown its statistics. Call it repeatedly, in one process. */
+/**
+ * Analyzes each table and partition that has outgrown its statistics. Call it repeatedly, in one
+ * process. Throws the first failure after all tables had their turn.
+ */
 export async function analyzeGrown(sql: Sql): Promise<void> {
-  // The database quotes the names. A table that somebody alters or vacuums has its turn next time.
-  for (const name of await listGrown(sql)) await sql.unsafe(`ANALYZE (SKIP_LOCKED) ${name}`);
+  const failures: unknown[] = [];
+  for (const name of await listGrown(sql)) {
+    // The database quotes the names. A table that somebody alters or vacuums has its turn next time.
+    await sql.unsafe(`ANALYZE (SKIP_LOCKED) ${name}`).catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 // Only the owner may analyze a table.

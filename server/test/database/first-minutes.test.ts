@@ -117,3 +117,18 @@ describe('R-102 filling an empty database reads few rows for each device and use
     120_000,
   );
 });
+
+it('R-102 a table that cannot be analyzed keeps no other table from it', async () => {
+  const { sql } = await createTestDatabase();
+  await sql.unsafe(`
+    CREATE FUNCTION same(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN n; END';
+    CREATE TABLE aa_first (n int);
+    CREATE INDEX ON aa_first (same(n));
+    CREATE TABLE zz_last (n int);
+    INSERT INTO aa_first SELECT generate_series(1, 10000);
+    INSERT INTO zz_last SELECT generate_series(1, 10000);
+    CREATE OR REPLACE FUNCTION same(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql
+      AS 'BEGIN RAISE EXCEPTION ''not now''; END'`);
+  await expect(analyzeGrown(sql)).rejects.toThrow('not now');
+  expect(await sql`SELECT reltuples FROM pg_class WHERE relname = 'zz_last'`).toEqual([{ reltuples: 10_000 }]);
+});
