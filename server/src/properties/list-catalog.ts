@@ -72,14 +72,21 @@ async function readPages(
   places: readonly CatalogPlace[],
 ): Promise<readonly PromiseSettledResult<CatalogPage>[]> {
   const withCounts = countOnce(sql, appId);
-  const pages = new Map<string, Promise<CatalogPage>>();
-  const wanted = places.map(({ afterKey, limit }) => {
+  const pages = new Map<string, PromiseSettledResult<CatalogPage>>();
+  const read: PromiseSettledResult<CatalogPage>[] = [];
+  for (const { afterKey, limit } of places) {
     const place = JSON.stringify([afterKey, limit]);
-    const page = pages.get(place) ?? withCounts(listProperties(sql, appId, afterKey, limit));
+    // One page after the other: a turn may take one connection, not as many as there are pages.
+    const page = pages.get(place) ?? (await settled(withCounts(listProperties(sql, appId, afterKey, limit))));
     pages.set(place, page);
-    return page;
-  });
-  return Promise.allSettled(wanted);
+    read.push(page);
+  }
+  return read;
+}
+
+async function settled<Result>(work: Promise<Result>): Promise<PromiseSettledResult<Result>> {
+  const [outcome] = await Promise.allSettled([work]);
+  return outcome;
 }
 
 /** Counts once, for any number of pages that are read at the same time. */

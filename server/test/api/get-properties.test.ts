@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openPool } from '../../src/database/db.ts';
 import type { Turns } from '../../src/http/turns.ts';
 import { createCatalogReader } from '../../src/properties/list-catalog.ts';
 import { createPropertyCounter } from '../../src/properties/worker.ts';
@@ -137,6 +138,20 @@ describe('200', () => {
     expect(await countsOf(1)).toEqual([2]);
     await underWay;
     expect((await server.get('/v1/properties')).body.data[0].users_count).toBe(2);
+  });
+
+  it('R-62 reads different pages that are asked for together by few connections', async () => {
+    const { app, upsert } = await catalogOf();
+    await upsert('a', { plan: 'pro' });
+    const sql = openPool({ url: t.databaseUrl, connectionsMax: 20, name: 'pages', statementTimeoutMs: 60_000 });
+    onTestFinished(() => sql.end());
+    const turns: Turns = { run: (_appId, work) => work() };
+    const read = createCatalogReader({ sql, turns, waitMs: 10_000 });
+    await Promise.all(Array.from({ length: 40 }, (_, i) => read(app.id, { afterKey: null, limit: i + 1 })));
+    const open = await t.sql`SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE '%pages%'`;
+    expect(open.length).toBeGreaterThan(0);
+    expect(open.length).toBeLessThan(5);
   });
 
   it('counts conflicts of users and of devices, and tells when the last one was', async () => {
