@@ -226,6 +226,14 @@ describe('R-61 apps are separate in the database', () => {
       'the command line names a key alone',
     'messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
       'says when the next message of any app is due',
+    'messages/schedule-queries.ts: UPDATE messages SET next_start_at = ${latest} WHERE status =':
+      'the clock of all apps was set back',
+    'webhooks/work-queries.ts: UPDATE webhooks SET paused_until = ${soon(pauseMsMax)} WHERE':
+      'the clock of all apps was set back',
+    'webhooks/work-queries.ts: UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NUL':
+      'the clock of all apps was set back',
+    'webhooks/work-queries.ts: UPDATE webhook_work SET next_at = ${clock.now} WHERE next_at':
+      'the clock of all apps was set back',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
     'delivery/pace-queries.ts: DELETE FROM message_paces WHERE asked_at < ${clock.now} - in': 'forgets what has ended',
