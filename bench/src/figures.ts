@@ -1,5 +1,4 @@
-// What a result says, as rows of one form, by its work. The rows are what people read; the kept
-// JSON has more.
+// The rows that a result shows to people, in one form for every work. The kept JSON has more.
 import type { Part } from './profile.ts';
 import type {
   AnyMeasured,
@@ -59,7 +58,7 @@ function byProcess(what: string, unit: string, figures: ByProcess): readonly Fig
   return Object.entries(figures).map(([process, value]) => ({ name: `${what}: ${process}`, value, unit }));
 }
 
-/** What a send must do beside the fastest library, and beside the bare loop. */
+/** The targets of a send, beside the fastest library and beside the bare loop. */
 const peerWanted: Readonly<Record<string, number>> = { webpush: 7, apns: 1, fcm: 1 };
 const limitWanted: Readonly<Record<string, number>> = { apns: 1.05, fcm: 1 };
 const refusedWanted = 0.95;

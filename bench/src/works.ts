@@ -50,14 +50,14 @@ export const optionTable = {
 export type OptionName = keyof typeof optionTable;
 export type Options = { readonly [Name in OptionName]?: ReturnType<(typeof optionTable)[Name]['parse']> };
 
-/** What a run brought. */
+/** The result of a run. */
 interface Measurement {
   /** The name of the file that the result is kept in. */
   readonly name: string;
   readonly result: Result;
   /** Smaller than usual, so it says little and is not kept. */
   readonly isTrial?: boolean;
-  /** Where the worker's time went; none unless a profile was requested. */
+  /** The worker's time by part of the code; present when a profile was requested. */
   readonly parts?: readonly Part[];
 }
 

@@ -45,7 +45,7 @@ describe('R-104 an upgrade', () => {
   it.each([
     ['builds an index', false],
     ['drops what a killed start left of an index, and builds it', true],
-  ])('%s as long as another session holds a snapshot, and says for whom it waits', async (_what, isBroken) => {
+  ])('%s as long as another session holds a snapshot, and names that session', async (_what, isBroken) => {
     const { admin, sql, reader, tell, told } = await setUp('SELECT count(*) FROM apps');
     const build = 'CREATE INDEX CONCURRENTLY IF NOT EXISTS apps_by_draft ON apps (name)';
     if (isBroken) {

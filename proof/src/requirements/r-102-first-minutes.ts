@@ -41,7 +41,7 @@ async function doAll<Json>(count: number, request: (i: number) => Promise<ApiAns
   return answers;
 }
 
-/** What PostgreSQL has done so far: CPU time of all its processes, and rows read of the tables of people. */
+/** PostgreSQL's work so far: CPU time of all its processes, and rows read from the tables of people. */
 async function readCosts(sql: Sql, postgres: number): Promise<{ seconds: number; rows: number }> {
   const [row] = await sql<{ rows: number }[]>`
     SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::float8 AS rows FROM pg_stat_user_tables

@@ -16,7 +16,7 @@ export interface VendorAnswer {
   /** The word means this only with this status. */
   readonly isOfStatus?: true;
   readonly code: ErrorCode;
-  /** Where the vendor says so, or where the answer was seen. */
+  /** The vendor's page that documents the answer, or the place where the answer was seen. */
   readonly source: string;
 }
 

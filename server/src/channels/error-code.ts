@@ -19,7 +19,7 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /**
- * What a code does to the device: `retire` at once, `retire_provisionally` for an hour, `count`
+ * The effect of a code on the device: `retire` at once, `retire_provisionally` for an hour, `count`
  * until three in a row, or `keep` (contract 7.6).
  */
 export type DeviceAction = 'retire' | 'retire_provisionally' | 'count' | 'keep';

@@ -229,7 +229,7 @@ export function dropsUrl(content: Content, locale: string | null): boolean {
 }
 
 /**
- * What merged content makes of a push (contract 7.1). `shown` has a text. `background` shows
+ * The kind of push that merged content makes (contract 7.1). `shown` has a text. `background` shows
  * nothing and wakes the app. `badge` sets the badge of an iPhone or plays a sound. `empty` is none
  * of these. Web push knows only the first and the last.
  */

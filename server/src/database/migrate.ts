@@ -43,8 +43,8 @@ export async function listMigrations(): Promise<Migration[]> {
 
 /**
  * Applies the missing migrations and returns their names. Several processes may call it at once:
- * one works, and the others wait, tell for whom, and find it done. Waits without limit for other
- * sessions, because a new start would have to wait for them too (R-104).
+ * one works, and the others wait, name the session that they wait for, and find the work done. There
+ * is no limit to the wait, because a new start would have to wait as well (R-104).
  */
 export async function migrate(
   sql: Sql,

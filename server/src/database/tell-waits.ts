@@ -1,4 +1,4 @@
-// Says for whom work waits that may wait for hours: a migration beside a `pg_dump` (R-104).
+// Names the sessions that hold up long work, such as a `pg_dump` that holds up a migration (R-104).
 import type { Sql } from './db.ts';
 
 const lookEveryMs = 1000;

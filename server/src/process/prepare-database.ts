@@ -14,7 +14,7 @@ export interface Prepared {
   readonly wasEmpty: boolean;
 }
 
-/** `tell` hears for whom it waits: it has no time limit (R-104). */
+/** Waits without limit for other sessions (R-104); `tell` gets a line that names them. */
 export async function prepareDatabase(sql: Sql, tell: (line: string) => void = () => undefined): Promise<Prepared> {
   return tellWaits(sql, tell, async () => {
     const applied = await migrate(sql, undefined, tell);

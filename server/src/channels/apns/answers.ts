@@ -1,5 +1,5 @@
-// What Apple documents that APNs answers. `answer.ts` reads this table; a reason that is not here
-// says nothing.
+// The answers of APNs that Apple documents. `answer.ts` reads this table, and gives a reason that is
+// not in it no meaning.
 import { documentedBy, type VendorAnswer } from '../answer-table.ts';
 
 const page = 'https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns';

@@ -1,4 +1,4 @@
-// What Google documents that FCM answers. `answer.ts` reads these tables. `INVALID_ARGUMENT` has
+// The answers of FCM that Google documents. `answer.ts` reads these tables. `INVALID_ARGUMENT` has
 // three meanings, which `answer.ts` tells apart by details and message.
 import { documentedBy } from '../answer-table.ts';
 

@@ -21,7 +21,7 @@ export function readAnswer(host: string, result: OutboundResult, nowMs: number):
   const { status } = result;
   const said = readSaid(provider);
   const isAccepted = status >= 200 && status < 300;
-  // Only WNS says with a success that it dropped the push for now.
+  // WNS alone reports a dropped push with a status of success.
   const rows = isAccepted && vendor !== 'microsoft' ? [] : rowsOf(vendor);
   const row = findByReason(rows, { status, ...said });
   if (isAccepted && row === undefined) {

@@ -1,4 +1,4 @@
-// What the push services of browsers answer, one table for each vendor. `answer.ts` reads these
+// The answers of browsers' push services, one table for each vendor. `answer.ts` reads these
 // tables; an answer that is not here has the meaning of its status (RFC 8030).
 
 import type { PushVendor } from '../../outbound/push-hosts.ts';
