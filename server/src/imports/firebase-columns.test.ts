@@ -139,7 +139,25 @@ describe("an account in Firebase's CSV", () => {
           if (!mayDoubt || found[i]?.displayName !== null) expect(found[i]?.displayName).toBe(name);
         }
       }),
-      { numRuns: 300 },
+      {
+        numRuns: 300,
+        examples: [
+          [
+            [
+              {
+                id: 'a',
+                name: '",",",,",',
+                email: '',
+                photo: '',
+                provider: { name: ',",,",', photo: '' },
+                claims: undefined,
+              },
+              { id: '0', name: '', email: '', photo: '', provider: { name: ',', photo: '' }, claims: undefined },
+            ],
+            1,
+          ],
+        ],
+      },
     );
   });
 });

@@ -104,7 +104,10 @@ function commas(text: string, from: number, most: number, outside: RegExp): numb
 
 interface Reading {
   readonly cells: FirebaseCells;
-  /** True when a name begins with a quote that nothing closes: the name may go on in later lines. */
+  /**
+   * True when each way to read the text has a name that begins with a quote and is not closed: the
+   * name may go on in later lines.
+   */
   readonly isOpen: boolean;
 }
 
@@ -114,6 +117,7 @@ interface Reading {
  */
 export function readAccountCells(text: string, count: ColumnCount): Reading | undefined {
   const waysFrom = new Map<number, number>();
+  const closedFrom = new Map<number, boolean>();
   // The number of ways to read the text from a column on, up to two.
   const ways = (column: number, at: number): number => {
     if (column === count) return at === text.length ? 1 : 0;
@@ -125,15 +129,26 @@ export function readAccountCells(text: string, count: ColumnCount): Reading | un
     waysFrom.set(key, found);
     return found;
   };
+  // Whether a way from a column on closes each name that it opens.
+  const canClose = (column: number, at: number): boolean => {
+    if (column === count) return at === text.length;
+    const key = at * forms.length + column;
+    const known = closedFrom.get(key);
+    if (known !== undefined) return known;
+    const isName = forms[column] === nameEnds && text[at] === '"';
+    const found = (forms[column]?.(text, at) ?? []).some(
+      (end) => !(isName && text.indexOf(',', at) === end) && canClose(column + 1, end + 1),
+    );
+    closedFrom.set(key, found);
+    return found;
+  };
   const cells: string[] = [];
-  let isOpen = false;
   let isNameSure = true;
   for (let column = 0, at = 0; column < count; column++) {
     const [end, ...others] = (forms[column]?.(text, at) ?? []).filter((each) => ways(column + 1, each + 1) > 0);
     if (end === undefined || (column === idColumn && others.length > 0)) return undefined;
     if (column === nameColumn) isNameSure = others.length === 0;
     const cell = text.slice(at, end);
-    if (forms[column] === nameEnds && cell.startsWith('"') && !cell.includes(',')) isOpen = true;
     cells.push(cell);
     at = end + 1;
   }
@@ -145,7 +160,7 @@ export function readAccountCells(text: string, count: ColumnCount): Reading | un
       createdAt: fromBytes(cells[createdAtColumn]),
       customAttributes: fromBytes(cells[claimsColumn]).slice(1, -1).replaceAll('""', '"'),
     },
-    isOpen,
+    isOpen: !canClose(0, 0),
   };
 }
 
