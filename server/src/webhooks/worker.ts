@@ -32,6 +32,8 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
 const webhooksPerClaim = 16;
 /** The lookout wakes this worker for what is due later than this. */
 const aheadMsMax = 2_000;
+/** The wait for a webhook that is due and was not claimed. */
+const heldMs = 50;
 /** No wait is longer without another look, because a clock may be set meanwhile. */
 const lookEveryMs = 1_000;
 /**
@@ -78,12 +80,14 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   };
 
   // Waits to the millisecond for work that is due soon, such as after a failure or for a first
-  // retry.
+  // retry. Work that is due by now came due after the claim, or another process holds its webhook.
   const waitForNext = async (): Promise<undefined> => {
     const aheadMs = await findNextWorkMs(deps.sql, deps.clock, places.full());
     clearTimeout(timer);
-    if (aheadMs !== undefined && aheadMs > 0 && aheadMs < aheadMsMax)
-      timer = setTimeout(() => loop.wake(), Math.min(Math.ceil(aheadMs), lookEveryMs)).unref();
+    if (aheadMs !== undefined && aheadMs < aheadMsMax) {
+      const waitMs = aheadMs > 0 ? Math.min(Math.ceil(aheadMs), lookEveryMs) : heldMs;
+      timer = setTimeout(() => loop.wake(), waitMs).unref();
+    }
     return undefined;
   };
 
