@@ -47,7 +47,7 @@ describe('R-62 the tokens of a credential', () => {
   });
 
   it('for ten thousand pushes are asked for about a hundred times', async () => {
-    const clock = await createClock(sql);
+    const clock = await newClock();
     const asked: ReturnType<typeof askForAccount>[] = [];
     const pace = createPace(clock, steady.usableMs, (sinceMs) => {
       const grant = askForAccount(sql, clock, 'counted', steady, sinceMs);
