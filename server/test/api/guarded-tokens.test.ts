@@ -48,7 +48,10 @@ describe('R-36 POST /v1/devices with a client key', () => {
   });
 
   it('other endpoints of the browsers’ push services are not', async () => {
-    for (const address of ['fcm.googleapis.com/v1/projects/x', 'attacker.notify.windows.com/w/?token=x']) {
+    for (const address of [
+      ...['fcm.googleapis.com/v1/projects/x', 'wns2-par02p.notify.windows.com/x?token=x'],
+      ...['attacker.wns2.notify.windows.com/w/?token=x', 'attacker_.notify.windows.com/w/?token=x'],
+    ]) {
       const { status, body } = await register(usual, `https://${address}`, true);
       expect(status).toBe(400);
       expect(body.issues).toMatchObject([{ path: ['token'], code: 'host_not_allowed' }]);
