@@ -134,8 +134,17 @@ function isSameTwice(name: OperationName, given: object): boolean {
   return events.every(({ id }) => id !== undefined && id !== null);
 }
 
+// `URL.canParse` of Node 20, once it is compiled, refuses letters of Latin-1 outside ASCII.
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function readBaseUrl(text: unknown): string {
-  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
+  const url = typeof text === 'string' ? parseUrl(text) : undefined;
   const isPlain =
     url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === '';
   if (isPlain) return url.href.replace(/(?<!\/)\/+$/, '');

@@ -1,8 +1,10 @@
 // HTTP for the control port: which requests it accepts, how it reads JSON and how it answers. It
 // knows nothing of pushes.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { InputError } from './json-input.ts';
+import { parseUrl } from './parse-url.ts';
 
 /** A method, a path pattern and its handler. */
 export type Route = [method: string, pattern: RegExp, handler: (call: Call) => void | Promise<void>];
@@ -26,7 +28,7 @@ const bodyBytesMax = 1024 * 1024;
  */
 export function isFromHere(request: IncomingMessage, names: readonly string[]): boolean {
   const asked = request.headers.host ?? '';
-  const name = URL.canParse(`http://${asked}`) ? new URL(`http://${asked}`).hostname : '';
+  const name = parseUrl(`http://${asked}`)?.hostname ?? '';
   const isOurName = isIP(name.replace(/^\[|\]$/g, '')) !== 0 || name === 'localhost' || names.includes(name);
   const { origin } = request.headers;
   return isOurName && (origin === undefined || origin === `http://${asked}`);

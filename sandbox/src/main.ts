@@ -1,7 +1,9 @@
 // The command line: starts a sandbox, prints its addresses and Carillon's settings, and stops it on
 // a signal.
+
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parseUrl } from './parse-url.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts';
 
 const usage = `carillon-sandbox: push providers on your own machine, with an inbox
@@ -71,10 +73,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     },
   });
   if (values.help) return 'help';
-  if (
-    values.receipts !== undefined &&
-    !/^https?:$/.test(URL.canParse(values.receipts) ? new URL(values.receipts).protocol : '')
-  ) {
+  if (values.receipts !== undefined && !/^https?:$/.test(parseUrl(values.receipts)?.protocol ?? '')) {
     throw new Error('--receipts must be an http or https address');
   }
   const pushPort = parsePort('--push-port', values['push-port']);

@@ -1,8 +1,10 @@
 // Sends receipts to the push's sender, as a service worker does when it shows a notification or
 // when the person clicks or dismisses it. It calls only the address that the sandbox's owner named.
+
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { ShownNotification } from './notification.ts';
+import { parseUrl } from './parse-url.ts';
 import type { PushRecord } from './push-log.ts';
 
 export type ReceiptEvent = 'displayed' | 'clicked' | 'dismissed';
@@ -126,5 +128,5 @@ export class ReceiptSender {
 function linkOf(notification: ShownNotification, action: string | null): URL | null {
   const chosen =
     action === null ? notification.navigate : notification.actions.find((each) => each.action === action)?.url;
-  return typeof chosen === 'string' && URL.canParse(chosen) ? new URL(chosen) : null;
+  return typeof chosen === 'string' ? parseUrl(chosen) : null;
 }

@@ -1,6 +1,8 @@
 // RFC 8292 on the push service's side: reads the Authorization header and judges each claim. It
 // follows the RFC alone; additional rules of vendors are in vendors.ts. It knows no secret key.
+
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { parseUrl } from './parse-url.ts';
 
 /** The two parameters of `Authorization: vapid t=…, k=…`. */
 export interface VapidParameters {
@@ -139,7 +141,7 @@ export function subjectFault(claims: DecodedToken['claims']): Fault {
   if (subject === undefined) return null;
   if (typeof subject !== 'string') return 'sub is not a string';
   if (/^mailto:[^@]+@[^@]+$/i.test(subject)) return null;
-  return /^https:\/\//i.test(subject) && URL.canParse(subject)
+  return /^https:\/\//i.test(subject) && parseUrl(subject)
     ? null
     : `sub must be a mailto: or https: URI, it is ${JSON.stringify(subject)}`;
 }

@@ -1,6 +1,7 @@
 // The web push service: checks a request, answers in the vendor's words with the first failed
 // check, and opens an accepted push as the browser would. It never refuses for what a vendor cannot
 // see: a push that cannot be decrypted is accepted, and the log says that nobody saw it.
+
 import { randomUUID } from 'node:crypto';
 import {
   type Check,
@@ -20,6 +21,7 @@ import {
 } from './check.ts';
 import { DecryptError, decryptPush, parseCodingHeader } from './decrypt.ts';
 import { readNotification } from './notification.ts';
+import { parseUrl } from './parse-url.ts';
 import type { Payload, Provider, PushRequest, Reception, Target } from './provider.ts';
 import { receiverKeys, type Subscription, type Subscriptions } from './subscriptions.ts';
 import { VapidJudge } from './vapid-checks.ts';
@@ -123,7 +125,7 @@ function checkEndpoint(
     return fail('endpoint', 'endpoint_unknown', `the token is of a ${subscription.pool.vendor} endpoint`);
   }
   const asked = `https://${request.authority}`;
-  const origin = URL.canParse(asked) ? new URL(asked).origin : asked;
+  const origin = parseUrl(asked)?.origin ?? asked;
   if (origin !== subscription.origin) {
     return fail('endpoint', 'endpoint_unknown', `the endpoint is at ${subscription.origin}, not at ${origin}`);
   }
@@ -206,5 +208,5 @@ function parseJson(text: string): unknown {
 }
 
 function hostOf(authority: string): string {
-  return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : '';
+  return parseUrl(`https://${authority}`)?.hostname ?? '';
 }

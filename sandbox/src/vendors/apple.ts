@@ -1,7 +1,9 @@
 // Safari's push service. The reasons are those of Apple's page on web push. Apple does not say
 // which status goes with which reason, so a client must decide by the reason. Apple is stricter
 // than the RFCs about Topic and `sub`.
+
 import { randomUUID } from 'node:crypto';
+import { parseUrl } from '../parse-url.ts';
 import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
 const reasonOfProblem: Readonly<Record<Problem, readonly [status: number, reason: string]>> = {
@@ -73,7 +75,7 @@ export function appleSubjectFault(subject: string | undefined): string | null {
     const domain = subject.slice(subject.lastIndexOf('@') + 1).toLowerCase();
     return isPublicName(domain) ? null : `sub must name a public domain, it names ${JSON.stringify(domain)}`;
   }
-  const host = URL.canParse(subject) ? new URL(subject).hostname : '';
+  const host = parseUrl(subject)?.hostname ?? '';
   return isPublicName(host) ? null : `sub must name a public host, it names ${JSON.stringify(host)}`;
 }
 

@@ -1,6 +1,7 @@
 // Firefox's push service, autopush. Its errors are JSON with an `errno`, documented at
 // mozilla-services.github.io/autopush-rs/errors.html. A 410 may be cached, and a 503 says when to
 // try again.
+import { parseUrl } from '../parse-url.ts';
 import { type Acceptance, type Answer, type Personality, type Problem, reasons } from './vendor.ts';
 
 const moreInfo = 'http://autopush.readthedocs.io/en/latest/http.html#error-codes';
@@ -88,7 +89,7 @@ export const mozilla: Personality = {
   ttlSecondsMax: 2_592_000,
   isVapidRequired: false,
   subjectFault: (subject) =>
-    subject === undefined || URL.canParse(subject) ? null : `sub is not a valid URI: ${JSON.stringify(subject)}`,
+    subject === undefined || parseUrl(subject) ? null : `sub is not a valid URI: ${JSON.stringify(subject)}`,
   refuse,
   refuseWithStatus: (status) => error(status, errnoOfStatus[status] ?? 999, reasons[status] ?? `Error ${status}`),
   named: {

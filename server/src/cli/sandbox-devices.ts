@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
+import { parseUrl } from '../ground/parse-url.ts';
 import { programName } from '../ground/program-name.ts';
 import { CommandError } from './command-error.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
@@ -50,7 +51,7 @@ const kindOf = ({ platform, vendor }: SeededDevice): Kind | null => (platform ==
 
 /** Connects to the sandbox at `url`. Throws a `CommandError` where no sandbox answers. */
 export async function connectToSandbox(url: string): Promise<SandboxDevices> {
-  const base = /^https?:\/\//.test(url) && URL.canParse(url) ? new URL(url) : undefined;
+  const base = /^https?:\/\//.test(url) ? parseUrl(url) : null;
   if (!base) throw new CommandError(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
   const call = createCall(base);
   const { environment } = addressesSchema.parse(await call('GET', 'addresses'));

@@ -1,4 +1,5 @@
 // The area Apps: the apps of the caller's organisation, as people list, make and edit them.
+
 import { z } from 'zod';
 import { createApp } from '../apps/create-app.ts';
 import { listTestApps } from '../apps/credential-queries.ts';
@@ -8,6 +9,7 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId } from '../ground/ids.ts';
+import { parseUrl } from '../ground/parse-url.ts';
 import { invalid } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
@@ -62,7 +64,7 @@ const madeApp = component(
 const httpUrl = z
   .string()
   .max(2048)
-  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), 'Give an http or https address.');
+  .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'Give an http or https address.');
 const appEdit = component(
   'AppEdit',
   z.strictObject({

@@ -1,6 +1,7 @@
 // Whether a request that changes something comes from the console's own pages. A browser
 // says so in two headers that no page can set. A request without both is refused, and so is a body
 // that a form can send. Pure.
+import { parseUrl } from '../ground/parse-url.ts';
 import { ApiError } from '../http/api-error.ts';
 import type { RequestHead } from '../http/server.ts';
 
@@ -33,7 +34,7 @@ export function checkOrigin(
  */
 function isOwnOrigin(origin: string, publicUrl: string | null, host: string | undefined): boolean {
   if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
-  const own = URL.canParse(origin) ? new URL(origin) : undefined;
-  if (own === undefined || own.host !== host?.toLowerCase()) return false;
+  const own = parseUrl(origin);
+  if (own === null || own.host !== host?.toLowerCase()) return false;
   return publicUrl === null || own.protocol === new URL(publicUrl).protocol;
 }

@@ -1,5 +1,6 @@
 // The urls that a message may carry (contract 7.2, R-38). Only the literal text is judged: scheme
 // and host end before the first tag, so no person's value can change the host of a url. Pure.
+import { parseUrl } from '../ground/parse-url.ts';
 
 /**
  * The use of a url. A tap opens an `open` url, and a browser opens a `web` url after a tap. A
@@ -36,7 +37,7 @@ export function urlProblem(texts: readonly string[], use: UrlUse): string | null
   const problem = isWeb ? webProblem(rest, hasTags) : appProblem(rest, hasTags);
   // The literal start decides for the whole url, because nothing after the host can make a url
   // invalid.
-  return problem ?? (URL.canParse(head) ? null : 'The host of the URL is not valid.');
+  return problem ?? (parseUrl(head) ? null : 'The host of the URL is not valid.');
 }
 
 /** Whether a browser can open the url: http or https. Only for urls that passed `urlProblem`. */

@@ -1,10 +1,12 @@
 // Validates a device's token for each platform, and defines the identity of a token (contract 8,
 // Pure.
+
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
 import { decodeBase64 } from '../channels/webpush/base64.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Issue } from '../ground/issue.ts';
+import { parseUrl } from '../ground/parse-url.ts';
 
 export interface DeviceToken {
   /** The token as it is stored and passed to the channel. */
@@ -110,8 +112,9 @@ function secretOfText(platform: Platform, given: unknown): string {
 function secretOfSubscription(given: unknown): string {
   const { endpoint, auth } = readSecrets(given);
   const secret = typeof auth === 'string' ? decodeBase64(auth, 16) : undefined;
-  if (typeof endpoint !== 'string' || !secret || !URL.canParse(endpoint)) return '';
-  return JSON.stringify([new URL(endpoint).href, secret.toString('base64url')]);
+  const url = typeof endpoint === 'string' ? parseUrl(endpoint) : null;
+  if (!url || !secret) return '';
+  return JSON.stringify([url.href, secret.toString('base64url')]);
 }
 
 function readSecrets(given: unknown): { readonly endpoint?: unknown; readonly auth?: unknown } {

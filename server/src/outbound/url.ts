@@ -1,8 +1,10 @@
 // Decides which URLs a caller may make the service call: https, a public host name, a usual port.
 // Only the result of `new URL()` is checked, and no name server is asked: the address guard checks
 // the addresses of a name at every connection.
+
 import { isIP } from 'node:net';
 import type { IssueCode } from '../ground/issue.ts';
+import { parseUrl } from '../ground/parse-url.ts';
 import { isExempt, type OutboundExceptions } from './address-guard.ts';
 
 const urlLengthMax = 2_048;
@@ -44,8 +46,8 @@ export function judgeUrl(text: string, rules: UrlRules): OutboundUrl | UrlProble
   if (!/^https:\/\/[^/\\?#]/i.test(text) || /[\s\p{Cc}\\]/u.test(text)) {
     return problem('invalid_format', 'It must be an absolute https URL.');
   }
-  if (!URL.canParse(text)) return problem('invalid_format', 'It is not a valid URL.');
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (!url) return problem('invalid_format', 'It is not a valid URL.');
   if (url.username !== '' || url.password !== '') return problem('invalid_value', 'It must not carry credentials.');
   if (url.hash !== '' || text.includes('#')) return problem('invalid_value', 'It must not have a fragment.');
   const host = url.hostname.replace(/^\[|\]$/g, '');
