@@ -1,11 +1,9 @@
 // Reads the environment into one frozen Config. Only this file reads process.env. A wrong value
 // stops the start and names its variable.
-
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { parseUrl } from './ground/parse-url.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
@@ -318,7 +316,7 @@ function integer(least: number, most: number) {
 function address(must: string, isRight: (url: URL) => boolean) {
   return z
     .string()
-    .transform(parseUrl)
+    .transform((value) => (URL.canParse(value) ? new URL(value) : null))
     .refine((url) => url !== null && isRight(url), must)
     .transform((url) => url as URL);
 }
@@ -335,10 +333,10 @@ function oidcIssuer() {
     url.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
   const isRight = (url: URL): boolean =>
     (url.protocol === 'https:' || isNear(url)) && !url.search && !url.hash && !url.username;
-  return text.refine((value) => {
-    const url = parseUrl(value);
-    return url !== null && isRight(url);
-  }, 'must be an https address without query');
+  return text.refine(
+    (value) => URL.canParse(value) && isRight(new URL(value)),
+    'must be an https address without query',
+  );
 }
 
 function mailDomains() {
