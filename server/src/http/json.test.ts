@@ -3,6 +3,8 @@ import { ApiError } from './api-error.ts';
 import { isStorable, parseJson } from './json.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
+const members = (count: number): string =>
+  `{${Array.from({ length: count }, (_, i) => `"${i}":[":",{"a":0}]`).join()}}`;
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
 function refusal(given: Uint8Array): ApiError {
@@ -22,7 +24,11 @@ describe('parseJson', () => {
     ['characters of four bytes', '"🔔"', '🔔'],
     ['an escaped surrogate pair', '"\\ud83d\\udd14"', '🔔'],
     ['of a key given twice the last', '{"a":1,"b":2,"a":3}', { a: 3, b: 2 }],
+    ['no byte order mark before the first value', '\ufeff{"a":1}', { a: 1 }],
+    ['a byte order mark inside of a string', '"\ufeffa"', '\ufeffa'],
     ['32 levels', nested(32), JSON.parse(nested(32))],
+    ['1,000 members of an object', members(1000), JSON.parse(members(1000))],
+    ['many objects side by side', `[${members(600)},${members(600)}]`, JSON.parse(`[${members(600)},${members(600)}]`)],
     ['many levels side by side', `[${'[[]],'.repeat(1000)}0]`, JSON.parse(`[${'[[]],'.repeat(1000)}0]`)],
     ['brackets in strings', `["${'['.repeat(100)}","\\"${'{'.repeat(100)}"]`, ['['.repeat(100), `"${'{'.repeat(100)}`]],
     ['a backslash at the end of a string', '["\\\\",[]]', ['\\', []]],
@@ -41,8 +47,12 @@ describe('parseJson', () => {
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['an encoded surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
     ['an overlong slash', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
-    ['a byte order mark', bytes('\ufeff{}')],
+    ['a second byte order mark', bytes('\ufeff\ufeff{}')],
+    ['nothing but a byte order mark', bytes('\ufeff')],
     ['33 levels', bytes(nested(33))],
+    ['1,001 members of an object', bytes(members(1001))],
+    ['1,001 members of an inner object', bytes(`{"a":[${members(3)},${members(1001)}]}`)],
+    ['one key 1,001 times', bytes(`{${Array(1001).fill('"a":1').join()}}`)],
     ['33 levels that never close', bytes('['.repeat(33))],
     ['33 levels of both kinds', bytes('{"a":['.repeat(17))],
   ])('R-70 refuses %s', (_what, given) => {
