@@ -320,6 +320,8 @@ export type DeviceRequest = {
       readonly auth: string;
     };
   } | null | undefined;
+  /** Why the client renewed its subscription on its own. Counted, not stored. */
+  readonly healed?: "subscription_gone" | "key_changed" | "worker_missing" | null | undefined;
 };
 
 export type DryRun = {

@@ -11,28 +11,15 @@ export interface DeviceFacts extends GivenFacts {
 }
 
 /**
- * The facts of this browser. A fact is left out when the browser does not tell it or tells it in a
- * form that the service would refuse.
+ * The facts of this browser, as it tells them. The service reads every form of a locale. A fact is
+ * left out when the browser does not tell it.
  */
 export function detectFacts(): DeviceFacts {
-  const locale = localeOf(navigator.language);
+  const locale = navigator.language;
   const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const hinted = (navigator as Navigator & { userAgentData?: { platform?: string } }).userAgentData?.platform;
   const os = hinted || osOf(navigator.userAgent, navigator.maxTouchPoints ?? 0);
   return { sdk, ...(locale && { locale }), ...(timezone && { timezone }), ...(os && { os }) };
-}
-
-/**
- * Browsers report tags such as `en-US-posix` or `zh-Hant`. The service accepts
- * language[-script]-REGION or a bare language.
- */
-export function localeOf(tag: string | undefined): string | undefined {
-  try {
-    const { language, script, region } = new Intl.Locale(tag ?? '');
-    return region ? [language, script, region].filter(Boolean).join('-') : language;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

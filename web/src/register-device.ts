@@ -37,12 +37,16 @@ export interface Subscribed {
   readonly manager: PushManager;
 }
 
+/** Why a subscription was renewed without a question to the person (contract 5.7). */
+export type Healed = 'subscription_gone' | 'key_changed' | 'worker_missing';
+
 /** What is told of a device beside its subscription. */
 export interface Told {
   readonly facts: Partial<DeviceFacts>;
   readonly properties?: Readonly<Record<string, PropertyValue>> | undefined;
   /** The last subscription when the browser names it and none is stored. */
   readonly former?: PushSubscription | null;
+  readonly healed?: Healed | undefined;
 }
 
 /**
@@ -78,7 +82,7 @@ function isTokenRefused(error: unknown): boolean {
 async function registerOnce(
   browser: Browser,
   subscription: PushSubscription,
-  { facts, properties, former }: Told,
+  { facts, properties, former, healed }: Told,
   reporters: Reporters,
 ): Promise<Browser> {
   const token = tokenOf(subscription);
@@ -88,6 +92,7 @@ async function registerOnce(
     token,
     ...facts,
     ...(properties && { properties }),
+    healed,
     ...(browser.deviceId && { device_id: browser.deviceId, ...(previous && { previous_token: previous }) }),
   });
   const isKnown = deviceId === browser.deviceId;
@@ -143,7 +148,7 @@ async function tellIdentity(scope: string, service: Service): Promise<string> {
     }));
     // Another tab of the site may use another app by now.
     if (deviceId === null || (identity && saidWith !== service.clientKey)) {
-      throw new CarillonError('The device went meanwhile, or is spoken for by another client key.');
+      throw new CarillonError('The device is gone, or another client key uses it.');
     }
     link = { deviceId, identity: JSON.stringify(identity) };
     return {
@@ -177,15 +182,17 @@ async function postDevice(browser: Browser, body: Record<string, unknown>): Prom
 /**
  * The fields to leave out in the next try. An unknown device is registered as a new one. A fact
  * that only the browser supplies, such as a time zone that the service does not know, must not
- * prevent the registration. A wrong fact that the site itself gave is reported to the site.
+ * prevent the registration. Nor must `healed`, which older services do not know. A wrong fact that
+ * the site itself gave is reported to the site.
  */
 function fieldsToLeaveOut(error: unknown, browser: Browser, body: Record<string, unknown>): string[] {
   if (!(error instanceof ApiError)) return [];
   if (error.status === 404 && 'device_id' in body) return ['device_id', 'previous_token'];
   if (error.status !== 400) return [];
-  const detected = ['locale', 'timezone', 'os'].filter((field) => field in body && !(field in browser.given));
-  const named = error.issues.map((issue) => String(issue.path[0]));
-  return named.every((field) => detected.includes(field)) ? named : [];
+  const named = error.issues.map(({ path }) => String(path[0]));
+  const isOurs = (field: string): boolean =>
+    ['locale', 'timezone', 'os', 'healed'].includes(field) && field in body && !(field in browser.given);
+  return named.every(isOurs) ? named : [];
 }
 
 /**

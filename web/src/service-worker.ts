@@ -125,7 +125,8 @@ async function renew(given: PushSubscription | null, former: PushSubscription | 
     // worker would overwrite each other forever. Events are also left to the page: when a log-out
     // is told here, the former person's events wait.
     const facts = JSON.parse(browser.facts ?? '{}');
-    await registerDevice(browser, { subscription, manager }, { facts, former }, { onError: () => {} });
+    const healed = given ? undefined : 'subscription_gone';
+    await registerDevice(browser, { subscription, manager }, { facts, former, healed }, { onError: () => {} });
     report('renewed', null, {});
   });
 }

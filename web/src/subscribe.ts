@@ -11,6 +11,7 @@ import {
 import { keyOf, subscriptionFor } from './push-subscription.ts';
 import {
   factsNow,
+  type Healed,
   type PropertyValue,
   type Reporters,
   registerDevice,
@@ -55,7 +56,7 @@ export function isPushSupported(): boolean {
 /** Throws the reason for which this page can never subscribe, if there is one. */
 export function requirePush(): void {
   if (!globalThis.isSecureContext) {
-    throw new InsecureContextError('Push needs https, or http on this very machine (localhost).');
+    throw new InsecureContextError('Push needs https, or http on localhost.');
   }
   if (isPushSupported()) return;
   const isAppleTouch = /iPhone|iPad|iPod/.test(navigator.userAgent) || navigator.maxTouchPoints > 1;
@@ -118,7 +119,7 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   // The stored record may be lost, because browsers clear storage. An existing subscription shows
   // that the person once agreed, and so does one that was replaced.
   if (!known?.deviceId && !known?.replacedAt && !(await presentSubscription(site))) return null;
-  const { subscribed, vapidPublicKey } = await subscribe(site);
+  const { subscribed, vapidPublicKey, healed } = await subscribe(site);
   const browser = await changeBrowser(site.scope, site.service, () => ({
     ...change,
     defaults: site.defaults,
@@ -130,7 +131,9 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
     browser.token === tokenOf(subscribed.subscription) &&
     browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
-  if (!isCurrent) return registerDevice(browser, subscribed, { facts }, site);
+  // Without a known device the record was lost, not the subscription.
+  if (!isCurrent)
+    return registerDevice(browser, subscribed, { facts, healed: browser.deviceId ? healed : undefined }, site);
   await repairLink(browser, site);
   return browser;
 }
@@ -140,16 +143,33 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
  * own.
  */
 export async function presentSubscription(site: Site): Promise<PushSubscription | null> {
-  const registration = await navigator.serviceWorker.getRegistration(site.scope);
-  return registration?.scope === site.scope ? registration.pushManager.getSubscription() : null;
+  return (await presentRegistration(site))?.pushManager.getSubscription() ?? null;
 }
 
-async function subscribe(site: Site): Promise<{ subscribed: Subscribed; vapidPublicKey: string }> {
+async function presentRegistration({ scope }: Site): Promise<ServiceWorkerRegistration | null> {
+  const registration = await navigator.serviceWorker.getRegistration(scope);
+  return registration?.scope === scope ? registration : null;
+}
+
+function lossOf(registration: unknown, present: unknown): Healed {
+  if (!registration) return 'worker_missing';
+  return present ? 'key_changed' : 'subscription_gone';
+}
+
+async function subscribe(site: Site) {
   const { vapidPublicKey } = await readConfig(site.service);
   if (!vapidPublicKey) throw new WebPushNotConfiguredError('Web push is not configured for this app.');
+  const registration = await presentRegistration(site);
+  const present = await registration?.pushManager.getSubscription();
   const { pushManager: manager } = await installWorker(site);
   const subscription = await subscriptionFor(manager, vapidPublicKey);
-  return { subscribed: { subscription, manager }, vapidPublicKey: keyOf(subscription) ?? vapidPublicKey };
+  const subscribed: Subscribed = { subscription, manager };
+  return {
+    subscribed,
+    vapidPublicKey: keyOf(subscription) ?? vapidPublicKey,
+    // Browsers answer another object for the same subscription.
+    healed: present?.endpoint === subscription.endpoint ? undefined : lossOf(registration, present),
+  };
 }
 
 /**
@@ -175,7 +195,7 @@ function activation(starting: ServiceWorker): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {
       if (starting.state === 'activated') resolve();
-      if (starting.state === 'redundant') reject(new Error('it failed while starting'));
+      if (starting.state === 'redundant') reject(new Error('it failed to start'));
     };
     starting.addEventListener('statechange', settle);
     settle();

@@ -197,7 +197,7 @@ describe('a changed subscription', () => {
     expect(Buffer.from(made?.options.applicationServerKey ?? new ArrayBuffer(0)).toString('base64url')).toBe(
       vapidKeys[0],
     );
-    expect(registration()).toMatchObject({ device_id: 'dev_1', platform: 'web' });
+    expect(registration()).toMatchObject({ device_id: 'dev_1', platform: 'web', healed: 'subscription_gone' });
     expect(registration()?.['token']).toContain(`"endpoint":"${made?.endpoint}"`);
     await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_1', token: registration()?.['token'] });
   });
@@ -221,6 +221,7 @@ describe('a changed subscription', () => {
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });
     expect(worker.pushManager.present).toBeNull();
     expect(registration()?.['token']).toContain(given.endpoint);
+    expect(registration()).not.toHaveProperty('healed');
   });
 
   test('that the service refuses for good is replaced once, with the device kept', async () => {

@@ -382,6 +382,36 @@ describe('refresh', () => {
     expect(api.state.devices.get('dev_1')).toBe(endpointNow());
   });
 
+  test.each<[string, string, () => void]>([
+    ['the browser lost', 'subscription_gone', () => (browser.pushManager.present = null)],
+    ['was made with a former key', 'key_changed', () => (api.state.vapidKey = vapidKeys[1])],
+    [
+      'went with its worker',
+      'worker_missing',
+      () => {
+        browser.registrations.clear();
+        browser.pushManager.present = null;
+      },
+    ],
+  ])('renews a subscription that %s, and tells that as %s, once', async (_what, healed, lose) => {
+    await client().subscribe();
+    lose();
+    await client().refresh();
+    expect(registrations()[1]?.body).toMatchObject({ healed, device_id: 'dev_1' });
+    browser.navigator.language = 'en-GB';
+    await client().refresh();
+    expect(registrations().map(({ body }) => body?.['healed'])).toEqual([undefined, healed, undefined]);
+  });
+
+  test('renews a subscription also at a service that does not know why', async () => {
+    await client().subscribe();
+    browser.pushManager.present = null;
+    const issues = [{ path: ['healed'], code: 'unrecognized_keys', message: 'healed is not a known field.' }];
+    api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+    expect(registrations()[2]?.body).not.toHaveProperty('healed');
+  });
+
   test('tells the service of new facts', async () => {
     await client().subscribe();
     browser.navigator.language = 'en-GB';

@@ -87,6 +87,10 @@ export interface RegistrationRules {
 export const ignorableFields = ['locale', 'timezone'] as const;
 type IgnorableField = (typeof ignorableFields)[number];
 
+/** The reasons for which a client renewed a subscription on its own. */
+export const healedReasons = ['subscription_gone', 'key_changed', 'worker_missing'] as const;
+export type HealedReason = (typeof healedReasons)[number];
+
 /**
  * The body of POST /v1/devices. An absent field keeps the stored value; null clears it. `ignored`
  * names the fields that are null here because their values cannot be used.
@@ -145,6 +149,10 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
         : environment,
     device_id: z.string().nullish().describe('A refresh: this token replaces the one of that device.'),
     previous_token: previousTokenField(platform),
+    healed: z
+      .enum(healedReasons)
+      .nullish()
+      .describe('Why the client renewed its subscription on its own. Counted, not stored.'),
   });
   return fields.superRefine((given, context) => {
     if (given.previous_token === undefined || typeof given.device_id === 'string') return;

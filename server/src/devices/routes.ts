@@ -15,6 +15,7 @@ import { presentConflict, presentProperties, propertyConflict, propertyValues } 
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import {
   deviceStatuses,
+  type HealedReason,
   ignorableFields,
   invalidReason,
   type Registration,
@@ -42,6 +43,8 @@ export interface DeviceRouteDeps {
    * own.
    */
   readonly noteUnprovenRefresh: () => void;
+  /** Hears of a registered subscription that the client had renewed on its own. */
+  readonly noteHealed: (reason: HealedReason) => void;
 }
 
 const deviceRequest = component(
@@ -206,6 +209,7 @@ export const deviceRoutes = [
       }),
     );
     if (registered.lacksProof) deps.noteUnprovenRefresh();
+    if (given.healed) deps.noteHealed(given.healed);
     const { ignored } = given;
     return { ...presentRegistered(registered, isServer), ...(ignored.length > 0 && { ignored: [...ignored] }) };
   }),

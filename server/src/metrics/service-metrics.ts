@@ -4,6 +4,7 @@
 import type { Clock, ClockStep } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { OutcomeCounts } from '../delivery/message-ledger.ts';
+import { type HealedReason, healedReasons } from '../devices/device.ts';
 import { countUnreachedUpTo } from '../devices/reach-queries.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import type { AcceptMessage } from '../messages/accept-message.ts';
@@ -22,6 +23,8 @@ export interface ServiceMetrics {
   noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
   /** A client key asked to refresh a device and could not prove that it may. */
   noteUnprovenRefresh(): void;
+  /** A client renewed its subscription on its own and registered it. */
+  noteHealed(reason: HealedReason): void;
   /** A clock stepped: the host's, the database's, or both together. */
   noteClockStep(step: ClockStep): void;
   /** A client key was refused a new device, because its address had made as many as it may. */
@@ -99,6 +102,12 @@ export function createServiceMetrics(name: string): ServiceMetrics {
     name: 'carillon_unproven_refreshes_total',
     help: 'Refreshes by client key without proof; each of them registered a new device.',
   });
+  const healed = metrics.counter({
+    name: 'carillon_healed_subscriptions_total',
+    help: 'Subscriptions that clients renewed on their own, by reason.',
+    labels: ['reason'],
+  });
+  for (const reason of healedReasons) healed([reason], 0);
   const newDevicesRefused = metrics.counter({
     name: 'carillon_new_devices_refused_total',
     help: 'Registrations by client key that NEW_DEVICES_PER_MINUTE refused.',
@@ -132,6 +141,7 @@ export function createServiceMetrics(name: string): ServiceMetrics {
       if (hasEnded) finished([]);
     },
     noteUnprovenRefresh: () => unproven([]),
+    noteHealed: (reason) => healed([reason]),
     noteClockStep: ({ clock }) => clockSteps([clock]),
     noteNewDeviceRefused: () => newDevicesRefused([]),
     countAccepted: (accept) => async (caller, plan, request, idempotencyKey) => {

@@ -155,6 +155,7 @@ function partsOfRoutes(
       metrics.noteUnprovenRefresh();
       tellOfUnproven();
     },
+    noteHealed: metrics.noteHealed,
     metrics,
     metricsToken: config.metricsToken,
   };

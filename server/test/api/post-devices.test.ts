@@ -261,6 +261,43 @@ describe('200', () => {
   });
 });
 
+describe('200, a subscription that the client renewed on its own', () => {
+  const healed = async (): Promise<Record<string, number>> => {
+    const families = await t.service.snapshotMetrics({ includesDatabase: false });
+    const family = families.find(({ name }) => name === 'carillon_healed_subscriptions_total');
+    return Object.fromEntries(family?.series.map(({ labels, values }) => [labels[0], values[0] ?? Number.NaN]) ?? []);
+  };
+
+  it.each(['subscription_gone', 'key_changed', 'worker_missing'])('is counted as %s, by either key', async (reason) => {
+    const before = await healed();
+    for (const client of [t.client, t.server]) {
+      const { status, body } = await client.post('/v1/devices', android({ healed: reason }));
+      expect(status).toBe(200);
+      expect(body).not.toHaveProperty('healed');
+    }
+    expect(await healed()).toEqual({ ...before, [reason]: (before[reason] ?? 0) + 2 });
+  });
+
+  it('is counted only when it says why and is accepted', async () => {
+    const before = await healed();
+    expect((await t.client.post('/v1/devices', android({ healed: null }))).status).toBe(200);
+    const { status, body } = await t.client.post('/v1/devices', android({ healed: 'permission_revoked' }));
+    expect([status, body.issues]).toEqual([
+      400,
+      [
+        expect.objectContaining({
+          path: ['healed'],
+          code: 'invalid_value',
+          allowed: ['subscription_gone', 'key_changed', 'worker_missing'],
+        }),
+      ],
+    ]);
+    const unknown = android({ healed: 'key_changed', device_id: unknownId('dev') });
+    expect((await t.client.post('/v1/devices', unknown)).status).toBe(404);
+    expect(await healed()).toEqual(before);
+  });
+});
+
 describe('200, properties of the device itself', () => {
   it('merges them: an absent key is kept, null deletes one, null for all deletes all', async () => {
     const device = android({ properties: { team: 'red', level: 3, pro: true } });
