@@ -198,9 +198,20 @@ function writeList(parts: Parts, statements: readonly Statement[]): void {
 
 function writeAssignments(parts: Parts, { columns }: Assignments): void {
   for (const [index, [column, value]] of Object.entries(columns).entries()) {
-    parts.text += `${index === 0 ? '' : ', '}${quoteName(snakeCase(column))} = `;
+    parts.text += `${index === 0 ? '' : ', '}${assigned(column)} = `;
     writeValue(parts, value);
   }
+}
+
+/** Columns are the code's own words and the numbered slots, so they are few. */
+const quotedColumns = new Map<string, string>();
+
+function assigned(column: string): string {
+  const known = quotedColumns.get(column);
+  if (known !== undefined) return known;
+  const quoted = quoteName(snakeCase(column));
+  quotedColumns.set(column, quoted);
+  return quoted;
 }
 
 const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
