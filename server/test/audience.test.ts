@@ -9,7 +9,7 @@ import { decodeId, encodeId, type Uuid } from '../src/ground/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
 import { findPropertiesByKeys } from '../src/properties/queries.ts';
 import { numberUsers } from '../src/users/number-users.ts';
-import { untilLockWaits } from './lock-waits.ts';
+import { untilUndone } from './lock-waits.ts';
 import { setup, type TestApp, unknownId } from './setup.ts';
 
 const t = await setup({ workers: false });
@@ -154,7 +154,7 @@ describe('the audience row of a device', () => {
     await t.sql.begin(async (tx) => {
       await tx`SELECT 1 FROM devices WHERE id = ${first} FOR UPDATE`;
       upserted = server.post('/v1/users', { external_id: 'waits', first_name: 'Ada' });
-      await untilLockWaits(t.sql, 1, { name: 'carillon transactions' });
+      await untilUndone(t.sql);
       const other = ids.indexOf(first) === 0 ? 'late' : 'early';
       await server.post('/v1/devices', android(other, { properties: { topic: 'sport' } }));
     });

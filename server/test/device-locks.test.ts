@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { decodeId, type Uuid } from '../src/ground/ids.ts';
-import { untilLockWaits } from './lock-waits.ts';
+import { untilLockWaits, untilUndone } from './lock-waits.ts';
 import { setup } from './setup.ts';
 import { verdictOf } from './verdict-of.ts';
 
@@ -55,7 +55,7 @@ describe('verdicts', () => {
       const free = await tx`SELECT id FROM devices WHERE id = ANY(${uuids}::uuid[]) FOR UPDATE SKIP LOCKED`;
       expect(free).toEqual([]);
       upserted = t.server.post('/v1/users', { external_id: 'two-reasons', first_name: 'Ada' });
-      await untilLockWaits(t.sql, 1, ofRequests);
+      await untilUndone(t.sql);
     });
     await judged;
     expect(await upserted).toMatchObject({ status: 200, body: { first_name: 'Ada', devices: [] } });

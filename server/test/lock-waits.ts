@@ -37,3 +37,18 @@ export async function untilLockWaits(sql: Tx, count: number, meant: LockWaits): 
     if (waiting.length >= count) return waiting;
   }
 }
+
+/**
+ * Resolves when a short transaction of requests has been undone since this call, as those of upserts
+ * are that find their user or device held, again and again.
+ */
+export async function untilUndone(sql: Tx): Promise<void> {
+  const [{ now } = { now: new Date() }] = await sql<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  for (;;) {
+    const undone = await sql`
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'carillon transactions' AND query = 'ROLLBACK'
+        AND query_start > ${now}`;
+    if (undone.length > 0) return;
+  }
+}

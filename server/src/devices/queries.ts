@@ -66,11 +66,20 @@ export async function deleteToken(tx: Tx, appId: Uuid, platform: Platform, hash:
   await tx`DELETE FROM device_tokens WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash}`;
 }
 
+const lockedColumns = (tx: Tx): Fragment => tx`
+  id, platform, token_hash, credential_id, environment, status, properties, changed_at`;
+
 /** Locks one device. Every transaction that writes the device's audience row holds this lock. */
 export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
   const [device] = await tx<Device[]>`
-    SELECT id, platform, token_hash, credential_id, environment, status, properties, changed_at FROM devices
-    WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
+    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
+  return device;
+}
+
+/** Like `lockDevice`, but skips a device that another transaction has locked. */
+export async function lockDeviceUnlessBusy(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
+  const [device] = await tx<Device[]>`
+    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE SKIP LOCKED`;
   return device;
 }
 

@@ -1,14 +1,15 @@
 // The devices of users whose profiles are written, in the transaction that holds the locks on these
-// people. The devices are locked by their ids, read once, and kept up to date in memory while links
-// change.
-import { type DeviceOfUser, listAudienceRows, listDevicesOfUsers } from '../audience/queries.ts';
+// people. The devices are locked by their ids, and kept up to date in memory while links change.
+import { type DeviceOfUser, listAudienceRows } from '../audience/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import type { Device } from '../devices/device.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
-import { lockDevice, updateIdentified } from '../devices/queries.ts';
+import { type lockDevice, type lockDeviceUnlessBusy, updateIdentified } from '../devices/queries.ts';
 import { unlinkDevices } from '../devices/unlink-devices.ts';
 import type { Uuid } from '../ground/ids.ts';
+import type { Property } from '../properties/property.ts';
+import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { listDevicesToUnlink } from './make-room.ts';
 
 export interface HeldDevices {
@@ -18,35 +19,44 @@ export interface HeldDevices {
   list(): Iterable<DeviceOfUser>;
   /** Lists the locked devices of a user. */
   listLocked(externalId: string): Device[];
+  /** Devices that another transaction has locked, each with its user. */
+  readonly busy: readonly DeviceOfUser[];
+  /** The properties to copy, read after the locks. Empty when no device is locked. */
+  readonly slotted: readonly Property[];
   /** Links a locked device to a user, unless the device is linked to that user; makes room for it. */
   link(externalId: string, id: Uuid, write: (device: Device) => Promise<void>): Promise<void>;
 }
 
 /**
- * Reads the devices of these users. Locks the devices of those users whose devices may be written, and
- * the devices `besideIds`, which may belong to anyone.
+ * Locks those devices of `ofUsers` that belong to one of the users `writtenIds`, and the devices
+ * `besideIds`, which may belong to anyone.
  */
 export async function holdDevices(
   { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
-  externalIds: readonly string[],
+  ofUsers: readonly DeviceOfUser[],
   writtenIds: readonly string[],
   besideIds: readonly Uuid[],
+  lock: typeof lockDevice | typeof lockDeviceUnlessBusy,
 ): Promise<HeldDevices> {
-  const rows = new Map<Uuid, DeviceOfUser>();
-  for (const row of await listDevicesOfUsers(tx, appId, externalIds)) rows.set(row.deviceId, row);
+  const rows = new Map(ofUsers.map((row) => [row.deviceId, row]));
   const written = new Set(writtenIds);
-  const ofWritten = [...rows.values()].filter(({ externalId }) => externalId !== null && written.has(externalId));
+  const ofWritten = ofUsers.filter(({ externalId }) => externalId !== null && written.has(externalId));
   const ids = [...new Set([...ofWritten.map(({ deviceId }) => deviceId), ...besideIds])].sort();
   const devices = new Map<Uuid, Device>();
+  let slotted: readonly Property[] = [];
   if (ids.length > 0) {
     // One statement for each device, because a distributed database locks rows on one shard only. The
     // rows are read by a later statement, so that they include the writes of the previous lock holder.
-    const locking = Promise.all(ids.map((id) => lockDevice(tx, appId, id)));
-    const [locked, afterwards] = await Promise.all([locking, listAudienceRows(tx, appId, ids)]);
+    // The properties too: before, another transaction could give a slot to a key that a device holds.
+    const locking = Promise.all(ids.map((id) => lock(tx, appId, id)));
+    const reading = [listAudienceRows(tx, appId, ids), listSlottedAndNumbered(tx, appId, [])] as const;
+    const [locked, afterwards, properties] = await Promise.all([locking, ...reading]);
     for (const device of locked) if (device) devices.set(device.id, device);
     for (const id of ids) rows.delete(id);
     for (const row of afterwards) rows.set(row.deviceId, row);
+    slotted = properties;
   }
+  const busy = ids.flatMap((id) => (devices.has(id) ? [] : (rows.get(id) ?? [])));
 
   const devicesOf = (externalId: string): Device[] =>
     [...devices.values()].filter(({ id }) => rows.get(id)?.externalId === externalId);
@@ -58,6 +68,8 @@ export async function holdDevices(
     has: (id) => devices.has(id),
     list: () => rows.values(),
     listLocked: devicesOf,
+    busy,
+    slotted,
     async link(externalId, id, write) {
       const device = devices.get(id);
       if (!device || rows.get(id)?.externalId === externalId) return;

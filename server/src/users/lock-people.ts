@@ -5,7 +5,7 @@ import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { claimPerson } from './claim-person.ts';
 import { insertNewPeople } from './insert-many.ts';
-import { listPeople, lockPerson } from './queries.ts';
+import { listPeople, lockPerson, type lockPersonUnlessBusy } from './queries.ts';
 
 /** Returns the user id of each external id, and whether this transaction minted it. */
 export async function lockPeople(
@@ -14,21 +14,48 @@ export async function lockPeople(
   appId: Uuid,
   externalIds: Iterable<string>,
 ): Promise<Map<string, { readonly id: Uuid; readonly isNew: boolean }>> {
-  const now = clock.date();
   const inOrder = [...new Set(externalIds)].sort();
   const people = new Map<string, { id: Uuid; isNew: boolean }>();
   if (inOrder.length === 0) return people;
-  const known = await listPeople(tx, appId, inOrder);
-  const unknown = inOrder.filter((externalId) => !known.has(externalId));
-  const minted = unknown.map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
-  const added = minted.length === 0 ? new Set<string>() : await insertNewPeople(tx, appId, minted);
-  for (const { externalId, id } of minted) if (added.has(externalId)) people.set(externalId, { id, isNew: true });
+  const added = await mintPeople(tx, clock, appId, inOrder, await listPeople(tx, appId, inOrder));
+  for (const [externalId, id] of added) people.set(externalId, { id, isNew: true });
   const others = inOrder.filter((externalId) => !added.has(externalId));
-  // One statement for each, because a distributed database locks rows on one shard only. The
-  // statements are sent together, so that none waits for the answer to another.
-  const locked = await Promise.all(others.map((externalId) => lockPerson(tx, appId, externalId)));
-  for (const [i, externalId] of others.entries()) {
-    people.set(externalId, { id: locked[i] ?? (await claimPerson(tx, clock, appId, externalId)), isNew: false });
+  const locked = await lockKnownPeople(tx, appId, others, lockPerson);
+  for (const externalId of others) {
+    const id = locked.get(externalId) ?? (await claimPerson(tx, clock, appId, externalId));
+    people.set(externalId, { id, isNew: false });
   }
   return people;
+}
+
+/**
+ * Mints a user id for each external id that has none. Returns the ids that were minted: another
+ * transaction may mint one at the same time.
+ */
+export async function mintPeople(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  inOrder: readonly string[],
+  known: ReadonlyMap<string, Uuid>,
+): Promise<Map<string, Uuid>> {
+  const now = clock.date();
+  const minted = inOrder
+    .filter((externalId) => !known.has(externalId))
+    .map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
+  const added = minted.length === 0 ? new Set<string>() : await insertNewPeople(tx, appId, minted);
+  return new Map(minted.flatMap(({ externalId, id }) => (added.has(externalId) ? [[externalId, id] as const] : [])));
+}
+
+/** Locks people in order. The result lacks those whom `lock` did not find. */
+export async function lockKnownPeople(
+  tx: Tx,
+  appId: Uuid,
+  inOrder: readonly string[],
+  lock: typeof lockPerson | typeof lockPersonUnlessBusy,
+): Promise<Map<string, Uuid>> {
+  // One statement for each, because a distributed database locks rows on one shard only. The
+  // statements are sent together, so that none waits for the answer to another.
+  const locked = await Promise.all(inOrder.map((externalId) => lock(tx, appId, externalId)));
+  return new Map(locked.flatMap((id, i) => (id === undefined ? [] : [[inOrder[i] ?? '', id] as const])));
 }

@@ -18,6 +18,13 @@ export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promi
   return person?.userId;
 }
 
+/** Like `lockPerson`, but skips a person whom another transaction has locked. */
+export async function lockPersonUnlessBusy(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await tx<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE SKIP LOCKED`;
+  return person?.userId;
+}
+
 /** Finds the user id of an external id, also of a person that only events named. */
 export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
   const [person] = await sql<{ userId: Uuid }[]>`

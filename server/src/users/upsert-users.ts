@@ -1,7 +1,9 @@
 // Creates or updates many profiles in one transaction, with a few statements for all of them: catalog,
 // profiles, links and the copies on the devices. The result is that of the same upserts one after the
 // other, in their order. Locks are taken in one order: new keys of the catalog, people, devices, keys
-// of the catalog. Concurrent upserts of one user therefore run one after the other.
+// of the catalog. Concurrent upserts of one user therefore run one after the other. Statements that do
+// not depend on each other share a round trip.
+import { type DeviceOfUser, listDevicesOfUsers } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import { NotAsSeen } from '../audit/edit-as-seen.ts';
 import type { Clock } from '../database/clock.ts';
@@ -14,6 +16,7 @@ import {
   transaction,
 } from '../database/db.ts';
 import type { Device } from '../devices/device.ts';
+import { lockDevice, lockDeviceUnlessBusy } from '../devices/queries.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Outcomes } from '../ground/together.ts';
 import { ApiError, notFound } from '../http/api-error.ts';
@@ -24,10 +27,18 @@ import { noChanges, type Property, type PropertyConflict, type TextGone } from '
 import { listSlottedAndNumbered, readCatalog } from '../properties/queries.ts';
 import { type FoundUser, listShown } from './find-user.ts';
 import { holdDevices } from './hold-devices.ts';
-import { lockPeople } from './lock-people.ts';
+import { lockKnownPeople, mintPeople } from './lock-people.ts';
 import { type ChangedName, listChanges, mergeAttributes, type UpsertUser } from './merge-profile.ts';
 import type { NumbersAtHand } from './numbers-at-hand.ts';
-import { findUsers, insertUsers, type UserWrite, updateUsers } from './queries.ts';
+import {
+  findUsers,
+  insertUsers,
+  listPeople,
+  lockPerson,
+  lockPersonUnlessBusy,
+  type UserWrite,
+  updateUsers,
+} from './queries.ts';
 import type { User } from './user.ts';
 
 export interface UpsertedUser extends FoundUser {
@@ -79,12 +90,26 @@ export async function upsertUsers(deps: UpsertDeps, requests: readonly UpsertUse
 
 const noOutcome: PromiseRejectedResult = { status: 'rejected', reason: new Error('an upsert has no outcome') };
 
+/**
+ * Another transaction holds the user, or a device of the upsert. Nothing was written, and a later
+ * try may succeed.
+ */
+export class UserIsHeld extends Error {
+  override readonly name = 'UserIsHeld';
+  /** The code of PostgreSQL for a lock that is not available. */
+  readonly code = '55P03';
+
+  constructor() {
+    super('another transaction holds the user or a device of theirs');
+  }
+}
+
 /** Some upserts are refused. The transaction is undone, and the others begin again without them. */
 class UpsertsRefused extends Error {
   override readonly name = 'UpsertsRefused';
-  readonly refusals: ReadonlyMap<UpsertUser, ApiError>;
+  readonly refusals: ReadonlyMap<UpsertUser, ApiError | UserIsHeld>;
 
-  constructor(refusals: ReadonlyMap<UpsertUser, ApiError>) {
+  constructor(refusals: ReadonlyMap<UpsertUser, ApiError | UserIsHeld>) {
     super(`${refusals.size} upserts were refused`);
     this.refusals = refusals;
   }
@@ -115,8 +140,9 @@ interface Step extends Accepted {
 
 /**
  * Does the upserts in the caller's transaction. Throws `UpsertsRefused` for those that must leave
- * nothing. With `isAsSeen` it throws `NotAsSeen` when there is no such user or `isAsSeen` refuses the
- * stored one, and a profile that would stay the same is not written.
+ * nothing, and for those whose user or device another transaction holds. With `isAsSeen` it waits
+ * for such a transaction instead, throws `NotAsSeen` when there is no such user or `isAsSeen`
+ * refuses the stored one, and does not write a profile that would stay the same.
  */
 async function upsertIn(
   tx: Tx,
@@ -126,12 +152,9 @@ async function upsertIn(
 ): Promise<ReadonlyMap<UpsertUser, UpsertedUser | ApiError>> {
   const answers = new Map<UpsertUser, UpsertedUser | ApiError>();
   const appId = requests[0]?.appId ?? '';
-  const many = await learnManyProperties(
-    tx,
-    clock,
-    appId,
-    requests.map(({ properties }) => properties ?? noChanges),
-  );
+  const given = requests.map(({ properties }) => properties ?? noChanges);
+  const named = [...new Set(requests.map(({ externalId }) => externalId))];
+  const [many, known] = await Promise.all([learnManyProperties(tx, clock, appId, given), listPeople(tx, appId, named)]);
   const accepted: Accepted[] = [];
   for (const [i, request] of requests.entries()) {
     const learned = many.each[i];
@@ -140,43 +163,46 @@ async function upsertIn(
     if ('error' in learned) answers.set(request, learned.error);
     else accepted.push({ request, learned });
   }
-  const externalIds = [...new Set(accepted.map(({ request }) => request.externalId))];
-  const people = await lockPeople(tx, clock, appId, externalIds);
-  const known = externalIds.filter((externalId) => !people.get(externalId)?.isNew);
-  const formers = known.length === 0 ? [] : await findUsers(tx, appId, known);
-  if (isAsSeen && !(formers[0] && isAsSeen(formers[0]))) throw new NotAsSeen();
+  const externalIds = [...new Set(accepted.map(({ request }) => request.externalId))].sort();
+  const found = await lockAndRead(tx, clock, appId, { externalIds, known, accepted, waits: isAsSeen !== undefined });
+  if (isAsSeen && !(found.formers[0] && isAsSeen(found.formers[0]))) throw new NotAsSeen();
+  refuse(accepted, ({ request }) => !found.people.has(request.externalId), isHeld);
 
-  const catalog = await readCatalog(tx, appId, numbersOf(accepted, formers));
-  const states = new Map(formers.map((former) => [former.externalId, stateOf(former, former.number, former)]));
+  const { catalog } = found;
+  const states = new Map(found.formers.map((former) => [former.externalId, stateOf(former, former.number, former)]));
   const { steps, gone, refusals } = mergeInOrder(accepted, catalog, (externalId) => {
-    const id = people.get(externalId)?.id ?? '';
+    const id = found.people.get(externalId) ?? '';
     const state = states.get(externalId) ?? stateOf({ id, externalId, ...emptyProfile }, numbers.next(appId));
     states.set(externalId, state);
     return state;
   });
   const changed = [...states.values()].filter(({ isChanged }) => isChanged);
   const links = steps.filter(({ request }) => request.deviceId !== null);
+  // A link may unlink other devices of its user, to make room.
+  const writtenIds = new Set([...changed.map(({ write }) => write), ...links.map(({ request }) => request)].map(idOf));
   const devices = await holdDevices(
     { tx, clock, appId },
-    externalIds,
-    // A link may unlink other devices of its user, to make room.
-    [...changed.map(({ write }) => write), ...links.map(({ request }) => request)].map(({ externalId }) => externalId),
+    found.devices,
+    [...writtenIds],
     links.flatMap(({ request }) => request.deviceId ?? []),
+    isAsSeen ? lockDevice : lockDeviceUnlessBusy,
   );
-  refuse(
-    steps.filter(({ request }) => request.deviceId !== null && !devices.has(request.deviceId)),
-    notFound,
-  );
+  const busyIds = new Set<string | null>(devices.busy.flatMap(({ deviceId, externalId }) => [deviceId, externalId]));
+  refuse(steps, ({ request }) => busyIds.has(request.deviceId) || isBusy(request, writtenIds, busyIds), isHeld);
+  refuse(links, ({ request }) => request.deviceId !== null && !devices.has(request.deviceId), notFound);
   if (refusals.size > 0) throw new UpsertsRefused(refusals);
 
-  await writeProfiles(tx, clock, appId, isAsSeen ? changed : [...states.values()]);
-  // Read only after the locks: before, another transaction could give a slot to a key that these
-  // devices hold.
-  const slotted = await listSlottedAndNumbered(tx, appId, []);
   const copyTo = (state: UserState, to: readonly Device[]): Promise<void> => {
     const user = userOf(state, state.write);
-    return writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: to, slotted });
+    return writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: to, slotted: devices.slotted });
   };
+  await Promise.all([
+    writeProfiles(tx, clock, appId, isAsSeen ? changed : [...states.values()]),
+    ...changed.map((state) => {
+      const to = devices.listLocked(state.write.externalId);
+      return to.length > 0 ? copyTo(state, to) : undefined;
+    }),
+  ]);
   for (const { request, learned, state, write, creates, changes } of steps) {
     const { externalId, deviceId } = request;
     if (deviceId !== null) await devices.link(externalId, deviceId, (device) => copyTo(state, [device]));
@@ -184,9 +210,60 @@ async function upsertIn(
     const { conflicts } = learned;
     answers.set(request, { user: userOf(state, write), created: creates, conflicts, catalog, deviceIds, changes });
   }
-  await Promise.all(changed.map((state) => copyTo(state, devices.listLocked(state.write.externalId))));
   await recordManySightings(tx, clock, appId, many, gone);
   return answers;
+}
+
+/** The stored state of the users of some upserts. */
+interface Found {
+  /** User ids of the locked people. */
+  readonly people: ReadonlyMap<string, Uuid>;
+  readonly formers: readonly User[];
+  readonly devices: readonly DeviceOfUser[];
+  /** Entries of all stored and changed values, and of all properties with a slot. */
+  readonly catalog: ReadonlyMap<number, Property>;
+}
+
+/** Locks the people and reads what is stored of them, in one round trip where all of them are known. */
+async function lockAndRead(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  {
+    externalIds,
+    known,
+    accepted,
+    waits,
+  }: {
+    readonly externalIds: readonly string[];
+    readonly known: ReadonlyMap<string, Uuid>;
+    readonly accepted: readonly Accepted[];
+    readonly waits: boolean;
+  },
+): Promise<Found> {
+  const minted = await mintPeople(tx, clock, appId, externalIds, known);
+  const old = externalIds.filter((externalId) => !minted.has(externalId));
+  const changedNumbers = [...new Set(accepted.flatMap(({ learned }) => [...learned.changes.keys()]))];
+  // Each statement after the locks sees the writes of those who held them before.
+  const [locked, formers, devices, properties] = await Promise.all([
+    lockKnownPeople(tx, appId, old, waits ? lockPerson : lockPersonUnlessBusy),
+    old.length === 0 ? [] : findUsers(tx, appId, old),
+    old.length === 0 ? [] : listDevicesOfUsers(tx, appId, old),
+    listSlottedAndNumbered(tx, appId, changedNumbers),
+  ]);
+  const catalog = new Map(properties.map((property) => [property.id, property]));
+  const stored = new Set(formers.flatMap((former) => Object.keys(former.properties).map(Number)));
+  const further = [...stored].filter((number) => !catalog.has(number));
+  if (further.length > 0) for (const [id, property] of await readCatalog(tx, appId, further)) catalog.set(id, property);
+  return { people: new Map([...minted, ...locked]), formers, devices, catalog };
+}
+
+const idOf = ({ externalId }: { readonly externalId: string }): string => externalId;
+const isHeld = (): UserIsHeld => new UserIsHeld();
+
+/** Whether a device is busy that the upsert of this user may write. */
+function isBusy({ externalId }: UpsertUser, writtenIds: ReadonlySet<string>, busyIds: ReadonlySet<string | null>) {
+  return writtenIds.has(externalId) && busyIds.has(externalId);
 }
 
 /** Does one upsert in the caller's transaction, and throws its refusal. */
@@ -201,7 +278,7 @@ export async function upsertOneIn(
     throw error;
   });
   const answer = answers.get(request);
-  if (answer instanceof ApiError) throw answer;
+  if (answer instanceof Error) throw answer;
   if (!answer) throw noOutcome.reason;
   return answer;
 }
@@ -215,13 +292,6 @@ function stateOf(write: UserWrite, number: number | null, former?: User): UserSt
 function userOf({ number, times }: UserState, write: UserWrite): User {
   if (!times) throw new Error('a profile has no times before it is written');
   return { ...write, number, createdAt: times.createdAt, updatedAt: times.updatedAt };
-}
-
-/** The numbers of all stored and changed values. */
-function numbersOf(accepted: readonly Accepted[], formers: readonly User[]): number[] {
-  const numbers = new Set(accepted.flatMap(({ learned }) => [...learned.changes.keys()]));
-  for (const { properties } of formers) for (const id of Object.keys(properties)) numbers.add(Number(id));
-  return [...numbers];
 }
 
 /**
@@ -258,30 +328,36 @@ function mergeInOrder(
   return { steps, gone, refusals };
 }
 
-/** Throws when there are steps to refuse. */
-function refuse(steps: readonly Step[], refusal: () => ApiError): void {
-  if (steps.length > 0) throw new UpsertsRefused(new Map(steps.map(({ request }) => [request, refusal()])));
+/** Throws when some of the steps must be refused. */
+function refuse<Step extends Accepted>(
+  steps: readonly Step[],
+  mustBe: (step: Step) => boolean,
+  refusal: () => ApiError | UserIsHeld,
+): void {
+  const refused = steps.filter(mustBe);
+  if (refused.length > 0) throw new UpsertsRefused(new Map(refused.map(({ request }) => [request, refusal()])));
 }
 
 async function writeProfiles(tx: Tx, clock: Clock, appId: Uuid, states: readonly UserState[]): Promise<void> {
   const added = states.filter(({ former }) => !former);
   const known = states.filter(({ former }) => former);
-  if (added.length > 0) {
-    const at = await insertUsers(
-      tx,
-      clock,
-      appId,
-      added.map(({ write, number }) => ({ ...write, number })),
-    );
-    for (const state of added) state.times = { createdAt: at, updatedAt: at };
-  }
-  if (known.length > 0) {
-    const at = await updateUsers(
-      tx,
-      clock,
-      appId,
-      known.map(({ write }) => write),
-    );
-    for (const state of known) if (state.former) state.times = { createdAt: state.former.createdAt, updatedAt: at };
-  }
+  const [createdAt, updatedAt] = await Promise.all([
+    added.length > 0 &&
+      insertUsers(
+        tx,
+        clock,
+        appId,
+        added.map(({ write, number }) => ({ ...write, number })),
+      ),
+    known.length > 0 &&
+      updateUsers(
+        tx,
+        clock,
+        appId,
+        known.map(({ write }) => write),
+      ),
+  ]);
+  if (createdAt) for (const state of added) state.times = { createdAt, updatedAt: createdAt };
+  if (!updatedAt) return;
+  for (const state of known) if (state.former) state.times = { createdAt: state.former.createdAt, updatedAt };
 }
