@@ -61,7 +61,7 @@ type ParamOf<Path extends string> = Path extends `${string}:${infer Rest}`
   : never;
 
 /** A value as a handler may answer it: nothing will change it. */
-type Shown<Value> = Value extends Date
+export type Shown<Value> = Value extends Date
   ? Value
   : Value extends readonly (infer Item)[]
     ? readonly Shown<Item>[]

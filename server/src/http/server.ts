@@ -456,9 +456,17 @@ function signalOfGone(response: ServerResponse): AbortSignal {
   return controller.signal;
 }
 
+const jsonType = 'application/json; charset=utf-8';
 /** The JSON is a line of its own on a terminal. */
+const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
+
 function sendJson(reply: FastifyReply, value: object): FastifyReply {
-  return reply.header('content-type', 'application/json; charset=utf-8').send(`${JSON.stringify(value)}\n`);
+  return reply.header('content-type', jsonType).send(jsonLine(value));
+}
+
+/** A 200 with JSON that is written once, for an answer that many requests share. */
+export function writtenAnswer<Value extends object>(value: Value): Answer<200, string> {
+  return new Answer(200, { 'content-type': jsonType }, jsonLine(value));
 }
 
 function toApiError(error: unknown): ApiError {

@@ -128,7 +128,7 @@ function partsOfRoutes(
       retryAfterMs: 2_000,
     }),
     readTurns,
-    readCatalog: createCatalogReader({ sql, turns: readTurns, waitMs }),
+    readCatalog: createCatalogReader({ sql, clock, turns: readTurns, waitMs }),
     clock,
     seal,
     plans,

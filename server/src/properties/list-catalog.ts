@@ -1,5 +1,6 @@
 // Pages of the catalog with the keys that an index serves now. In apps of ordinary size they also
 // count how many profiles have a value at this moment.
+import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { createTogether } from '../ground/together.ts';
@@ -7,17 +8,26 @@ import type { Turns } from '../http/turns.ts';
 import {
   type CatalogRow,
   countUsersByProperty,
+  countUsersUpTo,
   findCatalogRow,
-  hasMoreUsersThan,
   listIndexedAudienceColumns,
   listProperties,
 } from './queries.ts';
 
+/** Profiles by property; undefined for an app with too many users to count now. */
+type Counts = ReadonlyMap<number, number> | undefined;
+
 /**
  * Users up to which a count takes some milliseconds. Larger apps get the stored count, which is at
- * most an hour old.
+ * most an hour old (contract 5.4).
  */
 const usersCountedLiveMax = 10_000;
+/** Users up to which every read counts, because that costs less than the rest of the read. */
+const usersCountedAlwaysMax = 200;
+/** Milliseconds for which the count of a larger app is shown again: 2,000 users take 20 ms (measured). */
+const countShownMs = 1000;
+/** Apps whose counts a process keeps. */
+const appsCountedMax = 1_000;
 
 export interface CatalogPage {
   readonly rows: readonly CatalogRow[];
@@ -32,13 +42,13 @@ export async function listCatalog(
   limit: number,
   search: string | null = null,
 ): Promise<CatalogPage> {
-  return countOnce(sql, appId)(listProperties(sql, appId, afterKey, limit, search));
+  return countOnce(sql, countValues(sql, appId))(listProperties(sql, appId, afterKey, limit, search));
 }
 
 /** Reads one key. `rows` is empty when the catalog does not have it. */
 export async function readCatalogKey(sql: Sql, appId: Uuid, key: string): Promise<CatalogPage> {
   const row = findCatalogRow(sql, appId, key);
-  return countOnce(sql, appId)(row.then((found) => (found ? [found] : [])));
+  return countOnce(sql, countValues(sql, appId))(row.then((found) => (found ? [found] : [])));
 }
 
 export interface CatalogPlace {
@@ -52,12 +62,33 @@ export type ReadCatalog = (appId: Uuid, place: CatalogPlace) => Promise<CatalogP
 
 /**
  * Creates a reader whose requests of one app share reads. A request that arrives during a read waits
- * for the next one, so every answer shows all writes from before its request (contract 1). An app
- * has one read under way at a time.
+ * for the next one, so every answer shows all keys from before its request (contract 1). Counts of an
+ * app with many users may be a second older. An app has one read under way at a time.
  */
-export function createCatalogReader({ sql, turns, waitMs }: { sql: Sql; turns: Turns; waitMs: number }): ReadCatalog {
+export function createCatalogReader({
+  sql,
+  clock,
+  turns,
+  waitMs,
+}: {
+  readonly sql: Sql;
+  readonly clock: Pick<Clock, 'steadyMs'>;
+  readonly turns: Turns;
+  readonly waitMs: number;
+}): ReadCatalog {
+  const recent = new Map<Uuid, { readonly counts: Counts; readonly atMs: number }>();
+  const count = async (appId: Uuid): Promise<Counts> => {
+    const atMs = clock.steadyMs();
+    const known = recent.get(appId);
+    if (known && atMs - known.atMs < countShownMs) return known.counts;
+    const { counts, users } = await countValuesAndUsers(sql, appId);
+    recent.delete(appId);
+    if (recent.size >= appsCountedMax) recent.clear();
+    if (users > usersCountedAlwaysMax) recent.set(appId, { counts, atMs });
+    return counts;
+  };
   const line = createTogether<CatalogPlace, CatalogPage>(
-    (appId, places) => turns.run(appId, () => readPages(sql, appId, places)),
+    (appId, places) => turns.run(appId, () => readPages(sql, count(appId), appId, places)),
     { turnsMax: 1, itemsMax: placesAtOnce, waitMs },
   );
   return (appId, place) => line.run(appId, place);
@@ -68,10 +99,11 @@ const placesAtOnce = 100;
 
 async function readPages(
   sql: Sql,
+  counting: Promise<Counts>,
   appId: Uuid,
   places: readonly CatalogPlace[],
 ): Promise<readonly PromiseSettledResult<CatalogPage>[]> {
-  const withCounts = countOnce(sql, appId);
+  const withCounts = countOnce(sql, counting);
   const pages = new Map<string, PromiseSettledResult<CatalogPage>>();
   const read: PromiseSettledResult<CatalogPage>[] = [];
   for (const { afterKey, limit } of places) {
@@ -89,9 +121,12 @@ async function settled<Result>(work: Promise<Result>): Promise<PromiseSettledRes
   return outcome;
 }
 
-/** Counts once, for any number of pages that are read at the same time. */
-function countOnce(sql: Sql, appId: Uuid): (reading: Promise<readonly CatalogRow[]>) => Promise<CatalogPage> {
-  const looking = Promise.all([listIndexedAudienceColumns(sql), countValues(sql, appId)]);
+/** Looks at indexes and counts once, for any number of pages that are read at the same time. */
+function countOnce(
+  sql: Sql,
+  counting: Promise<Counts>,
+): (reading: Promise<readonly CatalogRow[]>) => Promise<CatalogPage> {
+  const looking = Promise.all([listIndexedAudienceColumns(sql), counting]);
   return async (reading) => {
     const [rows, [indexedColumns, counts]] = await Promise.all([reading, looking]);
     if (counts === undefined) return { rows, indexedColumns };
@@ -99,7 +134,14 @@ function countOnce(sql: Sql, appId: Uuid): (reading: Promise<readonly CatalogRow
   };
 }
 
-/** Undefined for an app with too many users to count now. */
-async function countValues(sql: Sql, appId: Uuid): Promise<ReadonlyMap<number, number> | undefined> {
-  return (await hasMoreUsersThan(sql, appId, usersCountedLiveMax)) ? undefined : countUsersByProperty(sql, appId);
+async function countValues(sql: Sql, appId: Uuid): Promise<Counts> {
+  return (await countValuesAndUsers(sql, appId)).counts;
+}
+
+async function countValuesAndUsers(
+  sql: Sql,
+  appId: Uuid,
+): Promise<{ readonly counts: Counts; readonly users: number }> {
+  const users = await countUsersUpTo(sql, appId, usersCountedLiveMax + 1);
+  return { users, counts: users > usersCountedLiveMax ? undefined : await countUsersByProperty(sql, appId) };
 }

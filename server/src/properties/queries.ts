@@ -197,11 +197,11 @@ export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
   return new Set(rows.map((row) => row.name));
 }
 
-/** Returns whether the app has more than this many profiles. */
-export async function hasMoreUsersThan(tx: Tx, appId: Uuid, usersMax: number): Promise<boolean> {
+/** Counts the app's profiles, up to `countMax` of them. */
+export async function countUsersUpTo(tx: Tx, appId: Uuid, countMax: number): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
-    SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${usersMax + 1}) AS some_users`;
-  return (row?.count ?? 0) > usersMax;
+    SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${countMax}) AS some_users`;
+  return row?.count ?? 0;
 }
 
 /**

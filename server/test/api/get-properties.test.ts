@@ -125,7 +125,7 @@ describe('200', () => {
     await upsert('a', { plan: 'pro' });
     let reads = 0;
     const turns: Turns = { run: (_appId, work) => work().finally(() => reads++) };
-    const read = createCatalogReader({ sql: t.sql, turns, waitMs: 10_000 });
+    const read = createCatalogReader({ sql: t.sql, clock: t.clock, turns, waitMs: 10_000 });
     const appId = app.id;
     const countsOf = async (limit: number) =>
       (await read(appId, { afterKey: null, limit })).rows.map((row) => row.usersCount);
@@ -146,7 +146,7 @@ describe('200', () => {
     const sql = openPool({ url: t.databaseUrl, connectionsMax: 20, name: 'pages', statementTimeoutMs: 60_000 });
     onTestFinished(() => sql.end());
     const turns: Turns = { run: (_appId, work) => work() };
-    const read = createCatalogReader({ sql, turns, waitMs: 10_000 });
+    const read = createCatalogReader({ sql, clock: t.clock, turns, waitMs: 10_000 });
     await Promise.all(Array.from({ length: 40 }, (_, i) => read(app.id, { afterKey: null, limit: i + 1 })));
     const open = await t.sql`SELECT FROM pg_stat_activity
       WHERE datname = current_database() AND application_name LIKE '%pages%'`;
@@ -243,6 +243,33 @@ describe('200', () => {
     const theirs = await catalogOf();
     await theirs.upsert('a', { secret_plan: 'x' });
     expect((await mine.server.get('/v1/properties')).body.data).toEqual([]);
+  });
+});
+
+describe('an app with more than 200 users', () => {
+  it('has its profiles counted once a second, and shows new keys at once', async () => {
+    const { app, upsert } = await catalogOf();
+    await upsert('first', { plan: 'pro' });
+    const fill = (from: number, to: number) => t.sql`
+      INSERT INTO users (app_id, external_id, id, properties)
+      SELECT ${app.id}, 'user-' || i, gen_random_uuid(), (SELECT properties FROM users WHERE app_id = ${app.id} LIMIT 1)
+      FROM generate_series(${from}::int, ${to}::int) AS i`;
+    let steadyMs = 0;
+    const clock = { steadyMs: () => steadyMs };
+    const turns: Turns = { run: (_appId, work) => work() };
+    const read = createCatalogReader({ sql: t.sql, clock, turns, waitMs: 10_000 });
+    const counts = async () => {
+      const { rows } = await read(app.id, { afterKey: null, limit: 10 });
+      return Object.fromEntries(rows.map(({ key, usersCount }) => [key, usersCount]));
+    };
+    await fill(2, 200);
+    expect(await counts()).toEqual({ plan: 200 });
+    await fill(201, 300);
+    expect(await counts()).toEqual({ plan: 300 });
+    await upsert('last', { plan: 'pro', seats: 1 });
+    expect(await counts()).toEqual({ plan: 300, seats: 0 });
+    steadyMs += 1000;
+    expect(await counts()).toEqual({ plan: 301, seats: 1 });
   });
 });
 
