@@ -164,10 +164,8 @@ describe('nothing irreversible follows from an unspecific answer', () => {
     for (const sender of Object.keys(readers)) {
       for (const status of [...statuses, ...others]) {
         const isWebGone = sender in hosts && [404, 410].includes(status);
-        // Microsoft documents 403 as a word about key and channel.
-        const isWnsMismatch = sender === 'microsoft' && status === 403;
         const code = codeOf(sender, status, given) as ErrorCode;
-        const action = isWebGone ? 'retire' : isWnsMismatch ? 'count' : 'keep';
+        const action = isWebGone ? 'retire' : 'keep';
         expect([sender, status, actionOf[code]]).toEqual([sender, status, action]);
       }
     }

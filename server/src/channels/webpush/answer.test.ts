@@ -55,7 +55,6 @@ const rows: Row[] = [
   [apple, 403, reason('VapidPkHashMismatch'), 'credential_mismatch'],
   [google, 403, googleMismatch, 'credential_mismatch'],
   [google, 400, 'UnauthorizedRegistration', 'credential_mismatch'],
-  [wns, 403, null, 'credential_mismatch'],
   [mozilla, 401, errno(109, 'VAPID public key mismatch: KeyMismatch'), 'credential_mismatch'],
   // Our proof of identity is rejected.
   [apple, 403, reason('BadJwtToken'), 'auth_failed'],
@@ -64,6 +63,7 @@ const rows: Row[] = [
   [mozilla, 401, errno(109), 'auth_failed'],
   [mozilla, 401, null, 'auth_failed'],
   [wns, 401, null, 'auth_failed'],
+  [wns, 403, null, 'auth_failed'],
   [google, 401, 'invalid push subscription endpoint', 'auth_failed'],
   [google, 403, 'invalid JWT provided', 'auth_failed'],
   [other, 401, null, 'auth_failed'],

@@ -113,8 +113,10 @@ const microsoft = documentedBy(
     [406, 'channelthrottled', 'rate_limited'],
     [400, null, 'invalid_payload'],
     [401, null, 'auth_failed'],
-    // "Not authorized to send a notification to this URI even though they are authenticated."
-    [403, null, 'credential_mismatch'],
+    // "Not authorized to send a notification to this URI even though they are authenticated": the
+    // page blames the sender's credentials. A bare status is no word about one subscription, which
+    // would be retired after three (contract 7.6).
+    [403, null, 'auth_failed'],
     [404, null, 'unregistered'],
     [405, null, 'invalid_payload'],
     [406, null, 'rate_limited'],
