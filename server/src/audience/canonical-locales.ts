@@ -1,4 +1,5 @@
-// Brings devices' locales to canonical form (contract 8), which earlier versions did not store.
+// Brings devices' locales and then stored filters to canonical form (contract 6 and 8), which
+// earlier versions did not store.
 // Reads a page of devices at a time and never waits for a locked row. A pass that was broken off is
 // done again from the start, and leaves alone what it has done. Can go, with its table, when no
 // version is left that wrote the former form.
@@ -6,17 +7,53 @@ import { canonicalLocale } from '../content/locales.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { nilUuid, type Uuid } from '../ground/ids.ts';
+import { canonicalFilter } from './canonical-filter.ts';
 import { deletePasses, listDuePasses, listLocales, replaceLocale, type StoredLocale } from './locale-queries.ts';
 
 /** Devices that are read together; one statement locks some of them for milliseconds. */
 const devicesAtOnceMost = 1_000;
+
+export interface CanonicalDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  /** Rewrites the filters of rooms above. Returns whether none is left in a former form. */
+  readonly rewriteFilters: () => Promise<boolean>;
+}
+
+/** A filter, where the room that owns it finds it again. */
+export interface StoredFilter {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly filter: unknown;
+}
+
+/**
+ * Rewrites the filters of one table, a page at a time. `replace` returns false for a row that
+ * another transaction holds. Returns whether no filter is left in a former form.
+ */
+export async function rewriteEach(
+  list: (after: Pick<StoredFilter, 'appId' | 'id'>) => Promise<StoredFilter[]>,
+  replace: (row: StoredFilter) => Promise<boolean>,
+): Promise<boolean> {
+  let isWhole = true;
+  let after: Pick<StoredFilter, 'appId' | 'id'> | undefined = { appId: nilUuid, id: nilUuid };
+  while (after !== undefined) {
+    const page: StoredFilter[] = await list(after);
+    for (const { appId, id, filter } of page) {
+      const form = canonicalFilter(filter);
+      if (form !== filter) isWhole = (await replace({ appId, id, filter: form })) && isWhole;
+    }
+    after = page.at(-1);
+  }
+  return isWhole;
+}
 
 /**
  * Does the pass that is due, if one is. Any number of processes may call it, once a minute. A pass
  * that met a locked row stays due.
  */
 export async function canonicalizeLocales(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, rewriteFilters }: CanonicalDeps,
   devicesAtOnce = devicesAtOnceMost,
 ): Promise<void> {
   const due = await listDuePasses(sql, clock);
@@ -28,7 +65,8 @@ export async function canonicalizeLocales(
     for (const devices of groupByLocale(page)) isWhole = (await mend(sql, devices)) && isWhole;
     after = page.at(-1);
   }
-  if (isWhole) await deletePasses(sql, due);
+  // A filter with the canonical value selects a device only when its locale is canonical, too.
+  if (isWhole && (await rewriteFilters())) await deletePasses(sql, due);
 }
 
 interface DevicesOfLocale {

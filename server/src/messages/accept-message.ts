@@ -3,6 +3,7 @@
 // loses the message.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../apps/caller.ts';
+import { canonicalAudience } from '../audience/canonical-filter.ts';
 import { countAudience } from '../audience/queries.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import { compileContent } from '../content/compile-content.ts';
@@ -196,7 +197,7 @@ async function store(
         name: request.name ?? null,
         metadata: request.metadata ?? null,
         createdBy: createdBy(caller),
-        audience: request.audience,
+        audience: canonicalAudience(request.audience),
         // A malformed id matches no segment. Resolving the audience then throws, and nothing is
         // stored.
         excludeSegmentId: decodeId('seg', request.exclude_segment_id ?? '') ?? null,
@@ -248,7 +249,7 @@ async function sendNow(
     {
       appId,
       id,
-      audience: request.audience,
+      audience: canonicalAudience(request.audience),
       excludeSegmentId: request.exclude_segment_id ?? null,
       plan,
       window: { dueAt: null, windowMs, zones: null },

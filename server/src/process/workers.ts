@@ -1,6 +1,5 @@
 // Every loop of a worker process.
 
-import { canonicalizeLocales } from '../audience/canonical-locales.ts';
 import { createAppSizes } from '../audience/column-uses.ts';
 import { type FollowUseDeps, followUse } from '../audience/follow-use.ts';
 import { moveSlots } from '../audience/move-slots.ts';
@@ -33,6 +32,7 @@ import { forgetInOutboxes } from '../webhooks/forget-people.ts';
 import { finishDueRotations } from '../webhooks/manage-webhooks.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
 import { shortenWaits, startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
+import { bringToCanonicalForm } from './canonical-forms.ts';
 import { clearDeletedApps } from './clear-apps.ts';
 import type { Due } from './due-queries.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
@@ -170,7 +170,7 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
-    { what: 'bring locales to canonical form', everyMs: 60_000, run: () => canonicalizeLocales({ sql, clock }) },
+    { what: 'bring locales to canonical form', everyMs: 60_000, run: () => bringToCanonicalForm({ sql, clock }) },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },
     { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },

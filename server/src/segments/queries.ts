@@ -1,4 +1,5 @@
 // SQL: segments, and the scheduled messages that use one.
+import type { StoredFilter } from '../audience/canonical-locales.ts';
 import { advisoryLocksOfApp } from '../database/advisory-locks.ts';
 import { type Clock, nowOf } from '../database/clock.ts';
 import { asJson, type Sql, type Tx } from '../database/db.ts';
@@ -167,4 +168,31 @@ export async function listSegmentsNaming(tx: Tx, appId: Uuid, keys: readonly str
   return tx<SegmentNaming[]>`
     SELECT id, name, fields FROM segments
     WHERE app_id = ${appId} AND fields && ${fields}::text[] ORDER BY name`;
+}
+
+/** The next segments that compare any of these fields, of all apps, in the order of the primary key. */
+export async function listFiltersComparing(
+  sql: Sql,
+  fields: readonly string[],
+  after: Pick<StoredFilter, 'appId' | 'id'>,
+): Promise<StoredFilter[]> {
+  return sql<StoredFilter[]>`
+    SELECT app_id, id, filter FROM segments
+    WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid) AND fields && ${fields as string[]}::text[]
+    ORDER BY app_id, id LIMIT 100`;
+}
+
+/**
+ * Locks an app's segments as `lockSegments` does, but does not wait. Returns false when another
+ * transaction has them.
+ */
+export async function tryLockSegments(tx: Tx, appId: Uuid): Promise<boolean> {
+  const [row] = await tx<{ isFree: boolean }[]>`
+    SELECT pg_try_advisory_xact_lock(${advisoryLocksOfApp.segments}, hashtext(${appId}::text)) AS is_free`;
+  return row?.isFree === true;
+}
+
+/** Replaces the filter alone. The instant of the last change stays, because nobody made one. */
+export async function rewriteFilter(tx: Tx, { appId, id, filter }: StoredFilter): Promise<void> {
+  await tx`UPDATE segments SET filter = ${asJson(filter)} WHERE app_id = ${appId} AND id = ${id}`;
 }

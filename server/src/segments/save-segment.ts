@@ -1,6 +1,7 @@
 // Creates, replaces and deletes segments. The filter must fit the catalog now, and the name must be
 // free. A segment that a scheduled message needs cannot be deleted.
 import { isDeepStrictEqual } from 'node:util';
+import { canonicalFilter } from '../audience/canonical-filter.ts';
 import { checkFilter, fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import type { AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
@@ -32,7 +33,7 @@ export interface SegmentDeps extends Audited {
 
 /** The stored fields of a request for a segment. */
 export function fieldsOfSegment({ name, description, filter }: Omit<SegmentFields, 'fields'>): SegmentFields {
-  return { name, description, filter, fields: fieldsOf(readStoredFilter(filter)) };
+  return { name, description, filter: canonicalFilter(filter), fields: fieldsOf(readStoredFilter(filter)) };
 }
 
 /**

@@ -1,11 +1,13 @@
-// Locales that a process of an earlier version stored become canonical in the background.
+// Locales and filters that a process of an earlier version stored become canonical in the background.
 import { describe, expect, it } from 'vitest';
-import { canonicalizeLocales } from '../../src/audience/canonical-locales.ts';
+import type { Tx } from '../../src/database/db.ts';
 import { decodeId } from '../../src/ground/ids.ts';
+import { bringToCanonicalForm } from '../../src/process/canonical-forms.ts';
+import { lockSegments } from '../../src/segments/queries.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const pass = (devicesAtOnce?: number) => canonicalizeLocales(t, devicesAtOnce);
+const pass = (devicesAtOnce?: number) => bringToCanonicalForm(t, devicesAtOnce);
 const dayMs = 86_400_000;
 
 /** Registers a device whose locale is written as an earlier version wrote it. */
@@ -61,7 +63,7 @@ describe('locales in a former form', () => {
 
   it('that a process of the version before writes after a pass are found by the last one, a week later', async () => {
     const app = await t.newApp();
-    expect(await passesLeft()).toBe(2);
+    expect(await passesLeft()).toBe(4);
     await deviceOf('iw', app);
     await pass();
     expect(await localesOf(app)).toEqual(['iw']);
@@ -106,5 +108,77 @@ describe('locales in a former form', () => {
     await pass();
     expect((await t.server.get('/v1/devices?limit=1')).body.data[0].locale).toBe('he-IL');
     expect(await explain()).toEqual(before);
+  });
+});
+
+describe('filters in a former form', () => {
+  const former = { and: [{ field: 'device.locale', op: 'in', value: ['iw-IL', 'he-IL', 'en-UK'] }] };
+  const canonical = { and: [{ field: 'device.locale', op: 'in', value: ['he-IL', 'en-GB'] }] };
+  const content = { title: 'Hi', body: 'there' };
+
+  /** A segment and a scheduled message whose filters are written as an earlier version wrote them. */
+  async function storeFormer() {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    await t.sql`INSERT INTO locale_passes (due_at) VALUES (now()) ON CONFLICT DO NOTHING`;
+    const { body: segment } = await server.post('/v1/segments', { name: 'Hebrew', filter: canonical });
+    const sendAt = new Date(t.clock.nowMs() + 3_600_000).toISOString();
+    const { body: message } = await server.post('/v1/messages', {
+      audience: { filter: canonical },
+      content,
+      send_at: sendAt,
+    });
+    await t.sql`UPDATE segments SET filter = ${JSON.stringify(former)}::text::json WHERE app_id = ${app.id}`;
+    await t.sql`UPDATE messages SET audience = ${JSON.stringify({ filter: former })}::text::json WHERE app_id = ${app.id}`;
+    const shown = async () => [
+      (await server.get(`/v1/segments/${segment.id}`)).body.filter,
+      (await server.get(`/v1/messages/${message.id}`)).body.audience.filter,
+    ];
+    return { app, server, segment, message, shown };
+  }
+
+  it('of segments and scheduled messages are canonical after a pass, and nobody is said to have changed them', async () => {
+    const { server, segment, shown } = await storeFormer();
+    expect(await shown()).toEqual([former, former]);
+    await pass();
+    expect(await shown()).toEqual([canonical, canonical]);
+    const { body } = await server.get(`/v1/segments/${segment.id}`);
+    expect(body).toEqual({ ...segment, filter: canonical });
+  });
+
+  it('select the same devices before and after a pass', async () => {
+    const { app, server, segment } = await storeFormer();
+    for (const locale of ['iw-IL', 'he-IL', 'en-UK', 'en-GB', 'fr']) await deviceOf(locale, app);
+    const count = async () => (await server.post('/v1/segments/preview', { segment_id: segment.id })).body.count;
+    const before = await count();
+    await pass();
+    expect([before, await count()]).toEqual([4, 4]);
+  });
+
+  it.each(['segments', 'messages'] as const)('of %s that are in use leave the pass due', async (table) => {
+    const { app, shown } = await storeFormer();
+    const connection = await t.sql.reserve();
+    try {
+      await connection`BEGIN`;
+      if (table === 'segments') await lockSegments(connection as unknown as Tx, app.id);
+      else await connection`SELECT 1 FROM messages WHERE app_id = ${app.id} FOR UPDATE`;
+      await pass();
+      expect(await shown()).toEqual(table === 'segments' ? [former, canonical] : [canonical, former]);
+      expect(await passesLeft()).toBeGreaterThan(0);
+    } finally {
+      await connection`ROLLBACK`;
+      connection.release();
+    }
+    await pass();
+    expect(await shown()).toEqual([canonical, canonical]);
+  });
+
+  it('are stored in canonical form from the start', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const { body: segment } = await server.post('/v1/segments', { name: 'Hebrew', filter: former });
+    const { body: sent } = await server.post('/v1/messages', { audience: { filter: former }, content });
+    const { body: message } = await server.get(`/v1/messages/${sent.id}`);
+    expect([segment.filter, message.audience.filter]).toEqual([canonical, canonical]);
   });
 });
