@@ -3,72 +3,70 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printable } from './cli/answer.ts';
-import { addAppCommands } from './cli/app.ts';
-import { addAuditCommand } from './cli/audit.ts';
-import { addBackupCommands } from './cli/backup.ts';
-import { addChannelCommands } from './cli/channel.ts';
 import { closest } from './cli/closest.ts';
 import { CommandError } from './cli/command-error.ts';
-import { addDeviceCommands } from './cli/device.ts';
-import { addDoctorCommand } from './cli/doctor.ts';
-import { addEventCommands } from './cli/event.ts';
-import { addExplainCommand } from './cli/explain.ts';
-import { addExportCommands } from './cli/export.ts';
-import { addIdentifySecretCommands } from './cli/identify-secret.ts';
-import { addImportCommand } from './cli/import.ts';
-import { addKeyCommands } from './cli/key.ts';
-import { addMigrateCommand } from './cli/migrate.ts';
-import { addOwnerCommands } from './cli/owner.ts';
-import { addPauseCommands } from './cli/pause.ts';
-import { addPropertyCommands } from './cli/property.ts';
-import { addReceiptKeyCommands } from './cli/receipt-key.ts';
-import { addReportCommands } from './cli/reports.ts';
-import { addSandboxCommand } from './cli/sandbox.ts';
-import { addSealCommands } from './cli/seal.ts';
-import { addSeedCommand } from './cli/seed.ts';
-import { addStartCommand } from './cli/start.ts';
 import { isBeingStopped } from './cli/stop-signals.ts';
-import { addTokenCommands } from './cli/token.ts';
-import { addWebhookCommands } from './cli/webhook.ts';
 import { isDatabaseDown } from './database/db.ts';
 import { describeDatabaseError } from './database/describe-database-error.ts';
 import { ApiError } from './http/api-error.ts';
 import { loadCommandConfig } from './process/service-place.ts';
 
-function buildProgram(): Command {
+interface CommandModule {
+  /** The first words that the module adds to the command line. */
+  readonly names: readonly string[];
+  load(): Promise<(program: Command) => void>;
+}
+
+/** In the order of the help. Only the module of the given word is loaded, which is most of a start. */
+const modules: readonly CommandModule[] = [
+  { names: ['start'], load: loadStart },
+  { names: ['migrate'], load: async () => (await import('./cli/migrate.ts')).addMigrateCommand },
+  { names: ['pause', 'resume'], load: async () => (await import('./cli/pause.ts')).addPauseCommands },
+  { names: ['app'], load: async () => (await import('./cli/app.ts')).addAppCommands },
+  { names: ['key'], load: async () => (await import('./cli/key.ts')).addKeyCommands },
+  { names: ['channel'], load: async () => (await import('./cli/channel.ts')).addChannelCommands },
+  { names: ['device'], load: async () => (await import('./cli/device.ts')).addDeviceCommands },
+  { names: ['event'], load: async () => (await import('./cli/event.ts')).addEventCommands },
+  { names: ['property'], load: async () => (await import('./cli/property.ts')).addPropertyCommands },
+  { names: ['webhook'], load: async () => (await import('./cli/webhook.ts')).addWebhookCommands },
+  {
+    names: ['identify-secret'],
+    load: async () => (await import('./cli/identify-secret.ts')).addIdentifySecretCommands,
+  },
+  { names: ['explain'], load: async () => (await import('./cli/explain.ts')).addExplainCommand },
+  { names: ['export'], load: async () => (await import('./cli/export.ts')).addExportCommands },
+  { names: ['seed'], load: async () => (await import('./cli/seed.ts')).addSeedCommand },
+  { names: ['import'], load: async () => (await import('./cli/import.ts')).addImportCommand },
+  { names: ['sandbox'], load: async () => (await import('./cli/sandbox.ts')).addSandboxCommand },
+  { names: ['doctor'], load: async () => (await import('./cli/doctor.ts')).addDoctorCommand },
+  { names: ['backup', 'restore'], load: async () => (await import('./cli/backup.ts')).addBackupCommands },
+  { names: ['reports'], load: async () => (await import('./cli/reports.ts')).addReportCommands },
+  { names: ['seal'], load: async () => (await import('./cli/seal.ts')).addSealCommands },
+  { names: ['receipt-key'], load: async () => (await import('./cli/receipt-key.ts')).addReceiptKeyCommands },
+  { names: ['audit'], load: async () => (await import('./cli/audit.ts')).addAuditCommand },
+  { names: ['owner'], load: async () => (await import('./cli/owner.ts')).addOwnerCommands },
+  { names: ['token'], load: async () => (await import('./cli/token.ts')).addTokenCommands },
+];
+
+async function loadStart(): Promise<(program: Command) => void> {
+  const { addStartCommand } = await import('./cli/start.ts');
+  return (program) =>
+    addStartCommand(program, async (config, options) =>
+      (await import('./process/supervisor.ts')).runStart(config, options),
+    );
+}
+
+async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('carillon')
     .description('One API that rings every device: a self-hosted push notification service.')
     .exitOverride()
     // `main` prints all errors alike, each on one line.
     .configureOutput({ outputError: () => undefined })
     .version(readVersion(), '-V, --version', 'print the version');
-  // The service is loaded by `start` only, so that a command that lists apps is quick.
-  addStartCommand(program, async (config, options) =>
-    (await import('./process/supervisor.ts')).runStart(config, options),
-  );
-  addMigrateCommand(program);
-  addPauseCommands(program);
-  addAppCommands(program);
-  addKeyCommands(program);
-  addChannelCommands(program);
-  addDeviceCommands(program);
-  addEventCommands(program);
-  addPropertyCommands(program);
-  addWebhookCommands(program);
-  addIdentifySecretCommands(program);
-  addExplainCommand(program);
-  addExportCommands(program);
-  addSeedCommand(program);
-  addImportCommand(program);
-  addSandboxCommand(program);
-  addDoctorCommand(program);
-  addBackupCommands(program);
-  addReportCommands(program);
-  addSealCommands(program);
-  addReceiptKeyCommands(program);
-  addAuditCommand(program);
-  addOwnerCommands(program);
-  addTokenCommands(program);
+  const [word = ''] = argv;
+  const named = modules.filter(({ names }) => names.includes(word));
+  // The help and a word that nobody knows name all commands.
+  for (const { load } of named.length > 0 ? named : modules) (await load())(program);
   // A group such as `app` alone is no command: say which word is missing instead of printing a
   // page.
   for (const command of [program, ...program.commands]) {
@@ -96,7 +94,7 @@ function readVersion(): string {
 /** Runs one command and resolves with its exit status. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
-    await buildProgram().parseAsync([...argv], { from: 'user' });
+    await (await buildProgram(argv)).parseAsync([...argv], { from: 'user' });
     // A stream tells of its errors later.
     await new Promise(setImmediate);
     // The service does its work all the same, and has said so in its log.
