@@ -45,7 +45,7 @@ export interface TemplateParts {
   readonly propertyKeys: ReadonlySet<string>;
   /** The literal text before, between and after the tags, in order. */
   readonly texts: readonly string[];
-  /** The numbers inside `{{ }}`, in order, and where each begins. */
+  /** The numbers inside `{{ }}` and those that filters read in tags, in order, and where each begins. */
   readonly numbers: readonly { readonly at: number; readonly text: string }[];
 }
 
@@ -204,7 +204,7 @@ function readFilters(reader: Reader): void {
     let given = 0;
     if (takeText(reader, ':')) {
       do {
-        readOperand(reader);
+        readOperand(reader, true);
         given++;
       } while (takeText(reader, ','));
     }
@@ -218,7 +218,7 @@ function readFilters(reader: Reader): void {
   }
 }
 
-function readOperand(reader: Reader): void {
+function readOperand(reader: Reader, isArgument = false): void {
   const text = take(reader, quoted);
   if (text !== null) {
     if (reader.inTag && text.includes('%}')) throw new TemplateSyntaxError("A text inside {% %} cannot hold '%}'.");
@@ -226,7 +226,9 @@ function readOperand(reader: Reader): void {
   }
   const digits = take(reader, number);
   if (digits !== null) {
-    if (!reader.inTag) reader.numbers.push({ at: reader.at - digits.length, text: digits });
+    // A comparison with a number stays one: as a text, the number would equal no property.
+    if (!reader.inTag || isArgument || filterAhead(reader))
+      reader.numbers.push({ at: reader.at - digits.length, text: digits });
     return;
   }
   const name = take(reader, word);
@@ -259,6 +261,12 @@ function take(reader: Reader, pattern: RegExp): string | null {
   if (!match) return null;
   reader.at = pattern.lastIndex;
   return match[0];
+}
+
+function filterAhead({ source, at }: Reader): boolean {
+  blanks.lastIndex = at;
+  blanks.exec(source);
+  return source[blanks.lastIndex] === '|';
 }
 
 function takeText(reader: Reader, text: '|' | ':' | ','): boolean {
