@@ -22,8 +22,17 @@ function begin(where: 'full' | 'gone' | 'unread', parameters: string[], environm
 
 const places = (['gone', 'unread', 'full'] as const).filter((where) => where !== 'full' || existsSync('/dev/full'));
 
-it.each(places)('R-101 a service runs and stops in order where its output is %s', async (where) => {
-  const child = begin(where, ['start']);
+/** A setting with which each process that the supervisor starts runs `program` first. */
+function firstInEachProcess(program: string): Record<string, string> {
+  const guarded = `import { writeSync } from 'node:fs'; if (process.send) { ${program} }`;
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(guarded)}` };
+}
+
+/** More than a pipe holds. */
+const talk = `for (let n = 0; n < 4000; n++) process.stderr.write('x'.repeat(999) + '\\n');`;
+
+it.each(places)('R-101 a service that says much runs and stops in order where its output is %s', async (where) => {
+  const child = begin(where, ['start'], firstInEachProcess(talk));
   const ended = once(child, 'exit');
   const connections = () => t.sql`SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name LIKE 'carillon%' AND application_name <> 'carillon start'`;
@@ -42,12 +51,6 @@ it.each(places.filter((where) => where !== 'unread'))(
   },
 );
 
-/** A setting with which each process that the supervisor starts runs `program` first. */
-function firstInEachProcess(program: string): Record<string, string> {
-  const guarded = `import { writeSync } from 'node:fs'; if (process.send) { ${program} }`;
-  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(guarded)}` };
-}
-
 async function readMetric(port: number, series: string): Promise<number | undefined> {
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
   const line = (await answer?.text())?.split('\n').find((each) => each.startsWith(`${series} `));
@@ -56,7 +59,6 @@ async function readMetric(port: number, series: string): Promise<number | undefi
 
 it('R-101 lines of its processes that nobody reads are counted, and told once somebody does', async () => {
   const port = await findFreePort();
-  const talk = `for (let n = 0; n < 4000; n++) process.stderr.write('x'.repeat(999) + '\\n');`;
   const child = begin('unread', ['start'], { METRICS_PORT: String(port), ...firstInEachProcess(talk) });
   const ended = once(child, 'exit');
   while (!(await readMetric(port, 'carillon_log_lines_dropped_total{process="supervisor"}')));
