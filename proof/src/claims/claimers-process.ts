@@ -55,7 +55,8 @@ async function claimInTurn(number: number): Promise<void> {
       complaints.push(`claim ${claimId} was lost while its lease held`);
     }
     await letGo(sql, claimId);
-    if (!(await handBackBatch(sql, batch, clock.date()))) complaints.push(`claim ${claimId} could not be given back`);
+    if (!(await handBackBatch(sql, clock, batch, clock.date())))
+      complaints.push(`claim ${claimId} could not be given back`);
   }
 }
 

@@ -16,7 +16,7 @@ import { findSecondFactorSeed, findStepAccountId, spendTotpStep } from './auth-q
 import { createStore, type Occasion } from './auth-store.ts';
 import type { Passwords } from './password.ts';
 import { type AuthSecret, tokenOf } from './signed-token.ts';
-import { findTotpStep } from './totp-step.ts';
+import { codeAt, findTotpStep } from './totp-step.ts';
 
 /** The parts of a request that sign somebody in: its cookies, its address and its browser. */
 export interface AuthRequest {
@@ -169,13 +169,29 @@ export function createAuth(deps: AuthDeps): Auth {
     if (hash === null || !(await passwords.verify(hash, password))) throw new ApiError('wrong_credentials');
     return { hash, password };
   };
-  /** Throws for a code whose time step was accepted before. better-auth judges codes of no step. */
-  const spendCode = async (tx: Tx, accountId: Uuid, code: string): Promise<void> => {
+  /**
+   * Judges a code by the service's clock, and throws for one whose time step was accepted before.
+   * Resolves with the code for better-auth, which judges by the host's clock (R-100).
+   */
+  const spendCode = async (tx: Tx, accountId: Uuid, code: string): Promise<string> => {
     const sealed = await findSecondFactorSeed(tx, accountId);
-    if (sealed === undefined) return;
+    if (sealed === undefined) return code;
     const { secretConfig: key } = await auth.$context;
-    const step = findTotpStep(await symmetricDecrypt({ key, data: sealed }), code, Date.now());
-    if (step !== undefined && !(await spendTotpStep(tx, accountId, step))) throw new ApiError('wrong_credentials');
+    const seed = await symmetricDecrypt({ key, data: sealed });
+    const step = findTotpStep(seed, code, deps.clock.nowMs());
+    const hostMs = Date.now();
+    // A wrong code goes to better-auth, which counts it.
+    if (step === undefined && findTotpStep(seed, code, hostMs) === undefined) return code;
+    if (step === undefined || !(await spendTotpStep(tx, accountId, step))) throw new ApiError('wrong_credentials');
+    return codeAt(seed, hostMs);
+  };
+  const verifyCode = async (occasion: Pick<Occasion, 'act'>, request: AuthRequest, code: string, id?: Uuid) => {
+    let known = code;
+    const verify = (given: Given) => auth.api.verifyTOTP({ ...given, body: { code: known } });
+    const spend = async (tx: Tx): Promise<void> => {
+      if (id !== undefined) known = await spendCode(tx, id, code);
+    };
+    return sessionIn(await callWhole(occasion, request, verify, spend));
   };
   const sessionIn = (answer: { cookie(name: string): string | undefined }): SignedIn => {
     const session = answer.cookie(sessionCookie);
@@ -203,12 +219,7 @@ export function createAuth(deps: AuthDeps): Auth {
         );
       }
       const account = await accountOfStep(request.step);
-      const verify = (given: Given) => auth.api.verifyTOTP({ ...given, body: { code } });
-      return sessionIn(
-        await callWhole({ act }, alone, verify, async (tx) => {
-          if (account) await spendCode(tx, account.id, code);
-        }),
-      );
+      return verifyCode({ act }, alone, code, account?.id);
     },
     async beginSecondFactor(request, accountId, password) {
       const verified = await verifyPassword(accountId, password);
@@ -218,10 +229,7 @@ export function createAuth(deps: AuthDeps): Auth {
       if (response.method !== 'totp') throw new Error('better-auth made another kind of second factor');
       return { uri: response.totpURI, recoveryCodes: response.backupCodes };
     },
-    async confirmSecondFactor(request, accountId, code) {
-      const verify = (given: Given) => auth.api.verifyTOTP({ ...given, body: { code } });
-      return sessionIn(await callWhole({ act: 'settings' }, request, verify, (tx) => spendCode(tx, accountId, code)));
-    },
+    confirmSecondFactor: (request, accountId, code) => verifyCode({ act: 'settings' }, request, code, accountId),
     async removeSecondFactor(request, accountId, password) {
       const verified = await verifyPassword(accountId, password);
       return sessionIn(

@@ -16,6 +16,11 @@ export function findTotpStep(seed: string, code: string, nowMs: number): number 
   return undefined;
 }
 
+/** The code that an authenticator shows at this time. */
+export function codeAt(seed: string, nowMs: number): string {
+  return codeOfStep(seed, Math.floor(nowMs / stepMs));
+}
+
 function codeOfStep(seed: string, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));

@@ -4,11 +4,17 @@ import { createOutageWatch } from './outage-watch.ts';
 
 function setUp() {
   let nowMs = 1_000_000;
-  const watch = createOutageWatch({ steadyMs: () => nowMs } as Clock);
+  const clock = { steadyMs: () => nowMs, steps: 0 };
+  const watch = createOutageWatch(clock as unknown as Clock);
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  return { watch, pass };
+  /** The host sleeps, and all this time counts as passed. */
+  const sleep = (ms: number): void => {
+    pass(ms);
+    clock.steps++;
+  };
+  return { watch, pass, sleep };
 }
 
 describe('R-97 a process takes over no expired lease', () => {
@@ -35,6 +41,17 @@ describe('R-97 a process takes over no expired lease', () => {
     watch.noteAnswered();
     pass(5999);
     watch.noteAnswered();
+    expect(watch.mayTakeOver()).toBe(false);
+    pass(1);
+    expect(watch.mayTakeOver()).toBe(true);
+  });
+
+  it('in the six seconds after the host slept, or a clock was set (R-100)', () => {
+    const { watch, pass, sleep } = setUp();
+    pass(6000);
+    sleep(7_200_000);
+    expect(watch.mayTakeOver()).toBe(false);
+    pass(5999);
     expect(watch.mayTakeOver()).toBe(false);
     pass(1);
     expect(watch.mayTakeOver()).toBe(true);

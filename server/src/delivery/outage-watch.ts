@@ -1,6 +1,7 @@
 // Whether this process may take over expired leases. After an outage every lease is old, although
-// its owner may be alive and hold outcomes that it could not write. Owners renew first, so that no
-// push is made twice.
+// its owner may be alive and hold outcomes that it could not write. So is every lease after a step of
+// the clock, because the host slept or the clock was set forward. Owners write and renew
+// first, so that no push is made twice.
 import type { Clock } from '../database/clock.ts';
 
 export interface OutageWatch {
@@ -8,7 +9,7 @@ export interface OutageWatch {
   noteAway(): void;
   /** A claim or a renewal was answered. */
   noteAnswered(): void;
-  /** False while the database does not answer, and for six seconds after an outage. */
+  /** False while the database does not answer, and for six seconds after an outage or a step. */
   mayTakeOver(): boolean;
 }
 
@@ -21,6 +22,7 @@ const ownersFirstMs = 6000;
 /** A new process may have missed an outage. So it waits as if there had been one. */
 export function createOutageWatch(clock: Clock): OutageWatch {
   let backAtMs: number | undefined = clock.steadyMs();
+  let { steps } = clock;
   return {
     noteAway() {
       backAtMs = undefined;
@@ -28,6 +30,13 @@ export function createOutageWatch(clock: Clock): OutageWatch {
     noteAnswered() {
       backAtMs ??= clock.steadyMs();
     },
-    mayTakeOver: () => backAtMs !== undefined && clock.steadyMs() - backAtMs >= ownersFirstMs,
+    mayTakeOver() {
+      const nowMs = clock.steadyMs();
+      if (clock.steps !== steps) {
+        steps = clock.steps;
+        if (backAtMs !== undefined) backAtMs = nowMs;
+      }
+      return backAtMs !== undefined && nowMs - backAtMs >= ownersFirstMs;
+    },
   };
 }

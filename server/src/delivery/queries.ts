@@ -152,13 +152,23 @@ export async function renewClaims(
 
 /**
  * Hands a batch back in order, due at `availableAt`, or at once when the batch was ended in the
- * meantime. False: the claim was lost before. This claim counts no longer; claims that ended
- * without order stay counted.
+ * meantime. `as before`: due as it was when it was claimed, and at once where a clock that was set
+ * back has made that a time of the future (R-100). False: the claim was lost before. This claim
+ * counts no longer; claims that ended without order stay counted.
  */
-export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: Date): Promise<boolean> {
+export async function handBackBatch(
+  sql: Sql,
+  clock: Clock,
+  batch: ClaimedBatch,
+  availableAt: Date | 'as before',
+): Promise<boolean> {
+  const dueAt =
+    availableAt === 'as before'
+      ? sql`least(${batch.dueAt}::timestamptz, ${clock.now})`
+      : sql`${availableAt}::timestamptz`;
   const result = await sql`
     UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), setbacks = 0,
-      available_at = CASE WHEN skip_reason IS NULL THEN ${availableAt}::timestamptz ELSE queued_at END
+      available_at = CASE WHEN skip_reason IS NULL THEN ${dueAt} ELSE least(queued_at, ${clock.now}) END
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
   return result.count === 1;
 }

@@ -139,8 +139,9 @@ async function closeBatch(
   if (left.kind === 'open') {
     // A time from before a step says nothing, so the batch is due at once and decided again.
     const isUnsure = hasStepped() || deps.clock.isInDoubt();
-    const nextAtMs = isUnsure ? batch.dueAt.getTime() : left.nextAtMs;
-    const isHandedBack = await untilSaid(deps, batch, () => handBackBatch(deps.sql, batch, new Date(nextAtMs)));
+    const nextAtMs = isUnsure ? deps.clock.nowMs() : left.nextAtMs;
+    const availableAt = isUnsure ? 'as before' : new Date(nextAtMs);
+    const isHandedBack = await untilSaid(deps, batch, () => handBackBatch(deps.sql, deps.clock, batch, availableAt));
     return isHandedBack ? { kind: 'waiting', dueAtMs: nextAtMs } : { kind: 'lost' };
   }
   return putOff(deps, batch, left);

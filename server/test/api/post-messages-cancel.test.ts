@@ -257,8 +257,8 @@ describe('races', () => {
     );
     if (!canceledFirst || !handedBackFirst) throw new Error('nothing claimed');
     await cancel(t, first);
-    expect(await handBackBatch(t.sql, canceledFirst, later)).toBe(true);
-    expect(await handBackBatch(t.sql, handedBackFirst, later)).toBe(true);
+    expect(await handBackBatch(t.sql, t.clock, canceledFirst, later)).toBe(true);
+    expect(await handBackBatch(t.sql, t.clock, handedBackFirst, later)).toBe(true);
     await cancel(t, second);
     await t.service.startWorkers().idle();
     for (const message of [first, second]) {

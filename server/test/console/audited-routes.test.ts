@@ -141,7 +141,7 @@ async function withPassword(): Promise<{ readonly email: string; readonly send: 
 async function withSecondFactor() {
   const person = await withPassword();
   const begun = await ok(person.send('POST', '/2fa/enable', { password }));
-  const confirmed = await person.send('POST', '/2fa/verify', { code: codeOf(begun.uri) });
+  const confirmed = await person.send('POST', '/2fa/verify', { code: codeOf(begun.uri, t.clock) });
   expect(confirmed.status).toBe(200);
   return { ...person, send: senderOf(t, { cookie: cookiesOf(confirmed) }), codes: begun.recovery_codes as string[] };
 }
@@ -215,7 +215,7 @@ const acts: Readonly<Record<string, () => Promise<Act>>> = {
   confirmSecondFactor: async () => {
     const { send, email } = await withPassword();
     const begun = await ok(send('POST', '/2fa/enable', { password }));
-    return { send, body: { code: codeOf(begun.uri) }, actor: email };
+    return { send, body: { code: codeOf(begun.uri, t.clock) }, actor: email };
   },
   removeSecondFactor: async () => {
     const { send, email } = await withSecondFactor();

@@ -47,7 +47,7 @@ async function join(email: string, role: 'viewer' | 'admin' = 'viewer'): Promise
 /** Turns the second factor on; answers the seed's URI and the person's new session. */
 async function withSecondFactor(send: Send): Promise<{ readonly uri: string; readonly send: Send }> {
   const { body } = await send('POST', '/2fa/enable', { password });
-  const confirmed = await send('POST', '/2fa/verify', { code: codeOf(body.uri) });
+  const confirmed = await send('POST', '/2fa/verify', { code: codeOf(body.uri, t.clock) });
   expect(confirmed.status).toBe(200);
   return { uri: body.uri, send: withCookie(cookieOf(confirmed)) };
 }
@@ -77,7 +77,7 @@ describe('R-52 guesses', () => {
     const guess = (): Promise<Response> => visitor('POST', '/login', { email: guessed, password: 'wrong' });
     await besiege(guess);
     const step = stepOf(await visitor('POST', '/login', { email: good, password }));
-    expect((await step('POST', '/login/second-factor', { code: codeOf(uri, 1) })).status).toBe(200);
+    expect((await step('POST', '/login/second-factor', { code: codeOf(uri, t.clock, 1) })).status).toBe(200);
     expect((await guess()).status).toBe(429);
   });
 
@@ -141,16 +141,16 @@ describe('a code of an authenticator', () => {
       stepOf(await visitor('POST', '/login', { email, password })),
       stepOf(await visitor('POST', '/login', { email, password })),
     ];
-    const code = codeOf(uri, 1);
+    const code = codeOf(uri, t.clock, 1);
     const answers = await Promise.all(steps.map((step) => step('POST', '/login/second-factor', { code })));
     expect(statusesOf(answers).sort()).toEqual([200, 401]);
     const earlier = stepOf(await visitor('POST', '/login', { email, password }));
-    expect((await earlier('POST', '/login/second-factor', { code: codeOf(uri) })).status).toBe(401);
+    expect((await earlier('POST', '/login/second-factor', { code: codeOf(uri, t.clock) })).status).toBe(401);
   });
 
   it('for a second factor that counts already is refused with a reason', async () => {
     const { uri, send } = await withSecondFactor(await join('twice@shop.example'));
-    const again = await send('POST', '/2fa/verify', { code: codeOf(uri, 1) });
+    const again = await send('POST', '/2fa/verify', { code: codeOf(uri, t.clock, 1) });
     expect({ status: again.status, code: again.body.issues?.[0].code }).toEqual({ status: 400, code: 'in_use' });
   });
 
@@ -160,11 +160,11 @@ describe('a code of an authenticator', () => {
     const step = stepOf(await visitor('POST', '/login', { email, password }));
     await t.sql`ALTER TABLE audit_entries ADD CONSTRAINT no_sessions CHECK (action <> 'session.begin') NOT VALID`;
     try {
-      expect((await step('POST', '/login/second-factor', { code: codeOf(uri, 1) })).status).toBe(500);
+      expect((await step('POST', '/login/second-factor', { code: codeOf(uri, t.clock, 1) })).status).toBe(500);
     } finally {
       await t.sql`ALTER TABLE audit_entries DROP CONSTRAINT no_sessions`;
     }
-    expect((await step('POST', '/login/second-factor', { code: codeOf(uri, 1) })).status).toBe(200);
+    expect((await step('POST', '/login/second-factor', { code: codeOf(uri, t.clock, 1) })).status).toBe(200);
   });
 });
 

@@ -163,6 +163,23 @@ describe('R-100 a database whose clock was set back', () => {
     expect(await messageOf(t, id)).toMatchObject({ status: 'sent', report: { sent: 60, failed: 0 } });
   });
 
+  it('on the host, too, delays no batch that was under way', async () => {
+    const t = await setUp();
+    await t.registerMany(60);
+    const hold = holdAt('batch.after_claim', 1);
+    const id = await send(t);
+    const workers = t.service.startWorkers();
+    await hold.held;
+    await t.setDatabase(-10 * minuteMs);
+    t.host.set(-10 * minuteMs);
+    hold.letGo();
+    await until(async () => {
+      await workers.idle();
+      return (await messageOf(t, id)).status !== 'sending';
+    });
+    expect(await messageOf(t, id)).toMatchObject({ status: 'sent', report: { sent: 60 } });
+  });
+
   it('by two hours delays no retry by them', async () => {
     const t = await setUp();
     await t.registerMany(60);

@@ -70,7 +70,7 @@ describe('claims', () => {
     const taken = await claim(t);
     expect(taken).toMatchObject({ id: held.id, claims: 2 });
     if (!taken) throw new Error('nothing claimed');
-    expect(await handBackBatch(t.sql, taken, new Date(t.clock.nowMs() + 5000))).toBe(true);
+    expect(await handBackBatch(t.sql, t.clock, taken, new Date(t.clock.nowMs() + 5000))).toBe(true);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(6000);
     // The claim whose lease ran out stays counted; the one that was handed back does not.
@@ -117,7 +117,7 @@ describe('claims', () => {
     const current = await claim(t);
     if (!stale || !current) throw new Error('nothing claimed');
     expect(await renewClaims(t.sql, t.clock, [stale])).toEqual([]);
-    expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
+    expect(await handBackBatch(t.sql, t.clock, stale, new Date())).toBe(false);
     const counts = { sent: 5, failed: 0, skipped: 0 };
     expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts, kindsOf([])))).toBeUndefined();
     const [row] = await t.sql`SELECT sent, state, claim_id FROM batches WHERE id = ${current.id}`;

@@ -17,7 +17,7 @@ function credential(changed: Partial<Record<'keyId' | 'teamId' | 'bundleId' | 'p
 }
 
 function setup() {
-  const clock = { now: startMs, nowMs: () => clock.now };
+  const clock = { now: startMs, setByMs: 0, nowMs: () => clock.now + clock.setByMs, steadyMs: () => clock.now };
   return { clock, tokens: createProviderTokens(clock) };
 }
 
@@ -53,15 +53,38 @@ describe('one token serves', () => {
     expect(tokens.tokenFor(one)).toBe(token);
   });
 
-  test('no longer when the clock went back by more than a correction: Apple refuses tokens of the future', () => {
+  test('R-100 however the clock is set: Apple judges by its own', () => {
     const { tokens, clock } = setup();
     const sender = credential();
     const token = tokens.tokenFor(sender);
-    clock.now = startMs - 30_000;
-    expect(tokens.tokenFor(sender)).toBe(token);
-    clock.now = startMs - 2 * minuteMs;
-    expect(tokens.tokenFor(sender)).not.toBe(token);
+    for (const minutes of [-120, -10, 10, 120]) {
+      clock.setByMs = minutes * minuteMs;
+      expect(tokens.tokenFor(sender)).toBe(token);
+    }
   });
+});
+
+describe.each(['expired', 'invalid'] as const)('R-100 a token that Apple calls %s', (fault) => {
+  test('is renewed at once when the clock went back before its time', () => {
+    const { tokens, clock } = setup();
+    const sender = credential();
+    const token = tokens.tokenFor(sender);
+    clock.setByMs = -30_000;
+    expect(tokens.renew(sender, token, fault)).toBeUndefined();
+    clock.setByMs = -2 * minuteMs;
+    const renewed = tokens.renew(sender, token, fault);
+    expect(renewed).toBeDefined();
+    expect(renewed).not.toBe(token);
+    expect(tokens.tokenFor(sender)).toBe(renewed);
+  });
+});
+
+test('a token that Apple calls invalid is not renewed for its age', () => {
+  const { tokens, clock } = setup();
+  const sender = credential();
+  const token = tokens.tokenFor(sender);
+  clock.now = startMs + 30 * minuteMs;
+  expect(tokens.renew(sender, token, 'invalid')).toBeUndefined();
 });
 
 describe('a token that Apple calls expired', () => {
@@ -70,10 +93,10 @@ describe('a token that Apple calls expired', () => {
     const sender = credential();
     const token = tokens.tokenFor(sender);
     clock.now = startMs + 20 * minuteMs - 1;
-    expect(tokens.renew(sender, token)).toBeUndefined();
+    expect(tokens.renew(sender, token, 'expired')).toBeUndefined();
     expect(tokens.tokenFor(sender)).toBe(token);
     clock.now = startMs + 20 * minuteMs;
-    const renewed = tokens.renew(sender, token);
+    const renewed = tokens.renew(sender, token, 'expired');
     expect(renewed).not.toBe(token);
     expect(tokens.tokenFor(sender)).toBe(renewed);
   });
@@ -83,7 +106,10 @@ describe('a token that Apple calls expired', () => {
     const sender = credential();
     const token = tokens.tokenFor(sender);
     clock.now = startMs + 30 * minuteMs;
-    const renewed = tokens.renew(sender, token);
-    expect([tokens.renew(sender, token), tokens.renew(sender, token)]).toEqual([renewed, renewed]);
+    const renewed = tokens.renew(sender, token, 'expired');
+    expect([tokens.renew(sender, token, 'expired'), tokens.renew(sender, token, 'expired')]).toEqual([
+      renewed,
+      renewed,
+    ]);
   });
 });

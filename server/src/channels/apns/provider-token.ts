@@ -7,8 +7,8 @@ import type { ApnsCredential } from './credential.ts';
 
 const lifetimeMs = 50 * 60_000;
 const renewAfterMs = 20 * 60_000;
-/** The system's clock may be set back by up to this much without a new token. */
-const setBackMs = 60_000;
+/** A token whose time is further ahead than this was made before the clock was set back. */
+const aheadMsMax = 60_000;
 /**
  * A token costs some hundred bytes of memory. A forgotten token would be renewed too soon, so the
  * limit is high.
@@ -18,21 +18,27 @@ const tokensKeptMax = 10_000;
 export interface ProviderTokens {
   tokenFor(credential: ApnsCredential): string;
   /**
-   * The token to try after Apple called `refused` expired: a token made in the meantime, or a new
-   * one when the last is older than 20 minutes. Undefined when the last is younger: then it cannot
-   * be expired, and one of the two clocks is wrong.
+   * The token to try after Apple called `refused` expired or invalid: a token made in the meantime,
+   * or a new one. An expired token is renewed when it is older than 20 minutes; a younger one cannot
+   * be expired, so one of the two clocks is wrong. Either is renewed when its time lies ahead,
+   * because it was made before the clock was set back.
    */
-  renew(credential: ApnsCredential, refused: string): string | undefined;
+  renew(credential: ApnsCredential, refused: string, fault: 'expired' | 'invalid'): string | undefined;
 }
 
-export function createProviderTokens(clock: { nowMs(): number }): ProviderTokens {
-  const kept = new Map<string, { token: string; mintedAtMs: number }>();
+/**
+ * The age of a token is counted by the steady clock. So a database's clock that is set wrong costs
+ * no token that Apple takes (R-100).
+ */
+export function createProviderTokens(clock: { nowMs(): number; steadyMs(): number }): ProviderTokens {
+  const kept = new Map<string, { token: string; issuedAtMs: number; mintedAtMs: number }>();
 
-  const mint = (credential: ApnsCredential, nowMs: number): string => {
+  const mint = (credential: ApnsCredential): string => {
+    const nowMs = clock.nowMs();
     const token = signProviderToken(credential, Math.floor(nowMs / 1_000));
     const name = nameOf(credential);
     kept.delete(name);
-    kept.set(name, { token, mintedAtMs: nowMs });
+    kept.set(name, { token, issuedAtMs: nowMs, mintedAtMs: clock.steadyMs() });
     const oldest = kept.size > tokensKeptMax ? kept.keys().next().value : undefined;
     if (oldest !== undefined) kept.delete(oldest);
     return token;
@@ -40,19 +46,18 @@ export function createProviderTokens(clock: { nowMs(): number }): ProviderTokens
 
   return {
     tokenFor(credential) {
-      const nowMs = clock.nowMs();
       const known = kept.get(nameOf(credential));
-      const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.mintedAtMs;
-      // Apple rejects a token from the future as well. So a clock that was set back makes the old
-      // token worthless.
-      return known !== undefined && ageMs < lifetimeMs && ageMs > -setBackMs ? known.token : mint(credential, nowMs);
+      const isUsable = known !== undefined && clock.steadyMs() - known.mintedAtMs < lifetimeMs;
+      return isUsable ? known.token : mint(credential);
     },
-    renew(credential, refused) {
-      const nowMs = clock.nowMs();
+    renew(credential, refused, fault) {
       const known = kept.get(nameOf(credential));
-      if (known === undefined) return mint(credential, nowMs);
+      if (known === undefined) return mint(credential);
       if (known.token !== refused) return known.token;
-      return nowMs - known.mintedAtMs >= renewAfterMs ? mint(credential, nowMs) : undefined;
+      const isOld = clock.steadyMs() - known.mintedAtMs >= renewAfterMs;
+      return (fault === 'expired' && isOld) || known.issuedAtMs > clock.nowMs() + aheadMsMax
+        ? mint(credential)
+        : undefined;
     },
   };
 }

@@ -95,11 +95,14 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     const { credential } = push;
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
-      const renewed = tokens.renew(credential, token);
+      const renewed = tokens.renew(credential, token, 'expired');
       if (renewed !== undefined) return postAgain({ ...made, token: renewed }, body);
       const date = 'status' in answer ? headerText(answer.headers, 'date') : undefined;
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
+    } else if (outcome.reason === 'InvalidProviderToken') {
+      const renewed = tokens.renew(credential, token, 'invalid');
+      if (renewed !== undefined) return postAgain({ ...made, token: renewed }, body);
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
       return postAgain({ ...made, connection: connections.of(environment, credential) }, body);
