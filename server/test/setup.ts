@@ -274,7 +274,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     startWorkers() {
       const { retentionDays, eventRetentionDays } = config;
       const { run, clock, localInstants } = service;
-      const pools = { sql: database.sql, indexSql: database.sql, txSql: database.sql };
+      const pools = { sql: database.sql, indexSql: database.sql, detachSql: database.sql, txSql: database.sql };
       const rules = { plans: builtInPlans, localInstants, retentionDays, eventRetentionDays };
       const started = startWorkers({
         run,
@@ -358,8 +358,9 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   return bundle;
 }
 
+const idleTask = { what: 'nothing', everyMs: 1, run: async () => undefined };
 const idleWorkers: Workers = {
-  upkeep: { runOnce: async () => false },
+  upkeep: { runOnce: async () => false, task: idleTask, dropping: idleTask },
   wake: () => undefined,
   wakeWebhooks: () => undefined,
   lastLookedAt: 0,

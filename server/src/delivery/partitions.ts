@@ -70,9 +70,9 @@ export async function listPartitions(sql: Sql): Promise<Partition[]> {
 }
 
 /**
- * Deletes a partition with its rows. DETACH … CONCURRENTLY marks the partition, waits for
- * transactions that may still see it, and locks only the partition. DROP TABLE alone would lock the
- * parent, and with it every send.
+ * Deletes a partition with its rows, over a connection without a time limit. DETACH … CONCURRENTLY
+ * marks the partition, waits for transactions that may still see it, such as a `pg_dump`, and locks
+ * only the partition. DROP TABLE alone would lock the parent, and with it every send.
  */
 export async function dropPartition(sql: Sql, name: string): Promise<void> {
   // A table that an operator detached belongs to the operator. `finishDropping` drops only tables
@@ -84,7 +84,7 @@ export async function dropPartition(sql: Sql, name: string): Promise<void> {
 
 /**
  * Finishes the work of a process that died while it dropped a partition: the partition was marked
- * and not detached, or detached and not dropped.
+ * and not detached, or detached and not dropped. Waits for the same transactions.
  */
 export async function finishDropping(sql: Sql): Promise<void> {
   for (const { name, isLeaving } of await listAttached(sql)) {

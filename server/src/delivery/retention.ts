@@ -23,12 +23,17 @@ export interface RetentionDeps {
   readonly log: Log;
 }
 
+export interface DropDeps extends RetentionDeps {
+  /** A connection without a time limit, on which nothing else waits. */
+  readonly detachSql: Sql;
+}
+
 /**
- * Drops the weeks that are old enough. A partition that cannot be dropped is tried again the next
+ * Drops the weeks that are old enough. Beside a long reader this takes as long as the reader. A partition that cannot be dropped is tried again the next
  * time and stops no other.
  */
-export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keepDays: number): Promise<void> {
-  await finishDropping(sql);
+export async function dropOldDeliveries({ sql, detachSql, clock, log }: DropDeps, keepDays: number): Promise<void> {
+  await finishDropping(detachSql).catch((error: unknown) => log.error({ err: error }, 'a partition is not detached'));
   const cutoff = uuidFloorOf(new Date(clock.nowMs() - keepDays * dayMs));
   for (const partition of await listPartitions(sql)) {
     // Rows of this week may be younger than the cutoff, and rows of every later week are.
@@ -37,7 +42,7 @@ export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keep
       const { isOpen, isOld } = await summarizeBatches(sql, clock, partition, keepDays);
       if (isOpen) log.warn({ partition: partition.name }, 'a batch of this week never ended: its deliveries are kept');
       if (isOpen || !isOld) continue;
-      await dropPartition(sql, partition.name);
+      await dropPartition(detachSql, partition.name);
       log.info({ partition: partition.name }, 'deliveries of a week dropped');
     } catch (error) {
       log.error({ err: error, partition: partition.name }, 'deliveries not dropped');

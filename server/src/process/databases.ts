@@ -61,17 +61,20 @@ interface PoolSizes {
 }
 
 /**
- * With the connection that listens, and in a worker the connection that builds an index, the pools
- * come to 16. The `long` pool of a worker serves two scheduled messages that start over whole
- * audiences, one periodic task, and that task's lock.
+ * With the connection that listens, and in a worker those that build an index and detach a
+ * partition, the pools come to 16. The `long` pool of a worker serves a scheduled message that starts
+ * over a whole audience, one periodic task, and that task's lock.
  */
 export const poolSizes: Readonly<Record<ProcessRole, PoolSizes>> = {
   api: { prompt: 1, reads: readConnections, transactions: 3, send: 2, long: audienceConnections + countConnections },
-  worker: { prompt: 1, reads: 0, transactions: 4, send: 5, long: 4 },
+  worker: { prompt: 1, reads: 0, transactions: 4, send: 5, long: 3 },
 };
 
-/** Connections beside the pools: one that listens, and in a worker one that builds an index. */
-export const singleConnections: Readonly<Record<ProcessRole, number>> = { api: 1, worker: 2 };
+/**
+ * Connections beside the pools: one that listens, and in a worker one that builds an index and one
+ * that detaches a partition.
+ */
+export const singleConnections: Readonly<Record<ProcessRole, number>> = { api: 1, worker: 3 };
 
 export interface Databases {
   /**
@@ -102,6 +105,11 @@ export interface Databases {
    * counted again. Either takes as long as the table needs, and they wait only for each other.
    */
   readonly indexSql: Sql;
+  /**
+   * One connection without a time limit, open while a partition is detached. It waits for every
+   * transaction that may see the partition, such as a `pg_dump`, and delays nothing else.
+   */
+  readonly detachSql: Sql;
   /** Opens the connection that listens for notifications. */
   openListener(): Promise<Reserved>;
   /** Milliseconds that a caller waits for a connection. */
@@ -156,6 +164,7 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
     }),
     workSql: openOwn('long', { statementTimeoutMs: 60_000, isOverAudience: true, ...ofCallers }),
     indexSql: open('index', 1, { statementTimeoutMs: 0 }),
+    detachSql: open('detach', 1, { statementTimeoutMs: 0 }),
   };
   return {
     ...pools,

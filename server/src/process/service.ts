@@ -59,7 +59,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const foundation = await openFoundation(options, () => workers?.wake());
   const { config, databases, clock, log, plans, localInstants, teller, outbox, pause } = foundation;
-  const { sql, txSql, workSql, indexSql } = databases;
+  const { sql, txSql, workSql, indexSql, detachSql } = databases;
   const metrics = createServiceMetrics(options.metrics?.name ?? 'api');
   const sending = createSending(foundation, metrics);
   const { run, webhooks } = sending;
@@ -109,7 +109,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const { retentionDays, eventRetentionDays } = config;
       const rules = { plans, localInstants, retentionDays, eventRetentionDays };
       lookout.stand();
-      workers ??= startWorkers({ run, lookout, teller, sql: workSql, indexSql, txSql, clock, log, ...rules, webhooks });
+      const pools = { sql: workSql, indexSql, detachSql, txSql };
+      workers ??= startWorkers({ run, lookout, teller, ...pools, clock, log, ...rules, webhooks });
       return workers;
     },
     noteWorkers(pollAgeMs) {

@@ -8,7 +8,7 @@ import { forgetOldOutcomes } from '../delivery/fold-totals.ts';
 import { deletePastPaces } from '../delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from '../delivery/partitions.ts';
 import { forgetReceiptKeys } from '../delivery/receipt-keys.ts';
-import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from '../delivery/retention.ts';
+import { type DropDeps, dropOldDeliveries, keepDaysOf } from '../delivery/retention.ts';
 import { compareDeviceTotals } from '../devices/fold-totals.ts';
 import { deleteFormerLinksBefore, listAppsWithFormerLinksBefore } from '../devices/link-queries.ts';
 import { listAppsToCorrect } from '../devices/totals-queries.ts';
@@ -24,7 +24,7 @@ import { settleDue } from '../reports/settle.ts';
 import { deleteChunksBefore } from '../requests/queries.ts';
 import { keptDays } from '../requests/request-entry.ts';
 
-export interface UpkeepDeps extends RetentionDeps {
+export interface UpkeepDeps extends DropDeps {
   readonly retentionDays: number;
   /** Null: events are kept for ever. */
   readonly eventRetentionDays: number | null;
@@ -38,8 +38,13 @@ export interface UpkeepDeps extends RetentionDeps {
 export interface Upkeep {
   /** Does everything that is due. Resolves with false where another process does it. */
   runOnce(): Promise<boolean>;
-  /** Runs `runOnce` once an hour. */
+  /** Does everything once an hour except what `dropping` does. */
   readonly task: PeriodicTask;
+  /**
+   * Drops old deliveries once an hour. It waits for every transaction that may see them, without a
+   * limit, so no other task may wait behind it.
+   */
+  readonly dropping: PeriodicTask;
 }
 
 const everyMs = 3_600_000;
@@ -59,16 +64,20 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       return false;
     }
   };
-  const remove = async (areSumsFolded: boolean): Promise<void> => {
-    const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
+  const findKeepDays = async (): Promise<number> =>
+    keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
+  // Two processes may do it at the same time: the server lets one of them detach.
+  const drop = async (): Promise<void> => {
+    if (deps.isPaused() || !(await step('fold sums', () => foldTotals(deps)))) return;
     // Purchases are settled first, because the deliveries that they are credited to are about to be
     // deleted. Where settling fails, no delivery is deleted.
-    if (areSumsFolded) {
-      await step('drop deliveries', async () => {
-        await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
-        await dropOldDeliveries(deps, keepDays);
-      });
-    }
+    await step('drop deliveries', async () => {
+      await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
+      await dropOldDeliveries(deps, await findKeepDays());
+    });
+  };
+  const remove = async (): Promise<void> => {
+    const keepDays = await findKeepDays();
     await step('forget keys of receipts', () => forgetReceiptKeys(sql));
     await step('forget former links', () => forgetFormerLinks(deps));
     await step('remove messages', () => removeOldMessages(deps, keepDays));
@@ -80,10 +89,10 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   };
   // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would
   // hold one more connection (R-98).
-  const runOnce = async (): Promise<boolean> => {
-    const areSumsFolded = await step('fold sums', () => foldTotals(deps));
+  const keepUp = async (dropsDeliveries: boolean): Promise<boolean> => {
     const isDone = await runAlone(sql, 'upkeep', async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
+      if (dropsDeliveries) await drop();
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
       await step('correct the sums of devices', async () => {
         for (const appId of await listAppsToCorrect(sql, clock))
@@ -92,7 +101,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget paces that nobody used', () => deletePastPaces(sql, clock));
       await step('forget sign-ins that were not finished', () => deleteOldSteps(sql));
-      if (!deps.isPaused()) await step('remove what is old', () => remove(areSumsFolded));
+      if (!deps.isPaused()) await step('remove what is old', () => remove());
     });
     const { eventRetentionDays } = deps;
     if (isDone && eventRetentionDays !== null && !deps.isPaused())
@@ -100,7 +109,11 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     return isDone;
   };
 
-  return { runOnce, task: { what: 'upkeep', everyMs, firstAfterMs, run: runOnce } };
+  return {
+    runOnce: () => keepUp(true),
+    task: { what: 'upkeep', everyMs, firstAfterMs, run: () => keepUp(false) },
+    dropping: { what: 'drop old deliveries', everyMs, firstAfterMs, run: drop },
+  };
 }
 
 const linksAtOnce = 5_000;

@@ -40,7 +40,7 @@ import { createUpkeep, type Upkeep } from './upkeep.ts';
 export interface Workers {
   /** When the slowest of the loops last looked for work, by `performance.now()`. */
   readonly lastLookedAt: number;
-  readonly upkeep: Pick<Upkeep, 'runOnce'>;
+  readonly upkeep: Upkeep;
   /** Makes the loops look now, because there may be batches. */
   wake(): void;
   /** Makes the webhook loop look now, because there may be events. */
@@ -62,13 +62,15 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused' |
   readonly sql: Sql;
   /** The connection without a time limit, which builds indexes and counts devices again. */
   readonly indexSql: Sql;
+  /** The connection without a time limit, which detaches partitions. */
+  readonly detachSql: Sql;
   readonly retentionDays: number;
   readonly eventRetentionDays: number | null;
   readonly webhooks: WebhookDeps;
 }
 
 export function startWorkers(deps: WorkersDeps): Workers {
-  const { run, lookout, sql, indexSql, clock, log, retentionDays, eventRetentionDays } = deps;
+  const { run, lookout, sql, indexSql, detachSql, clock, log, retentionDays, eventRetentionDays } = deps;
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const webhooks = startWebhookWorker(deps.webhooks);
@@ -77,7 +79,8 @@ export function startWorkers(deps: WorkersDeps): Workers {
     if (due.batches) send.wake();
     if (due.webhooks) webhooks.wake();
   });
-  const upkeep = createUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
+  const rules = { retentionDays, eventRetentionDays, isPaused: run.isPaused };
+  const upkeep = createUpkeep({ sql, detachSql, clock, log, ...rules });
   // Only the elected process runs these tasks, so that they cost other processes nothing at rest.
   // Most tasks take a lock as well, which ensures that no other process runs them.
   const ifElected = (task: PeriodicTask): PeriodicTask => ({
@@ -86,6 +89,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   });
   const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
   const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
+  const dropping = runInTurn([ifElected(upkeep.dropping)], { log, random: run.random });
   // These tasks must not wait behind long ones. The first ends what a stopped process holds (R-04).
   // The second tells what a killed process had no time to tell (R-26).
   const stalls = createStallWatch({ sql: deps.txSql });
@@ -140,6 +144,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
     },
     async stop() {
       tasks.stop();
+      dropping.stop();
       watch.stop();
       growth.stop();
       rebuilds.stop();

@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { insertRow } from '../../../rig/src/insert-row.ts';
 import { pause } from '../../src/database/restore-guard.ts';
 import { runAlone } from '../../src/database/run-alone.ts';
 import { partitionsAround } from '../../src/delivery/partitions.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { openDatabases } from '../../src/process/databases.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
@@ -276,6 +277,27 @@ describe('while a send runs', () => {
     expect(await working).toBe(true);
     expect(await partitionsOf(t)).not.toContain(week);
     expect(await countRows(t, 'deliveries')).toBe(2);
+  });
+
+  it('R-104 retention waits beside a long reader without a time limit, and the hourly upkeep goes on', async () => {
+    const t = await setUp();
+    await send(t);
+    const week = partitionNow(t);
+    later(t, 98);
+    const { upkeep } = t.service.startWorkers();
+    let dropping: Promise<unknown> | undefined;
+    await t.sql.begin(async (tx) => {
+      await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
+      await tx`SELECT FROM deliveries`;
+      dropping = upkeep.dropping.run();
+      await untilLockWaits(t.sql, 1, { text: 'DETACH', name: 'carillon detach' });
+      expect(await upkeep.task.run()).toBe(true);
+    });
+    await dropping;
+    expect(await partitionsOf(t)).not.toContain(week);
+    const databases = openDatabases(t.databaseUrl, 'worker');
+    onTestFinished(() => databases.close());
+    expect(await databases.detachSql`SHOW statement_timeout`).toMatchObject([{ statementTimeout: '0' }]);
   });
 
   it('a detach that was given up, or whose process died before the drop, is finished the next time', async () => {

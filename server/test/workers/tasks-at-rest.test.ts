@@ -31,11 +31,12 @@ async function fillApps(sql: Sql, apps: number): Promise<void> {
 async function runTasks({ url }: TestDatabase) {
   const databases = openDatabases(url, 'worker', { idleMs: 600_000 });
   onTestFinished(() => databases.close());
-  const { workSql: sql, indexSql, promptSql } = databases;
+  const { workSql: sql, indexSql, detachSql, promptSql } = databases;
   const clock = await createClock(promptSql);
   const rules = { retentionDays: 90, eventRetentionDays: 365, isPaused: () => false };
-  const upkeep = createUpkeep({ sql, clock, log: silent, ...rules });
-  for (const task of [...periodicTasks({ sql, indexSql, clock, log: silent }), upkeep.task]) await task.run();
+  const upkeep = createUpkeep({ sql, detachSql, clock, log: silent, ...rules });
+  for (const task of [...periodicTasks({ sql, indexSql, clock, log: silent }), upkeep.task, upkeep.dropping])
+    await task.run();
   return databases;
 }
 
