@@ -171,7 +171,9 @@ describe('R-100 a database whose clock was set back', () => {
     const workers = t.service.startWorkers();
     await hold.held;
     await t.setDatabase(-10 * minuteMs);
+    const { steps } = t.clock;
     t.host.set(-10 * minuteMs);
+    await until(async () => t.clock.steps > steps);
     hold.letGo();
     await until(async () => {
       await workers.idle();
