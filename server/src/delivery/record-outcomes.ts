@@ -141,7 +141,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
     gathering.add();
     if (timer !== undefined) return;
     const dueAt = (cameAt ?? now) + deps.flushPace.waitMs;
-    timer = setTimeout(() => void flush(dueAt), dueAt - now);
+    timer = setTimeout(() => void flush(dueAt), Math.max(0, dueAt - now));
   };
 
   return {
