@@ -249,7 +249,7 @@ describe('POST /v1/events', () => {
   });
 
   it('lists at most 50 of many issues', async () => {
-    const unknown = Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`field${i}`, 1]));
+    const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`field${i}`, 1]));
     for (const body of [unknown, { ...unknown, events: [] }, { events: Array(50).fill({ a: 1, b: 2 }) }]) {
       const answer = await t.server.post('/v1/events', body);
       expect([answer.status, answer.body.issues.length]).toEqual([400, 50]);

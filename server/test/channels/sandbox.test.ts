@@ -321,7 +321,7 @@ describe("the meaning of browsers' push services' answers", () => {
     ['apple', 'VapidPkHashMismatch', 'credential_mismatch'],
     ['apple', 'ExpiredToken', 'unregistered'],
     ['apple', 'BadJwtToken', 'auth_failed'],
-    ['wns', 'forbidden', 'credential_mismatch'],
+    ['wns', 'forbidden', 'auth_failed'],
     ['wns', 'expired', 'unregistered'],
     ['wns', 'channelthrottled', 'rate_limited'],
   ])('%s, %s: %s', async (vendor, reason, errorCode) => {
