@@ -79,6 +79,7 @@ export const eventRoutes = [
     path: '/v1/events',
     access: 'client-or-server',
     bodyBytesMax: 1024 * 1024,
+    clientBodyBytesMax: 256 * 1024,
     summary: 'Track what people did: one event, or up to 50',
     description:
       'All events are stored, or none. An event belongs to its `external_id`, else to the user of its device. What a device did before ' +

@@ -22,7 +22,7 @@ import { headerValues, retryAfterOf } from './headers.ts';
 import { invalidJson, parseJson } from './json.ts';
 import type { NotedAnswer } from './noted-answer.ts';
 import { readQuery } from './query-string.ts';
-import { bodyBytesDefault, readBytes } from './request-body.ts';
+import { type BodyAllowance, bodyBytesDefault, readBytes } from './request-body.ts';
 import { createTurnAway } from './turn-away.ts';
 import { validate } from './validate.ts';
 
@@ -86,6 +86,8 @@ export interface BoundRoute<Caller> {
   readonly access: Access;
   /** Largest body; unless told 256 KiB, and 1 KiB on public routes (contract 1). */
   readonly bodyBytesMax?: number;
+  /** Largest body by client key; unless told 64 KiB (contract 4). */
+  readonly clientBodyBytesMax?: number;
   /** Further content types that are read as JSON, such as `text/plain` for receipts. */
   readonly alsoJson?: readonly string[];
   /** The body that a DELETE takes, where it takes one. */
@@ -132,6 +134,8 @@ export interface HttpServerOptions<Caller> {
    * answer from then on.
    */
   admit(caller: Caller): Promise<Admission> | null;
+  /** The limits of the caller's bodies on a route beside the route's own; null: there are none. */
+  limitBody?(caller: Caller, route: BoundRoute<Caller>): BodyAllowance | null;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
   /** The caller of public routes. */
@@ -383,6 +387,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         try {
           const bytes = await readBytes(request.raw, {
             bytesMax: bodyLimit,
+            allowance: isKeyAccess(access) ? (options.limitBody?.(caller, route) ?? null) : null,
             timeoutMs: bodyTimeoutMs,
             mayKeep(count) {
               const isKept = bodies.take(app, count, bodyBytesMax);

@@ -15,6 +15,7 @@ import { createTurns } from '../http/turns.ts';
 import type { ServiceMetrics } from '../metrics/service-metrics.ts';
 import { createCatalogReader } from '../properties/list-catalog.ts';
 import { type AddressLimits, createAddressLimits } from '../quotas/address-limit.ts';
+import { createBodyLimit } from '../quotas/body-limit.ts';
 import { createRateLimit } from '../quotas/rate-limit.ts';
 import { entryOf } from '../requests/request-entry.ts';
 import { createRequestLog, type RequestLog } from '../requests/request-log.ts';
@@ -79,6 +80,7 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
     ...createAuthenticate({ sql, clock, log, lookups }),
     appOf: ({ appId }) => appId,
     admit: createRateLimit({ sql: promptSql, clock, plans, waitMs }),
+    limitBody: createBodyLimit(clock),
     delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,
     log,

@@ -105,6 +105,94 @@ describe('R-70 size', () => {
   });
 });
 
+describe('R-103 bodies by client key', () => {
+  const routes = t.service.routes
+    .filter(({ access, method }) => access === 'client-or-server' && method === 'POST')
+    .map(({ path }) => ({ path, most: (path === '/v1/events' ? 256 : 64) * kibibyte }));
+  const key = async (): Promise<string> => (await t.newApp()).clientKey;
+  const asClient = (key: string, path: string, raw: string): Promise<Response> =>
+    t.request('POST', path, { key, raw, headers: { 'content-type': 'application/json' } });
+  const headOf = (key: string, path: string, headers: string): string =>
+    head('POST', path, headers).replace(t.app.serverKey, key);
+
+  it('there are routes for them', () => expect(routes.length).toBeGreaterThanOrEqual(3));
+
+  it.each(routes)('$path reads $most bytes and refuses one byte more', async ({ path, most }) => {
+    const client = await key();
+    expect(await asClient(client, path, jsonOf(most))).toMatchObject({ body: { error: 'validation_failed' } });
+    const more = await asClient(client, path, jsonOf(most + 1));
+    expect(more).toMatchObject({ status: 400, body: { error: 'body_too_large' } });
+    expect(more.body.message).toBe(`The body is larger than ${most / kibibyte} KiB.`);
+  });
+
+  it.each(routes)('$path refuses a larger Content-Length before the body', async ({ path, most }) => {
+    const connection = await connectRaw(t.url);
+    connection.send(headOf(await key(), path, `Content-Length: ${most + 1}\r\n`));
+    expectRefusal(await connection.answer(), 'body_too_large');
+    await connection.closed;
+  });
+
+  it.each(routes)('$path ends a chunked body at its limit', async ({ path, most }) => {
+    const connection = await connectRaw(t.url);
+    connection.send(headOf(await key(), path, 'Transfer-Encoding: chunked\r\n'));
+    for (let sent = 0; sent <= most; sent += 0x4000) connection.send(`4000\r\n${' '.repeat(0x4000)}\r\n`);
+    expectRefusal(await connection.answer(), 'body_too_large');
+    await connection.closed;
+  });
+
+  it('a route that takes no body takes no more of it', async () => {
+    const connection = await connectRaw(t.url);
+    const get = headOf(await key(), '/v1/config', `Content-Length: ${64 * kibibyte + 1}\r\n`);
+    connection.send(get.replace('POST', 'GET'));
+    expectRefusal(await connection.answer(), 'body_too_large');
+    await connection.closed;
+  });
+
+  const full = jsonOf(256 * kibibyte);
+  /** A key of an unlimited plan that has used its burst of 2 MiB, while the clock stands still. */
+  const usedUp = async (): Promise<string> => {
+    t.clock.hold(new Date('2026-11-21T10:15:30.000Z'));
+    const client = await key();
+    for (let i = 0; i < 8; i++) expect(await asClient(client, '/v1/events', full)).toMatchObject({ status: 400 });
+    return client;
+  };
+
+  it('a burst of 2 MiB passes, then 1 MiB a second: waiting as told admits the next body', async () => {
+    const client = await usedUp();
+    for (let i = 0; i < 3; i++) {
+      const refused = await asClient(client, '/v1/events', full);
+      expect(refused).toMatchObject({ status: 429, body: { error: 'rate_limited', retry_after_ms: 250 } });
+      expect(refused.headers.get('retry-after')).toBe('1');
+      t.clock.advance(249);
+      expect(await asClient(client, '/v1/events', full)).toMatchObject({ status: 429 });
+      t.clock.advance(1);
+      expect(await asClient(client, '/v1/events', full)).toMatchObject({ status: 400 });
+    }
+    t.clock.advance(60_000);
+    for (let i = 0; i < 8; i++) expect(await asClient(client, '/v1/events', full)).toMatchObject({ status: 400 });
+    expect(await asClient(client, '/v1/events', full)).toMatchObject({ status: 429 });
+  });
+
+  it('a chunked body counts as it arrives, and an announced one before it is read', async () => {
+    const client = await usedUp();
+    const chunked = await connectRaw(t.url);
+    chunked.send(`${headOf(client, '/v1/events', 'Transfer-Encoding: chunked\r\n')}1\r\n{\r\n`);
+    expect(await chunked.answer()).toMatchObject({ status: 429, headers: { connection: 'close' } });
+    await chunked.closed;
+    const announced = await connectRaw(t.url);
+    announced.send(headOf(client, '/v1/devices', 'Content-Length: 1024\r\n'));
+    expect(await announced.answer()).toMatchObject({ status: 429, body: { retry_after_ms: 1 } });
+    await announced.closed;
+  });
+
+  it('is of each key alone: requests without a body, other keys and server keys go on', async () => {
+    const client = await usedUp();
+    expect(await t.request('GET', '/v1/config', { key: client })).toMatchObject({ status: 200 });
+    expect(await asClient(await key(), '/v1/events', full)).toMatchObject({ status: 400 });
+    for (let i = 0; i < 10; i++) expect(await post('/v1/events', full)).toMatchObject({ status: 400 });
+  });
+});
+
 describe('R-70 time', () => {
   it('a body that does not arrive in time is refused on its connection, which then ends', async () => {
     const { url, app } = impatient;
