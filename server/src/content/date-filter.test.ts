@@ -28,7 +28,8 @@ describe('the filter date', () => {
     ['iw', '5 מרץ מרץ יום חמישי'],
     ['th-TH-u-ca-buddhist-nu-thai', '5 มีนาคม มี.ค. วันพฤหัสบดี'],
     ['qaa', '5 March Mar Thursday'],
-    ['no-such-language-tag-1', '5 March Mar Thursday'],
+    ['qaa-such-language-tag-1', '5 March Mar Thursday'],
+    ['de-DEU', '5 März März Donnerstag'],
   ])('the names are in the language %s, and the digits are the usual ones', (language, text) => {
     expect(formatDate(instant, '%-d %B %b %A', { ...berlin, language })).toBe(text);
   });
@@ -50,6 +51,7 @@ describe('the filter date', () => {
 
   test.each([
     ...['', 'now', 'today', 'soon', '2026', '2026-02-30', '2026-13-01', '2026-01-01T25:00', '1772697849', '01/02/2026'],
+    ...['2026-01-01T10:00:00+24:00', '2026-01-01T10:00-05:60', '2026-01-01T24:00Z', '2026-01-01T23:59:60Z', '2026-W01'],
     ...[1772697849, true, undefined, null],
   ])('another value stays as it is: %j', (value) => {
     expect(formatDate(value, '%Y', berlin)).toBe(value);

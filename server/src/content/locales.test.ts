@@ -82,6 +82,14 @@ describe("a device's locale", () => {
     ['zh-min-nan', 'nan'],
     ['de-DD', 'de-DE'],
     ['und', 'und'],
+    ['en_US_POSIX', 'en-US-u-va-posix'],
+    ['de_DE.ISO8859-1@euro', 'de-DE'],
+    ['sr_RS@latin', 'sr-Latn-RS'],
+    ['sr_RS.UTF-8@latin', 'sr-Latn-RS'],
+    ['uz_UZ@Cyrillic', 'uz-Cyrl-UZ'],
+    ['ja_JP_JP', 'ja-JP'],
+    ['th_TH_TH_#u-nu-thai', 'th-TH'],
+    ['de-x-formal', 'de-x-formal'],
   ])('%j is stored as %j', (text, stored) => {
     expect(canonicalLocale(text)).toBe(stored);
     expect(validate(localeField, text)).toBe(stored);
@@ -102,6 +110,11 @@ describe("a device's locale", () => {
     '*',
     'dé',
     `de-${'x'.repeat(9)}`,
+    // A country of three letters is no subtag, and no language either.
+    'en-USA',
+    'ar-ARE',
+    'zh-CHT',
+    'de-DE-x',
   ])('%j is refused', (text) => {
     expect(canonicalLocale(text)).toBeNull();
     expect(() => validate(localeField, text)).toThrow();
@@ -160,6 +173,9 @@ describe('the language a person gets', () => {
     ['zh-TW', 'zh-Hant-TW'],
     ['zh-Hant-HK', 'zh'],
     ['zh-cmn-Hans', 'zh'],
+    ['zh-CHT', 'zh'],
+    ['de-DEU', 'de'],
+    ['ar-arz', null],
     ['en', null],
     ['en-US', 'en-US'],
     ['und', null],

@@ -28,18 +28,18 @@ export function canonicalLanguage(text: string): string | null {
   return text.length <= languageLengthMax && languagePattern.test(text) ? canonicalCase(text) : null;
 }
 
-// An extended language stands for itself (RFC 5646, 4.5): `zh-yue` is `yue`. Intl refuses these.
-const extended = /^[a-z]{2,3}-(?=[a-z]{3}(?:-|$))/i;
+// An extended language stands for itself (RFC 5646, 4.5): `zh-yue` is `yue`. Intl refuses these. Only
+// those of Chinese are read, because elsewhere three letters are a country (`en-USA`), and most
+// letters are the code of some language.
+const extended = /^(?:zh-min|zh)-(?=(?:cdo|cjy|cmn|cnp|cpx|csp|czh|czo|gan|hak|hsn|lzh|mnp|nan|wuu|yue)(?:-|$))/i;
 
 /**
  * The canonical form of a tag (UTS 35, as `Intl.getCanonicalLocales`): `iw` is `he`, `in` is `id`.
  * Null when the text is no tag.
  */
 function canonicalForm(text: string): string | null {
-  let tag = text;
-  while (extended.test(tag)) tag = tag.replace(extended, '');
   try {
-    const [form = ''] = Intl.getCanonicalLocales(tag);
+    const [form = ''] = Intl.getCanonicalLocales(text.replace(extended, ''));
     // Longer words are reserved (RFC 5646, 2.2.1): no language is `posix` or `german`.
     return /^[a-z]{2,3}(?:-|$)/.test(form) ? form : null;
   } catch {
@@ -49,6 +49,13 @@ function canonicalForm(text: string): string | null {
 
 // `zh_TW_#Hant` and `sr__#Latn`: Locale.toString() of Java puts the script last.
 const javaForm = /^([a-z]{2,3})_([a-z]{2}|[0-9]{3})?_#([a-z]{4})(?![a-z0-9])/i;
+// A variant of Java has any form: `ja_JP_JP`.
+const javaHead = /^[a-z]{2,3}_(?:[a-z]{2}|[0-9]{3})(?=_)/i;
+// POSIX names a script by a modifier: `sr_RS@latin`.
+const posixScripts = [
+  [/@latin/i, 'Latn'],
+  [/@cyrillic/i, 'Cyrl'],
+] as const;
 
 /**
  * A device's locale (contract 8) in canonical form, or null when the text is not a locale. Reads
@@ -60,6 +67,13 @@ export function canonicalLocale(text: string): string | null {
   const [, language, region, script] = javaForm.exec(text) ?? [];
   if (script !== undefined) return canonicalForm([language, script, region].filter(Boolean).join('-'));
   const [tag = ''] = text.split(/[.@#]/);
+  const [, named] = posixScripts.find(([modifier]) => modifier.test(text)) ?? [];
+  const scripted = named === undefined ? tag : tag.replace(/(?=[-_]|$)/, `-${named}`);
+  const [head] = javaHead.exec(tag) ?? [];
+  return formOf(scripted) ?? (head === undefined ? null : formOf(head));
+}
+
+function formOf(tag: string): string | null {
   return canonicalForm(tag.replaceAll('_', '-').replace(/--?$/, ''));
 }
 
@@ -129,7 +143,8 @@ export function languageOfDelivery(userLanguage: string | null, deviceLocale: st
 
 /** A tag that `Intl` accepts; `en` without a language. */
 export function languageForNames(language: string | null): string {
-  return (language === null ? null : canonicalForm(language)) ?? 'en';
+  const [bare = 'en'] = language?.split('-') ?? [];
+  return canonicalForm(language ?? 'en') ?? canonicalForm(bare) ?? 'en';
 }
 
 /** Finds the entry of `content.locales` for a language; null stands for the top level. */
