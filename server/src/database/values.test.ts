@@ -105,10 +105,13 @@ describe('a value', () => {
     ["timestamp '2026-07-03 04:05:06'", '2026-07-03T04:05:06.000Z'],
     ["date '0044-03-15 BC'", '-000043-03-15T00:00:00.000Z'],
     ["date '0044-03-15'", '0044-03-15T00:00:00.000Z'],
-  ])('that is the instant %s is read as that instant', async (instant, iso) => {
+  ])('that is the instant %s is read as that instant, and written as it was read', async (instant, iso) => {
     const [row] = await sql.unsafe(`SELECT ${instant} AS at, ARRAY[${instant}] AS list`);
     expect(row?.['at'].toISOString()).toBe(iso);
     expect(row?.['list']).toEqual([row?.['at']]);
+    const { at, list } = row ?? {};
+    const [again] = await sql`SELECT ${at}::timestamptz AS at, ${list}::timestamptz[] AS list`;
+    expect(again).toEqual({ at, list });
   });
 
   it('that is infinite compares with every date', async () => {

@@ -28,7 +28,7 @@ export function textOf(value: unknown): string | Buffer | null {
   if (value === null) return null;
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value === 'boolean') return value ? 't' : 'f';
-  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Date) return instantText(value);
   if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
   if (Array.isArray(value)) return arrayOf(value);
   const isDocument = value instanceof Parameter;
@@ -38,6 +38,15 @@ export function textOf(value: unknown): string | Buffer | null {
   throw new TypeError(
     `a statement has ${isDocument || value === undefined ? 'an undefined value' : 'an object as a value'}`,
   );
+}
+
+/** The instant as PostgreSQL reads it: without a sign before the year, and with BC behind it. */
+export function instantText(at: Date): string {
+  const iso = at.toISOString();
+  const year = at.getUTCFullYear();
+  if (year > 0 && year < 10_000) return iso;
+  const years = String(year > 0 ? year : 1 - year).padStart(4, '0');
+  return `${years}${iso.slice(iso.indexOf('-', 1))}${year > 0 ? '' : ' BC'}`;
 }
 
 function arrayOf(values: readonly unknown[]): string {
