@@ -69,7 +69,7 @@ export interface AnswerBody {
 export function readBody(body: string | null): AnswerBody {
   const text = (body ?? '').replace(/^\uFEFF/, '').trim();
   if (text.startsWith('<')) {
-    const title = /<title>([^<]{1,200})<\/title>/i.exec(text)?.[1] ?? '';
+    const title = /<title(?:\s[^>]{0,200})?>([^<]{1,200})<\/title>/i.exec(text)?.[1] ?? '';
     return { text, json: {}, words: title.trim() };
   }
   if (!/^[{[]/.test(text)) return { text, json: {}, words: text };

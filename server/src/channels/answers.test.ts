@@ -122,6 +122,11 @@ const unspecific: readonly (readonly [what: string, given: Given])[] = [
   ['an empty text', { body: '' }],
   ['the page of a proxy', { body: '<html><head><title>404 Not Found</title></head><body>nginx</body></html>' }],
   ['the page of a captive portal', { body: '<!DOCTYPE html><TITLE>Sign in</TITLE><p>Device unregistered' }],
+  ['a title with attributes', { body: '<html><title lang="en" dir=ltr>Gone: Unregistered</title></html>' }],
+  ['the XML of a gateway', { body: '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>' }],
+  ['one surrogate and a NUL', { body: '\0 Unregistered \ud800' }],
+  ['brackets without an end', { body: '{"reason":'.repeat(400), truncated: true }],
+  ["Google's error in a list", { body: `[${fcmBody('UNREGISTERED', 'NOT_FOUND')}]` }],
   ['a page under the wrong type', { body: '<html>Gone</html>', headers: { 'content-type': 'application/json' } }],
   ['an unknown reason', { body: '{"reason":"SomethingNew"}' }],
   ['a reason that is a property of every object', { body: '{"reason":"__proto__"}' }],
@@ -164,7 +169,10 @@ describe('nothing irreversible follows from an unspecific answer', () => {
     for (const sender of Object.keys(readers)) {
       for (const status of [...statuses, ...others]) {
         const isWebGone = sender in hosts && [404, 410].includes(status);
-        const code = codeOf(sender, status, given) as ErrorCode;
+        const outcome = read(sender, status, given);
+        if (outcome.kind === 'sent') throw new Error(`${status} is no success`);
+        const { errorCode: code, provider, reason } = outcome;
+        expect(provider && toldReason(provider)).toBe(reason);
         const action = isWebGone ? 'retire' : 'keep';
         expect([sender, status, actionOf[code]]).toEqual([sender, status, action]);
       }

@@ -117,7 +117,7 @@ const retryAfterMsMax = 3_600_000;
 export function retryAfterMs(text: string | undefined, nowMs: number): number | null {
   const value = (text ?? '').trim();
   let waitMs: number;
-  if (/^\d{1,15}$/.test(value)) waitMs = Number(value) * 1_000;
+  if (/^\d+$/.test(value)) waitMs = Number(value) * 1_000;
   else if (/^[A-Z][a-z]{2,8},? /.test(value))
     waitMs = Date.parse(/ \d{4}$/.test(value) ? `${value} GMT` : value) - nowMs;
   else return null;

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Push, Rate } from '../../src/channels/channel.ts';
 import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
 import { googleRate } from '../../src/channels/fcm/send.ts';
+import { toldReason } from '../../src/channels/told-reason.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import {
   androidToken,
@@ -237,6 +238,27 @@ describe('without an access token', () => {
     t.google.handle = (request) => request.answer(status, {}, body ?? '');
     expect(await t.send()).toMatchObject({ kind: 'refused', errorCode, retryable, provider: { httpStatus: status } });
     expect(t.server.connections).toBe(0);
+  });
+
+  test("R-14 the reason is Google's, or the title of a proxy's page, and is read from the timeline again", async () => {
+    for (const [body, reason] of [
+      [
+        '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}',
+        'invalid_grant: Invalid JWT Signature.',
+      ],
+      [
+        '<html><head><TITLE class="t">407 Proxy Authentication Required</TITLE></head></html>',
+        '407 Proxy Authentication Required',
+      ],
+      ['no healthy upstream', 'no healthy upstream'],
+      ['{"error":{"status":"PERMISSION_DENIED","message":"IAM"}}', 'PERMISSION_DENIED: IAM'],
+    ] as const) {
+      const t = await setup();
+      t.google.handle = (request) => request.answer(403, {}, body);
+      const outcome = await t.send();
+      expect(outcome).toMatchObject({ errorCode: 'auth_failed', reason });
+      expect(outcome.provider && toldReason(outcome.provider)).toBe(reason);
+    }
   });
 
   test('a failure is remembered for 30 to 60 seconds: no exchange per push', async () => {

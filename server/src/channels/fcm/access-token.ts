@@ -9,7 +9,8 @@ import type { OutboundResult } from '../../outbound/http.ts';
 import type { OutboundOrigin } from '../../outbound/socket.ts';
 import type { ChannelClock, RefusedOutcome } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
-import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
+import { headerText, presentProviderAnswer, refused, unanswered } from '../provider-answer.ts';
+import { reasonOf } from './answer.ts';
 import type { FcmCredential } from './credential.ts';
 
 /** A token, or the outcome of every push that needs the token. */
@@ -191,21 +192,17 @@ function readFailure(result: OutboundResult, nowMs: number): RefusedOutcome {
   const provider = presentProviderAnswer('fcm', result);
   // No push was under way. So this failure leaves nothing unknown, unlike a push without an answer.
   if ('transportError' in result) return { ...unanswered(result, provider), errorCode: 'provider_unavailable' };
-  const { status, body, headers } = result;
-  const { error, error_description: description } = readJson(body);
-  const words = [error, description].filter((word) => typeof word === 'string').join(': ');
-  return refused(
-    {
-      status,
-      errorCode: codeOfStatus(status),
-      reason: presentReason(words),
-      retryAfter: headerText(headers, 'retry-after'),
-      latencyMs: Math.round(result.latencyMs),
-    },
-    // The body of a success may hold a token in an unexpected shape.
-    status < 300 ? { ...provider, body: null } : provider,
-    nowMs,
-  );
+  const { status, headers } = result;
+  // The body of a success may hold a token in an unexpected shape.
+  const shown = status < 300 ? { ...provider, body: null } : provider;
+  const answer = {
+    status,
+    errorCode: codeOfStatus(status),
+    reason: reasonOf(shown),
+    retryAfter: headerText(headers, 'retry-after'),
+    latencyMs: Math.round(result.latencyMs),
+  };
+  return refused(answer, shown, nowMs);
 }
 
 function codeOfStatus(status: number): ErrorCode {

@@ -129,7 +129,7 @@ describe('keys', () => {
   const good = generateVapidKeys();
   test.each([
     [{ publicKey: good.publicKey.slice(1) }, ['publicKey']],
-    [{ publicKey: `${good.publicKey.slice(0, -1)}+` }, ['publicKey']],
+    [{ publicKey: `${good.publicKey.slice(0, -2)}-+` }, ['publicKey']],
     [{ privateKey: good.publicKey }, ['privateKey']],
     [{ privateKey: Buffer.alloc(32).toString('base64url') }, ['privateKey']],
     [{ privateKey: Buffer.alloc(32, 255).toString('base64url') }, ['privateKey']],
