@@ -4,7 +4,7 @@ import type { OutboundAnswer } from '../outbound/http.ts';
 import type { VendorAnswer } from './answer-table.ts';
 import { readAnswer as readApns } from './apns/answer.ts';
 import { apnsAnswers } from './apns/answers.ts';
-import { actionOf, type ErrorCode } from './error-code.ts';
+import { actionOf } from './error-code.ts';
 import { readAnswer as readFcm } from './fcm/answer.ts';
 import { fcmErrors, googleErrors } from './fcm/answers.ts';
 import { toldReason } from './told-reason.ts';
