@@ -87,6 +87,7 @@ describe('the format of a file', () => {
     ['spaces around', ' external_id , first_name\nu-1,Ada'],
     ['names in quotes', '"external_id","first_name"\r\n"u-1","Ada"\r\n'],
     ['a column without a name', 'external_id,,first_name\nu-1,x,Ada\n'],
+    ['a line break in quotes', '\ufeffexternal_id,first_name,"my\r\nnote","a\rb","c\nd"\r\nu-1,Ada,x,y,z\r\n'],
     ['more commas in its quotes than separators', 'external_id;first_name;"a,b,c,d"\nu-1;Ada;x\n'],
   ])('may have a header with %s', (_what, file) => {
     expect(readRows(Buffer.from(file))).toMatchObject([{ user: { external_id: 'u-1', first_name: 'Ada' } }]);
@@ -98,6 +99,28 @@ describe('the format of a file', () => {
     ]);
     expect(() => detectFormat(Buffer.from('external_id,first_name,First_Name\n'))).toThrow(/named 'First_Name'/);
     expect(detectFormat(Buffer.from('external_id,properties.a,properties.A,Note\n')).ignored).toEqual(['Note']);
+  });
+
+  it('has one column for a property, whatever types the header names', () => {
+    for (const twice of ['properties.age,properties.age:number', 'properties.age:string,Properties.age:number']) {
+      expect(() => detectFormat(Buffer.from(`external_id,${twice}\n`))).toThrow(/named '[pP]roperties.age/);
+    }
+    expect(detectFormat(Buffer.from('external_id,note:a,note:b\n')).ignored).toEqual(['note:a', 'note:b']);
+  });
+
+  it.each(['external_id,first_name\ru-1,Ada\r', '"external_id","first_name"\r"u-1","Ada"\r'])(
+    'is refused where lines end with CR alone: %j',
+    (file) => {
+      expect(() => detectFormat(Buffer.from(file))).toThrow(/lines end with CR alone/);
+    },
+  );
+
+  it('of Airship and Firebase may write an id as a number', () => {
+    const named = [9007199254740993n, 12].map(
+      (id) => `{"channel_id":"a","device_type":"ios","push_address":"x","named_user_id":${id}}`,
+    );
+    const users = [...readRows(Buffer.from(named.join('\n'))), ...readRows(Buffer.from('{"localId":12}'))];
+    expect(users.map(({ user }) => user?.['external_id'])).toEqual(['9007199254740993', '12', '12']);
   });
 
   it.each(['utf16le', 'utf16le with a mark'])('is refused as %s', (kind) => {

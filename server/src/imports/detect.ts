@@ -127,7 +127,8 @@ function detectCsv(head: Buffer, from: Position): Detected {
   }
   // The format of very old programs. Otherwise the whole file would be one line and nothing would
   // be imported.
-  if (first.bytes.includes('\r')) throw new ImportError('Its lines end with CR alone: save the file with LF or CRLF');
+  const outside = first.bytes.toString('latin1').replace(/"[^"]*"/g, '');
+  if (outside.includes('\r')) throw new ImportError('Its lines end with CR alone: save the file with LF or CRLF');
   const names = (readFields(first.bytes.toString('utf8'), delimiter) ?? []).map((name) => name.trim());
   const format = oneSignalCsv(names.map((name) => name.toLowerCase())) ?? ownColumns(names);
   refuseTwice(names);
@@ -157,7 +158,8 @@ function ownColumns(names: readonly string[]): Format<readonly string[]> {
 }
 
 function refuseTwice(names: readonly string[]): void {
-  const columns = names.map(columnName);
+  // The type in a header is no part of the property's name.
+  const columns = names.map((name) => columnName(name).replace(/^((?:user\.)?properties\.[^:]*):.*$/s, '$1'));
   const twice = names.find((name, i) => name !== '' && columns.indexOf(columns[i] ?? '') !== i);
   if (twice !== undefined) throw new ImportError(`Two columns are named '${twice.slice(0, 40)}'`);
 }

@@ -59,6 +59,8 @@ export function present(fields: Fields): Fields {
 }
 
 export function textOf(value: unknown): string | undefined {
+  // Some writers give an id of digits as a number.
+  if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
