@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync } from 'node:fs';
+import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { findFreePort } from '../../../rig/src/ports.ts';
 import { programArguments, setupCommandLine } from './run-carillon.ts';
@@ -71,6 +72,28 @@ it('R-101 lines of its processes that nobody reads are counted, and told once so
   expect(JSON.parse(told)).toMatchObject({ role: 'supervisor', dropped: expect.any(Number) });
   child.kill('SIGINT');
   expect(await ended).toEqual([0, null]);
+});
+
+it('R-101 collectors that ask for metrics and never read the answer hold up nothing, also not the end', async () => {
+  const port = await findFreePort();
+  const child = begin('unread', ['start'], { METRICS_PORT: String(port) });
+  const ended = once(child, 'exit');
+  const uptime = 'carillon_process_start_time_seconds{process="supervisor"}';
+  while ((await readMetric(port, uptime)) === undefined && child.exitCode === null);
+  const collectors = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.pause();
+      // Half of them never end what they ask for; the others ask for far more than a socket holds.
+      socket.write(n % 2 ? 'GET /metrics HTTP/1.1\r\nHost: x\r\n' : 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200));
+      return socket;
+    }),
+  );
+  for (let time = 0; time < 3; time++) expect(await readMetric(port, uptime)).toBeGreaterThan(0);
+  child.kill('SIGINT');
+  expect(await ended).toEqual([0, null]);
+  for (const socket of collectors) socket.destroy();
 });
 
 it('R-101 what a process says as it crashes reaches standard error', async () => {
