@@ -87,7 +87,7 @@ const rows: Row[] = [
   // Throttled.
   ...[apple, mozilla, google, wns, other].map((host): Row => [host, 429, null, 'rate_limited']),
   [apple, 429, reason('TooManyRequests'), 'rate_limited'],
-  [mozilla, 429, errno(201), 'rate_limited'],
+  ...[201, 202, 902, 999].map((number): Row => [mozilla, 429, errno(number), 'rate_limited']),
   [wns, 406, null, 'rate_limited'],
   [wns, 200, null, 'rate_limited', { 'x-wns-status': 'channelthrottled' }],
   [wns, 400, null, 'rate_limited', { 'x-wns-status': 'channelthrottled' }],
@@ -196,6 +196,11 @@ describe("the provider's reason word", () => {
   test.each([
     [apple, 403, reason('BadJwtToken'), {}, 'BadJwtToken'],
     [mozilla, 410, errno(106, 'No such subscription'), {}, '106 No such subscription'],
+    [mozilla, 410, '{"code":410,"errno":106}', {}, '106'],
+    // Mozilla gives no number to faults of its own, and other push services know none.
+    [mozilla, 500, '{"code":500,"errno":null,"error":"Internal Server Error","message":"Lost."}', {}, 'Lost.'],
+    [other, 403, '{"code":40301,"http":403,"error":"forbidden"}', {}, 'forbidden'],
+    [other, 403, '{"error":{"message":"x"},"message":7}', {}, null],
     [wns, 400, null, { 'x-wns-error-description': 'Ttl value conflicts.' }, 'Ttl value conflicts.'],
     [google, 403, googleMismatch, {}, googleMismatch.trim()],
     [google, 404, '<html>', {}, null],

@@ -63,10 +63,8 @@ function readSaid({ body, headers }: ProviderAnswer): Said {
   const { text, json, words } = readBody(body);
   const { reason, errno, message, error } = json;
   if (typeof reason === 'string') return { words: [reason], text, shown: reason };
-  if (typeof errno === 'number') {
-    const word = [message, error].find((candidate) => typeof candidate === 'string') ?? '';
-    return { words: [String(errno)], text, shown: `${errno} ${word}` };
-  }
+  const sentence = [message, error].find((candidate) => typeof candidate === 'string') ?? '';
+  if (typeof errno === 'number') return { words: [String(errno)], text, shown: `${errno} ${sentence}` };
   const ofWns = ['x-wns-status', 'x-wns-notificationstatus'].flatMap((name) => headers[name] ?? []);
-  return { words: [words, ...ofWns], text, shown: headers['x-wns-error-description'] ?? ofWns[0] ?? words };
+  return { words: [words, ...ofWns], text, shown: headers['x-wns-error-description'] ?? ofWns[0] ?? (words || sentence) };
 }

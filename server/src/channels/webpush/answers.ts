@@ -55,7 +55,10 @@ const mozilla: readonly VendorAnswer[] = [
     code: 'credential_mismatch',
     source: 'https://github.com/mozilla-services/autopush-rs/blob/master/autoendpoint/src/headers/vapid.rs',
   },
-  { status: 429, word: '201', isOfStatus: true, code: 'rate_limited', source: autopush },
+  // The same numbers mean a fault of the service with any other status.
+  ...['201', '202', '900', '901', '902', '903', '999'].map(
+    (word) => ({ status: 429, word, isOfStatus: true, code: 'rate_limited', source: autopush }) as const,
+  ),
   ...documentedBy(autopush, [
     [404, '102', 'unregistered'],
     [410, '103', 'unregistered'],
