@@ -139,6 +139,8 @@ const unspecific: readonly (readonly [what: string, given: Given])[] = [
   ['a number as a title', { body: '<html><title>103</title></html>' }],
   ['a number in a header', { body: null, headers: { 'x-wns-status': '105' } }],
   ['a number as a reason', { body: '{"reason":"102"}' }],
+  ["an errno of a gateway's own system", { body: '{"errno":103,"code":"ECONNABORTED","syscall":"read"}' }],
+  ['the same in another language', { body: '{"errno":106,"strerror":"Transport endpoint is already connected"}' }],
   ['an errno that is text', { body: '{"code":410,"errno":"106"}' }],
   ['a list', { body: '[{"reason":"Unregistered"}]' }],
   ['null', { body: 'null' }],

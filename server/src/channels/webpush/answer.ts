@@ -61,12 +61,19 @@ interface Said {
 
 function readSaid({ body, headers }: ProviderAnswer): Said {
   const { text, json, words } = readBody(body);
-  const { reason, errno, message, error } = json;
-  // Only an `errno` is a number. A text of digits alone says nothing of a subscription.
+  const { reason, code, errno, message, error } = json;
+  // Only an `errno` is a number. A text of digits alone says nothing of a subscription, nor does the
+  // errno of a gateway's own system. Mozilla's stands beside the status as `code`.
   const isWord = (said: string) => !/^\s*\d+\s*$/.test(said);
   if (typeof reason === 'string') return { words: [reason].filter(isWord), text, shown: reason };
   const sentence = [message, error].find((candidate) => typeof candidate === 'string') ?? '';
-  if (typeof errno === 'number') return { words: [String(errno)], text, shown: `${errno} ${sentence}` };
+  if (typeof errno === 'number' && typeof code === 'number') {
+    return { words: [String(errno)], text, shown: `${errno} ${sentence}` };
+  }
   const ofWns = ['x-wns-status', 'x-wns-notificationstatus'].flatMap((name) => headers[name] ?? []);
-  return { words: [words, ...ofWns].filter(isWord), text, shown: headers['x-wns-error-description'] ?? ofWns[0] ?? (words || sentence) };
+  return {
+    words: [words, ...ofWns].filter(isWord),
+    text,
+    shown: headers['x-wns-error-description'] ?? ofWns[0] ?? (words || sentence),
+  };
 }
