@@ -86,7 +86,9 @@ it('R-101 collectors that ask for metrics and never read the answer hold up noth
       await once(socket, 'connect');
       socket.pause();
       // Half of them never end what they ask for; the others ask for far more than a socket holds.
-      socket.write(n % 2 ? 'GET /metrics HTTP/1.1\r\nHost: x\r\n' : 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200));
+      socket.write(
+        n % 2 ? 'GET /metrics HTTP/1.1\r\nHost: x\r\n' : 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200),
+      );
       return socket;
     }),
   );
