@@ -96,6 +96,8 @@ export interface ChannelClock {
   steadyMs(): number;
   /** The number of times that a clock has stepped. */
   readonly steps: number;
+  /** While true, `nowMs` may be wrong by hours: no token is signed that a push could use. */
+  isInDoubt(): boolean;
 }
 
 /**

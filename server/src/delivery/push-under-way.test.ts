@@ -29,7 +29,7 @@ const unsent: Outcome = {
  * then the channel asks whether the push is wanted.
  */
 function pushAfter(waitedMs: number, isStillWanted: boolean) {
-  const clock = { ms: 0, nowMs: () => clock.ms };
+  const clock = { ms: 0, nowMs: () => clock.ms, isInDoubt: () => false };
   let isWanted = true;
   let requests = 0;
   const answer = (request: SendRequest): Outcome => {
@@ -48,7 +48,7 @@ function pushAfter(waitedMs: number, isStillWanted: boolean) {
  * as far as it may. Its token is too old after 20 ms.
  */
 function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
-  const clock = { ms: 0, nowMs: () => clock.ms };
+  const clock = { ms: 0, nowMs: () => clock.ms, isInDoubt: () => false };
   let requests = 0;
   const answer = (request: SendRequest): Outcome => {
     for (let i = 0; i < requestsWanted; i++) {
@@ -65,7 +65,7 @@ function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
 /** A push that ends with this outcome. */
 function pushWith(outcome: Outcome, before: readonly Attempt[]) {
   return push(
-    { nowMs: () => 0 },
+    { nowMs: () => 0, isInDoubt: () => false },
     () => outcome,
     () => true,
     before,
@@ -73,7 +73,7 @@ function pushWith(outcome: Outcome, before: readonly Attempt[]) {
 }
 
 function push(
-  clock: { nowMs(): number },
+  clock: { nowMs(): number; isInDoubt(): boolean },
   answer: (request: SendRequest) => Outcome,
   isWanted: () => boolean,
   before: readonly Attempt[] = [],
@@ -128,6 +128,15 @@ test('R-91 a push that has begun is not late with its second request, whose toke
   expect(pushPacedAfter(15, 2)).toMatchObject({ result: { kind: 'attempted' }, requests: 2 });
 });
 
+test('R-100 a push without a request is no attempt when a clock has stepped, because the step may be why', () => {
+  const clock = { steps: 0, nowMs: () => 0, isInDoubt: () => false };
+  const unsentAfterStep = (): Outcome => {
+    clock.steps += 1;
+    return unsent;
+  };
+  expect(push(clock, unsentAfterStep, () => true)).toMatchObject({ kind: 'deferred' });
+});
+
 test('an attempt begins when its first request goes out', () => {
   expect(pushPacedAfter(15, 2)).toMatchObject({ result: { atMs: 15 } });
 });
@@ -135,8 +144,10 @@ test('an attempt begins when its first request goes out', () => {
 test('a push that is late and no longer wanted is deferred, because it needs no other token', () => {
   const isLate = { again: async () => undefined, isLate: () => true };
   const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
-  expect(push({ nowMs: () => 0 }, answer, () => false, [], isLate)).toMatchObject({ kind: 'deferred' });
-  expect(push({ nowMs: () => 0 }, answer, () => true, [], isLate)).toEqual({ kind: 'late' });
+  expect(push({ nowMs: () => 0, isInDoubt: () => false }, answer, () => false, [], isLate)).toMatchObject({
+    kind: 'deferred',
+  });
+  expect(push({ nowMs: () => 0, isInDoubt: () => false }, answer, () => true, [], isLate)).toEqual({ kind: 'late' });
 });
 
 test('a second outcome of a push changes nothing', () => {
@@ -144,7 +155,10 @@ test('a second outcome of a push changes nothing', () => {
     request.onOutcome(accepted);
     return unsent;
   };
-  expect(push({ nowMs: () => 0 }, twice, () => true)).toMatchObject({ kind: 'attempted', outcome: accepted });
+  expect(push({ nowMs: () => 0, isInDoubt: () => false }, twice, () => true)).toMatchObject({
+    kind: 'attempted',
+    outcome: accepted,
+  });
 });
 
 test('a push whose message has ended is deferred and is no attempt', () => {

@@ -134,6 +134,12 @@ export class PushUnderWay implements SendRequest {
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
       return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: clock.nowMs() };
+    // No request went out before the clock stepped, so the step may be the reason. A host that slept
+    // would else find this "attempt" too old for a retry.
+    if (!this.#hasBegun && outcome.kind === 'refused' && outcome.retryable) {
+      const isInterrupted = clock.steps !== this.#steps || clock.isInDoubt();
+      if (isInterrupted) return { kind: 'deferred', untilMs: clock.nowMs() };
+    }
     // The host's name was not looked up, so nothing is known of the host. Only a delivery without
     // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
     // looked up until their window closes.

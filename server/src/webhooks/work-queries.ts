@@ -117,18 +117,24 @@ export async function bringForgottenForward(sql: Sql): Promise<number> {
 
 /**
  * Ends waits that were written before the database's clock was set back. A pause lasts at most
- * `pauseMsMax`. An event that was not tried, or is of the future, is due. A claim lasts `leaseMs`.
+ * `pauseMsMax`. An event is due that was not tried, is of the future, or waits for longer than twice
+ * its wait of `retrySeconds`, which is the longest (contract 13.4). A claim lasts `leaseMs`.
  */
 export async function shortenWebhookWaits(
   sql: Sql,
   clock: Clock,
-  { leaseMs, pauseMsMax }: { readonly leaseMs: number; readonly pauseMsMax: number },
+  {
+    leaseMs,
+    pauseMsMax,
+    retrySeconds,
+  }: { readonly leaseMs: number; readonly pauseMsMax: number; readonly retrySeconds: readonly number[] },
 ): Promise<void> {
   const soon = (ms: number): Fragment => sql`(${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
   await sql`UPDATE webhooks SET paused_until = ${soon(pauseMsMax)} WHERE paused_until > ${soon(pauseMsMax + 1000)}`;
   await sql`
     UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NULL THEN ${clock.now} ELSE ${soon(leaseMs)} END
     WHERE due_at > ${soon(1000)} AND CASE WHEN claim_id IS NULL THEN attempts = 0 OR at > ${soon(1000)}
+        OR due_at > ${soon(1000)} + 2 * (${retrySeconds as number[]}::int[])[least(attempts, ${retrySeconds.length})] * interval '1 second'
       ELSE due_at > ${soon(leaseMs + 1000)} END`;
   await sql`UPDATE webhook_work SET next_at = ${clock.now} WHERE next_at > ${clock.now}`;
 }

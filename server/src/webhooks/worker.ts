@@ -129,8 +129,8 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
 }
 
 /** Ends waits that were written before the database's clock was set back. */
-export function shortenWaits({ sql, clock, failurePauseMsMax }: WebhookDeps): Promise<void> {
-  return shortenWebhookWaits(sql, clock, { leaseMs, pauseMsMax: failurePauseMsMax });
+export function shortenWaits({ sql, clock, failurePauseMsMax, retrySeconds }: WebhookDeps): Promise<void> {
+  return shortenWebhookWaits(sql, clock, { leaseMs, pauseMsMax: failurePauseMsMax, retrySeconds });
 }
 
 async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Promise<Claim[]> {

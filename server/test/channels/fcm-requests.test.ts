@@ -24,7 +24,12 @@ const minuteMs = 60_000;
 async function setup({ rate }: { rate?: Rate } = {}) {
   const server = await startPushServer({ protocol: 'h2' });
   const google = await startPushServer({ protocol: 'h2' });
-  const clock = { now: Date.parse('2026-11-21T10:15:30.900Z'), nowMs: () => clock.now };
+  const clock = {
+    now: Date.parse('2026-11-21T10:15:30.900Z'),
+    isDoubted: false,
+    nowMs: () => clock.now,
+    isInDoubt: () => clock.isDoubted,
+  };
   const channel = createTestFcm(server.port, google.port, { clock, ...(rate && { rate }) });
   onTestFinished(async () => {
     await Promise.all([server.close(), google.close()]);
@@ -175,6 +180,27 @@ describe('an access token', () => {
     expect(await t.send()).toMatchObject({ kind: 'sent' });
     t.clock.now += 5 * minuteMs;
     expect(await t.send()).toMatchObject({ errorCode: 'provider_unavailable' });
+  });
+
+  test('R-100 is as old as its request: during which the host slept for two hours, it serves no push', async () => {
+    const t = await setup();
+    t.google.handle = (request) => {
+      const isFirst = t.google.seen.length === 1;
+      if (isFirst) t.clock.now += 120 * minuteMs;
+      request.answer(200, {}, grant(isFirst ? 'ya29.old' : 'ya29.new'));
+    };
+    await t.send();
+    expect(await t.send()).toMatchObject({ kind: 'sent' });
+    expect(t.server.seen.map(bearerOf)).toEqual(['Bearer ya29.new']);
+  });
+
+  test('R-100 is not asked for while the clock is in doubt, which says nothing of Google', async () => {
+    const t = await setup();
+    t.clock.isDoubted = true;
+    expect(await t.send()).toMatchObject({ errorCode: 'provider_unavailable', retryable: true });
+    expect(t.google.seen).toHaveLength(0);
+    t.clock.isDoubted = false;
+    expect(await t.send()).toMatchObject({ kind: 'sent' });
   });
 
   test('that FCM refuses is replaced once for all pushes together', async () => {

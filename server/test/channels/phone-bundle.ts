@@ -122,17 +122,20 @@ function transportTo(settings: Partial<TransportOptions>, { sandboxPort, timeout
 export interface TestChannelOptions {
   readonly timeoutMs?: number;
   /** One clock for instants and durations. */
-  readonly clock?: { nowMs(): number };
+  readonly clock?: TestClock;
   /** Default: our own engine. */
   readonly engine?: Http2Engine;
   /** The trusted authority. Default: the servers of these tests. */
   readonly ca?: string;
 }
 
-const wallClock = { nowMs: () => Date.now() };
-const channelClockOf = (clock: { nowMs(): number }): ChannelClock => ({
+type TestClock = Pick<ChannelClock, 'nowMs'> & Partial<Pick<ChannelClock, 'isInDoubt'>>;
+
+const wallClock: TestClock = { nowMs: () => Date.now() };
+const channelClockOf = (clock: TestClock): ChannelClock => ({
   nowMs: () => clock.nowMs(),
   steadyMs: () => clock.nowMs(),
+  isInDoubt: () => clock.isInDoubt?.() ?? false,
   steps: 0,
 });
 

@@ -281,6 +281,27 @@ describe('R-100 a database whose clock was set forward', () => {
   });
 });
 
+describe('R-100 a webhook', () => {
+  it('hears again of an event within its wait, however long the clock was set forward meanwhile', async () => {
+    const t = await setUp({
+      environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0', SEND_WAIT_MS: '5000' },
+    });
+    const workers = t.service.startWorkers();
+    const shop = await openShop(t, ['message.sent']);
+    shop.receiver.answer = (_request, response) => void response.writeHead(503).end();
+    await shop.send(3);
+    await shop.receiver.count(3);
+    await workers.idle();
+    // As if the three had failed while the database's clock was ten minutes ahead.
+    await t.sql`UPDATE webhook_events SET due_at = due_at + interval '10 minutes'`;
+    await t.setDatabase(-1_000);
+    shop.receiver.answer = (_request, response) => void response.writeHead(200).end();
+    await t.clock.synchronize();
+    await until(async () => (await shop.waiting()) === 0);
+    expect(shop.receiver.received).toHaveLength(6);
+  });
+});
+
 describe('R-100 a credential', () => {
   const apnsCredential = {
     channel: 'apns',

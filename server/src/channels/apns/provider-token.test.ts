@@ -17,7 +17,14 @@ function credential(changed: Partial<Record<'keyId' | 'teamId' | 'bundleId' | 'p
 }
 
 function setup() {
-  const clock = { now: startMs, setByMs: 0, nowMs: () => clock.now + clock.setByMs, steadyMs: () => clock.now };
+  const clock = {
+    now: startMs,
+    setByMs: 0,
+    isDoubted: false,
+    nowMs: () => clock.now + clock.setByMs,
+    steadyMs: () => clock.now,
+    isInDoubt: () => clock.isDoubted,
+  };
   return { clock, tokens: createProviderTokens(clock) };
 }
 
@@ -62,6 +69,17 @@ describe('one token serves', () => {
       expect(tokens.tokenFor(sender)).toBe(token);
     }
   });
+});
+
+test('R-100 a token made while the clock is in doubt, and perhaps hours old, serves no later push', () => {
+  const { tokens, clock } = setup();
+  const sender = credential();
+  clock.isDoubted = true;
+  const doubted = tokens.tokenFor(sender);
+  clock.isDoubted = false;
+  const token = tokens.tokenFor(sender);
+  expect(token).not.toBe(doubted);
+  expect(tokens.tokenFor(sender)).toBe(token);
 });
 
 describe.each(['expired', 'invalid'] as const)('R-100 a token that Apple calls %s', (fault) => {

@@ -3,6 +3,7 @@
 // token and throttles a sender that renews too often
 // (https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns).
 import { sign } from 'node:crypto';
+import type { ChannelClock } from '../channel.ts';
 import type { ApnsCredential } from './credential.ts';
 
 const lifetimeMs = 50 * 60_000;
@@ -30,12 +31,14 @@ export interface ProviderTokens {
  * The age of a token is counted by the steady clock. So a database's clock that is set wrong costs
  * no token that Apple takes (R-100).
  */
-export function createProviderTokens(clock: { nowMs(): number; steadyMs(): number }): ProviderTokens {
+export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steadyMs' | 'isInDoubt'>): ProviderTokens {
   const kept = new Map<string, { token: string; issuedAtMs: number; mintedAtMs: number }>();
 
   const mint = (credential: ApnsCredential): string => {
     const nowMs = clock.nowMs();
     const token = signProviderToken(credential, Math.floor(nowMs / 1_000));
+    // In doubt its time may be hours old. Its own push does not go out, and no later one may use it.
+    if (clock.isInDoubt()) return token;
     const name = nameOf(credential);
     kept.delete(name);
     kept.set(name, { token, issuedAtMs: nowMs, mintedAtMs: clock.steadyMs() });

@@ -89,14 +89,17 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
 
   const obtain = async (account: Account, credential: FcmCredential): Promise<void> => {
     const { steps } = clock;
-    const result = await exchange(options, credential);
-    const nowMs = clock.steadyMs();
+    const isTimely = (): boolean => !clock.isInDoubt() && clock.steps === steps;
+    if (!isTimely()) return;
+    const askedMs = clock.steadyMs();
+    const result = await exchange(options, credential, isTimely);
     const grant = readGrant(result);
     if (grant !== undefined) {
       account.access = { token: grant.token };
-      account.expiresAtMs = nowMs + grant.lifetimeMs;
+      // A host that slept hears late of a token, which may have ended meanwhile.
+      account.expiresAtMs = askedMs + grant.lifetimeMs;
       // A token that lives less than ten minutes is used for half of its life.
-      account.renewAtMs = nowMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
+      account.renewAtMs = askedMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
       account.failure = undefined;
       return;
     }
@@ -104,7 +107,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
     if (clock.steps !== steps) return;
     const failure = readFailure(result, clock.nowMs());
     account.failure = failure;
-    account.failedUntilMs = nowMs + Math.max(failureMsLeast * (1 + random()), failure.retryAfterMs ?? 0);
+    account.failedUntilMs = clock.steadyMs() + Math.max(failureMsLeast * (1 + random()), failure.retryAfterMs ?? 0);
   };
 
   const current = async (credential: FcmCredential): Promise<Access> => {
@@ -170,11 +173,12 @@ export function signAssertion(credential: FcmCredential, iat: number): string {
 function exchange(
   { transport, origin, path, clock, timeoutMs }: AccessTokenOptions,
   credential: FcmCredential,
+  isWanted: () => boolean,
 ): Promise<OutboundResult> {
   const assertion = signAssertion(credential, Math.floor(clock.nowMs() / 1_000));
   const body = Buffer.from(new URLSearchParams({ grant_type: grantType, assertion }).toString());
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
-  return transport.request({ ...origin, path, headers, body, timeoutMs });
+  return transport.request({ ...origin, path, headers, body, timeoutMs, isWanted });
 }
 
 function readGrant(result: OutboundResult): { token: string; lifetimeMs: number } | undefined {
