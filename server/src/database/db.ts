@@ -66,11 +66,12 @@ export interface PoolOptions {
    */
   readonly isOverAudience?: boolean;
   /**
-   * Statements are planned once and without their values. For statements that are repeated with
-   * lists of a thousand ids. A plan made for such a list prefers a scan of the whole table to the
-   * look-ups, and each connection would begin with some such plans.
+   * Prepared statements may be planned for their values, as searches of pages need. The plans of all
+   * other pools are made once and without values. A plan for values trusts the statistics: of an app
+   * that is younger than they are it expects no row, and would read all of the app (R-102). A plan for
+   * a list of a thousand ids prefers a scan of the whole table to the look-ups.
    */
-  readonly hasSteadyPlans?: boolean;
+  readonly plansForValues?: boolean;
   /**
    * Milliseconds that a statement waits for a connection before it is refused. Default: no limit.
    */
@@ -168,7 +169,7 @@ export async function connect(options: Omit<PoolOptions, 'connectionsMax'>): Pro
 }
 
 function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): SessionOptions {
-  const { url, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, isOverAudience, hasSteadyPlans } = options;
+  const { url, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, isOverAudience, plansForValues } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const address = readAddress(url);
   return {
@@ -185,7 +186,7 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
       // A role or database may have a limit of its own, which would end what has none here.
       ...(statementTimeoutMs === 0 && { lock_timeout: '0' }),
       ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: '1.1' }),
-      ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
+      ...(!isOverAudience && !plansForValues && { plan_cache_mode: 'force_generic_plan' }),
       ...address.settings,
     },
     answerMsMax: statementTimeoutMs && statementTimeoutMs + answers.graceMs,

@@ -153,15 +153,12 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
   // A caller's statement is refused when it finds no connection within `waitMs` (R-85). A worker's
   // statement waits.
   const ofCallers = role === 'worker' ? {} : { waitMs };
-  const promptSql = openOwn('prompt', { hasSteadyPlans: true, idleMs: undefined, lifeMs: Number.POSITIVE_INFINITY });
+  const promptSql = openOwn('prompt', { idleMs: undefined, lifeMs: Number.POSITIVE_INFINITY });
   const pools = {
     promptSql,
-    sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', ofCallers),
+    sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', { ...ofCallers, plansForValues: true }),
     txSql: openOwn('transactions', ofCallers),
-    sendSql: openOwn('send', {
-      hasSteadyPlans: true,
-      ...(role === 'worker' && { growAfterMs: sendGrowAfterMs }),
-    }),
+    sendSql: openOwn('send', role === 'worker' ? { growAfterMs: sendGrowAfterMs } : {}),
     workSql: openOwn('long', { statementTimeoutMs: 60_000, isOverAudience: true, ...ofCallers }),
     indexSql: open('index', 1, { statementTimeoutMs: 0 }),
     detachSql: open('detach', 1, { statementTimeoutMs: 0 }),

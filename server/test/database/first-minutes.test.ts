@@ -98,11 +98,33 @@ const smallTable = 2_000;
 
 const largeTables = 'people, users, devices, device_tokens, device_changes, audience';
 
+/** Adds an app with many devices and users, which is then all that the statistics know. */
+async function addLargeApp(sql: Sql): Promise<void> {
+  const appId = mintUuid();
+  await sql`INSERT INTO apps (id, name, plan) VALUES (${appId}, 'Large', 'unlimited')`;
+  await sql.unsafe(`
+    CREATE TABLE made AS SELECT n, 'user-' || n AS external_id, gen_random_uuid() AS user_id, gen_random_uuid() AS device_id,
+      sha256(n::text::bytea) AS token_hash FROM generate_series(1, 5000) AS n;
+    INSERT INTO people SELECT '${appId}', external_id, user_id FROM made;
+    INSERT INTO users (app_id, external_id, id, number) SELECT '${appId}', external_id, user_id, n FROM made;
+    INSERT INTO device_tokens SELECT '${appId}', 'android', token_hash, device_id FROM made;
+    INSERT INTO devices (app_id, id, platform, token, token_hint, token_hash, status, registered_at)
+      SELECT '${appId}', device_id, 'android', n::text, n::text, token_hash, 'active', now() FROM made;
+    INSERT INTO device_changes (app_id, device_id, id, at, platform, status)
+      SELECT '${appId}', device_id, gen_random_uuid(), now(), 'android', 'active' FROM made;
+    INSERT INTO audience (app_id, device_id, created_at, last_seen_at, active, platform,
+        user_id, external_id, user_created_at, user_block, user_bit)
+      SELECT '${appId}', device_id, now(), now(), true, 'android', user_id, external_id, now(), n / 32, 1 << n % 31 FROM made;
+    DROP TABLE made;
+    ANALYZE`);
+}
+
 describe('R-102 filling an empty database reads few rows for each device and user', () => {
   it.each([
     ['as the migrations leave it', 1_000, async () => undefined],
     ['whose tables were analyzed while they were empty', 2_500, async (sql: Sql) => sql`ANALYZE`],
     ['whose tables were truncated', 1_000, async (sql: Sql) => sql.unsafe(`TRUNCATE ${largeTables}`)],
+    ['beside a large app', 1_000, addLargeApp],
   ])(
     '%s',
     async (_name, users, prepare) => {
