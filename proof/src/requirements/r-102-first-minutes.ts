@@ -1,13 +1,18 @@
 // R-102: fills an empty database through the API, and measures what each request costs PostgreSQL from
-// the first one on: CPU time, and rows that are read. Then the same on tables that were truncated, by an
-// import, and for partitions as empty as those of a new month.
+// the first one on: CPU time, and rows that are read. Then the same for a second app beside the first,
+// in the partitions of a new month, and on tables that were truncated, also by an import. The service
+// has its embedded server, or a new database of the server in DATABASE_URL.
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiAnswer, callApi } from '../../../rig/src/api-nodes.ts';
 import { cpuSecondsOfTree } from '../../../rig/src/measure.ts';
 import { findProcesses, openDatabase, type Service, startService } from '../../../rig/src/service.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
+import type { Workbench } from '../../../rig/src/workbench.ts';
+import { openPool, type Sql } from '../../../server/src/database/db.ts';
+import { ensureDeliveryPartitions } from '../../../server/src/delivery/partitions.ts';
+import { ensureEventPartitions } from '../../../server/src/events/partitions.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const msMost = 1.5;
@@ -97,10 +102,14 @@ class Filling {
     return this.post('/v1/devices', { platform: 'android', token: tokenOf(i) });
   }
 
-  upsert(i: number, turn: number, device?: string): Promise<ApiAnswer<unknown>> {
+  upsert(i: number, turn: number, device?: string): Promise<ApiAnswer<object>> {
     const properties = Object.fromEntries(propertiesOf(i, turn));
     const link = device && { device_id: device };
-    return this.post('/v1/users', { external_id: `user-${i}`, first_name: 'Ada', properties, ...link });
+    return this.post('/v1/users', { external_id: userOf(i), first_name: 'Ada', properties, ...link });
+  }
+
+  track(subject: { device_id: string | undefined } | { external_id: string }): Promise<ApiAnswer<object>> {
+    return this.post('/v1/events', { name: 'article_read', ...subject });
   }
 
   async isFinished(messageId: string): Promise<boolean> {
@@ -127,31 +136,33 @@ class Filling {
   }
 }
 
+const userOf = (i: number): string => `user-${i}`;
+
 const tokenOf = (i: number): string => `token-${i}:APA91b`.padEnd(152, 'x');
 
 const propertiesOf = (i: number, turn: number): [string, number][] =>
   Array.from({ length: 10 }, (_, at) => [`key_${at}`, 10 * i + at + turn]);
 
-/** Registers devices with their users and changes all users once more, in windows. */
+/**
+ * Registers devices, each for a user, links every second one to its user, changes all users once more,
+ * and tracks an event of each.
+ */
 async function fill(filling: Filling, { users, windows }: Size): Promise<void> {
   const each = users / windows;
-  for (let from = 0; from < users; from += each) {
-    const upTo = `${from} to ${from + each}`;
-    const devices = await filling.window(`new devices ${upTo}`, each, () =>
-      doAll(each, (i) => filling.register(from + i)),
-    );
-    await filling.window(`${upserts} of new users ${upTo}`, each, () =>
-      doAll(each, (i) => filling.upsert(from + i, 0)),
-    );
-    // Half of the devices belong to users, as in an app where people sign in.
-    await doAll(each / 2, (i) => filling.upsert(from + 2 * i, 0, devices[2 * i]?.id));
-  }
-  for (let from = 0; from < users; from += each) {
-    const upTo = `${from} to ${from + each}`;
-    await filling.window(`${upserts} of known users ${upTo}`, each, () =>
-      doAll(each, (i) => filling.upsert(from + i, 1)),
-    );
-  }
+  const devices: string[] = [];
+  const inWindows = async (what: string, request: (i: number) => Promise<ApiAnswer<{ id?: string }>>) => {
+    for (let from = 0; from < users; from += each) {
+      const answers = await filling.window(`${what} ${from} to ${from + each}`, each, () =>
+        doAll(each, (i) => request(from + i)),
+      );
+      devices.push(...answers.flatMap(({ id = [] }) => id));
+    }
+  };
+  await inWindows('new devices', (i) => filling.register(i));
+  // As in an app where people sign in.
+  await inWindows(`${upserts} of new users`, (i) => filling.upsert(i, 0, i % 2 === 0 ? devices[i] : undefined));
+  await inWindows(`${upserts} of known users`, (i) => filling.upsert(i, 1));
+  await inWindows('events', (i) => filling.track(i % 2 === 0 ? { device_id: devices[i] } : { external_id: userOf(i) }));
 }
 
 /** Imports devices with their users, a file for each window. */
@@ -168,19 +179,9 @@ async function importAll(filling: Filling, directory: string, { users, windows }
   }
 }
 
-/** Tracks an event of each user. */
-async function trackAll(filling: Filling, { users, windows }: Size): Promise<void> {
-  const each = users / windows;
-  for (let from = 0; from < users; from += each) {
-    await filling.window(`events ${from} to ${from + each}`, each, () =>
-      doAll(each, (i) => filling.post('/v1/events', { external_id: `user-${from + i}`, name: 'article_read' })),
-    );
-  }
-}
-
-/** Sends a message to all devices in each window. Nobody configured a channel, so no provider is asked. */
-async function sendAll(filling: Filling, { users, windows }: Size): Promise<void> {
-  for (let i = 0; i < windows; i++) {
+/** Sends messages to all devices, one after the other. Nobody configured a channel, so no provider is asked. */
+async function sendAll(filling: Filling, { users }: Size): Promise<void> {
+  for (let i = 0; i < 2; i++) {
     await filling.window(`deliveries of message ${i}`, users, async () => {
       const body = { audience: { all: true }, content: { title: 'First minutes' } };
       const { status, json } = await filling.post<{ id: string }>('/v1/messages', body);
@@ -212,36 +213,77 @@ function claimWindows({ report }: ProofOptions, where: string, { measured }: Fil
   );
 }
 
+/** A service on an empty database, and a connection to its database. */
+async function startOnEmpty(workbench: Workbench, directory: string): Promise<{ service: Service; sql: Sql }> {
+  const environment = { NEW_DEVICES_PER_MINUTE: '0' };
+  const serverUrl = process.env['DATABASE_URL'];
+  if (serverUrl === undefined) {
+    const service = await startService(workbench, directory, { environment });
+    return { service, sql: await openDatabase(workbench, service) };
+  }
+  const open = (url: string): Sql =>
+    openPool({ url, connectionsMax: 1, name: 'carillon proof', statementTimeoutMs: 600_000 });
+  const admin = open(serverUrl);
+  const name = `carillon_first_minutes_${process.pid}`;
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  await admin.unsafe(`CREATE DATABASE ${name}`);
+  workbench.onClose(async () => {
+    await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  });
+  const own = { DATABASE_URL: url.href, MASTER_KEY: randomBytes(32).toString('base64') };
+  const service = await startService(workbench, directory, { environment: { ...environment, ...own } });
+  const sql = open(url.href);
+  workbench.onClose(() => sql.end({ timeout: 1 }));
+  return { service, sql };
+}
+
+/** Gives the tables of events and deliveries the partitions of a new month: without rows and statistics. */
+async function beginMonth(sql: Sql): Promise<void> {
+  const partitions = await sql<{ name: string }[]>`
+    SELECT inhrelid::regclass::text AS name FROM pg_inherits
+    WHERE inhparent = ANY(${monthly}::text[]::regclass[]) AND inhrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r')`;
+  for (const { name } of partitions) await sql.unsafe(`DROP TABLE ${name}`);
+  await ensureEventPartitions(sql);
+  await ensureDeliveryPartitions(sql);
+}
+
 export const requirement: Requirement = {
   number: 'R-102',
-  leftOut: 'measures CPU time, on a quiet machine',
   title: 'The first minutes: requests to an empty database cost as little as later, also after TRUNCATE',
   async run(options) {
     const { workbench, report, isQuick } = options;
-    const size = isQuick ? { users: 3_000, windows: 3 } : { users: 30_000, windows: 10 };
-    const directory = await workbench.makeDirectory('first-minutes');
-    const service = await startService(workbench, directory, { environment: { NEW_DEVICES_PER_MINUTE: '0' } });
-    const sql = await openDatabase(workbench, service);
+    const size = isQuick ? { users: 5_000, windows: 2 } : { users: 30_000, windows: 10 };
+    const smaller = isQuick ? { users: 2_500, windows: 2 } : size;
+    const { service, sql } = await startOnEmpty(workbench, await workbench.makeDirectory('first-minutes'));
     const measure = async (where: string, work: (filling: Filling) => Promise<void>): Promise<void> => {
-      report.progress(`${size.users} users: ${where}`);
+      report.progress(where);
       const filling = await Filling.begin(service, sql);
       await work(filling);
       claimWindows(options, where, filling);
     };
-    const truncate = (names: readonly string[]) => sql.unsafe(`TRUNCATE ${names.join(', ')}`);
-    await measure('empty database', (filling) => fill(filling, size));
-    await truncate(tables);
-    await measure('after TRUNCATE', (filling) => fill(filling, size));
-    const useMonth = async (filling: Filling): Promise<void> => {
-      await doAll(size.users, (i) => filling.register(i));
-      await trackAll(filling, size);
+    const truncate = () => sql.unsafe(`TRUNCATE ${[...tables, ...monthly].join(', ')}`);
+    await measure('empty database', async (filling) => {
+      await fill(filling, size);
       await sendAll(filling, size);
-    };
-    await measure('first events and deliveries', useMonth);
-    // A partition that was truncated is as a new one: without rows, pages and statistics.
-    await truncate(monthly);
-    await measure('partitions of a new month', useMonth);
-    await truncate(tables);
+      // What an hour brings, as autovacuum does it.
+      await sql`VACUUM (ANALYZE)`;
+      await filling.window(`${upserts} an hour later`, size.users, () =>
+        doAll(size.users, (i) => filling.upsert(i, 2)),
+      );
+    });
+    await beginMonth(sql);
+    await measure('second app, new month', async (filling) => {
+      await fill(filling, smaller);
+      await sendAll(filling, smaller);
+    });
+    await truncate();
+    await measure('after TRUNCATE', async (filling) => {
+      await fill(filling, smaller);
+      await sendAll(filling, smaller);
+    });
+    await truncate();
     const files = await workbench.makeDirectory('rows');
     await measure('import after TRUNCATE', (filling) => importAll(filling, files, size));
     await service.stop();
