@@ -56,6 +56,28 @@ export async function insertNewPeople(
 }
 
 /**
+ * Like `insertNewPeople`, but waits at most 50 ms for a transaction that gives one of them a user id,
+ * some times as long as a group of upserts takes. Then it throws 55P03. The statements are sent in
+ * one round trip, in the order of these calls.
+ */
+export async function insertNewPeopleBriefly(
+  tx: Tx,
+  appId: Uuid,
+  users: Parameters<typeof insertNewPeople>[2],
+): Promise<Set<string>> {
+  const [, added] = await Promise.all([limitLockWaits(tx), insertNewPeople(tx, appId, users), unlimitLockWaits(tx)]);
+  return added;
+}
+
+async function limitLockWaits(tx: Tx): Promise<void> {
+  await tx`SET LOCAL lock_timeout = '50ms'`;
+}
+
+async function unlimitLockWaits(tx: Tx): Promise<void> {
+  await tx`SET LOCAL lock_timeout = DEFAULT`;
+}
+
+/**
  * Adds people with their profiles. Throws for an external id that is taken; then the transaction
  * must be rolled back.
  */

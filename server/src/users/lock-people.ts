@@ -4,7 +4,7 @@ import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
 import { claimPerson } from './claim-person.ts';
-import { insertNewPeople } from './insert-many.ts';
+import { insertNewPeople, insertNewPeopleBriefly } from './insert-many.ts';
 import { listPeople, lockPerson, type lockPersonUnlessBusy } from './queries.ts';
 
 /** Returns the user id of each external id, and whether this transaction minted it. */
@@ -30,7 +30,8 @@ export async function lockPeople(
 
 /**
  * Mints a user id for each external id that has none. Returns the ids that were minted: another
- * transaction may mint one at the same time.
+ * transaction may mint one at the same time, and is waited for. With `isBrief` the wait ends soon,
+ * with 55P03.
  */
 export async function mintPeople(
   tx: Tx,
@@ -38,12 +39,14 @@ export async function mintPeople(
   appId: Uuid,
   inOrder: readonly string[],
   known: ReadonlyMap<string, Uuid>,
+  isBrief = false,
 ): Promise<Map<string, Uuid>> {
   const now = clock.date();
   const minted = inOrder
     .filter((externalId) => !known.has(externalId))
     .map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
-  const added = minted.length === 0 ? new Set<string>() : await insertNewPeople(tx, appId, minted);
+  if (minted.length === 0) return new Map();
+  const added = await (isBrief ? insertNewPeopleBriefly : insertNewPeople)(tx, appId, minted);
   return new Map(minted.flatMap(({ externalId, id }) => (added.has(externalId) ? [[externalId, id] as const] : [])));
 }
 

@@ -15,10 +15,16 @@ export type Upsert = (request: UpsertUser) => Promise<UpsertedUser>;
  */
 const turns = { turnsMax: 2, itemsMax: 25 };
 
+/** For new users whom another transaction is adding. Who is among them shows only by waiting. */
+const oneByOne = { turnsMax: 1, itemsMax: 1 };
+
 /** Milliseconds for which an upsert waits for its user; as long as a statement may wait for a lock. */
 const heldMsMax = 7000;
 /** Milliseconds between two tries, with jitter: the first pause, doubled up to the longest. */
 const pauseMs = { first: 5, longest: 160 };
+
+/** Whether another transaction holds the user, a device of theirs, or is adding the user. */
+const isHeld = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '55P03';
 
 /** `waitMs`: milliseconds that a request waits for its turn; after that it is refused. */
 export function createUpsert({ waitMs, ...deps }: UpsertDeps & { readonly waitMs: number }): Upsert {
@@ -26,13 +32,20 @@ export function createUpsert({ waitMs, ...deps }: UpsertDeps & { readonly waitMs
     ...turns,
     waitMs,
   });
+  const lineOfNew = createTogether<UpsertUser, UpsertedUser>((_appId, requests) => upsertUsers(deps, requests), {
+    ...oneByOne,
+    waitMs,
+  });
   return async (request) => {
     const begunAtMs = performance.now();
+    let itsLine = line;
     for (let pause = pauseMs.first; ; pause = Math.min(2 * pause, pauseMs.longest)) {
       try {
-        return await line.run(request.appId, request);
+        return await itsLine.run(request.appId, request);
       } catch (error) {
-        if (!(error instanceof UserIsHeld) || performance.now() - begunAtMs > heldMsMax) throw error;
+        if (!isHeld(error) || performance.now() - begunAtMs > heldMsMax) throw error;
+        // A group would wait for the other transaction, too.
+        if (!(error instanceof UserIsHeld)) itsLine = lineOfNew;
       }
       await sleep(pause * (0.5 + Math.random() / 2));
     }

@@ -77,10 +77,11 @@ export async function upsertUsers(deps: UpsertDeps, requests: readonly UpsertUse
       else if (left.length === 1 || isDatabaseDown(reason) || isStatementTimeout(reason)) {
         for (const request of left) refuse(request, reason);
       } else {
-        // Each one alone, which shows which one failed.
-        for (const request of left) {
-          const [outcome] = await upsertUsers(deps, [request]);
-          if (outcome) outcomes.set(request, outcome);
+        // Half of them at a time, until it shows which one failed.
+        const middle = Math.ceil(left.length / 2);
+        for (const half of [left.slice(0, middle), left.slice(middle)]) {
+          for (const [i, outcome] of (await upsertUsers(deps, half)).entries())
+            outcomes.set(half[i] as UpsertUser, outcome);
         }
       }
     }
@@ -241,7 +242,7 @@ async function lockAndRead(
     readonly waits: boolean;
   },
 ): Promise<Found> {
-  const minted = await mintPeople(tx, clock, appId, externalIds, known);
+  const minted = await mintPeople(tx, clock, appId, externalIds, known, !waits);
   const old = externalIds.filter((externalId) => !minted.has(externalId));
   const changedNumbers = [...new Set(accepted.flatMap(({ learned }) => [...learned.changes.keys()]))];
   // Each statement after the locks sees the writes of those who held them before.

@@ -2,6 +2,7 @@
 // upsert that needs the held row waits, and no other upsert waits with it.
 import { expect, it } from 'vitest';
 import { type Tx, transaction } from '../../src/database/db.ts';
+import { encodeId, mintUuid } from '../../src/ground/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -46,6 +47,16 @@ it('R-102 one user who is locked holds up no other upsert that arrived together 
   const app = await t.newApp();
   await fill(app);
   await upsertBeside(app, (tx) => tx`SELECT 1 FROM people WHERE app_id = ${app.id} AND external_id = 'u-7' FOR UPDATE`);
+});
+
+it('R-102 a new user whom another transaction is adding holds up no other upsert', async () => {
+  const app = await t.newApp();
+  const userId = mintUuid();
+  await upsertBeside(
+    app,
+    (tx) => tx`INSERT INTO people (app_id, external_id, user_id) VALUES (${app.id}, 'u-7', ${userId})`,
+  );
+  expect((await readUser(app, 'u-7')).id).toBe(encodeId('usr', userId));
 });
 
 /** Holds the device of user 7. */
