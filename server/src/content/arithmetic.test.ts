@@ -52,6 +52,16 @@ describe('arithmetic', () => {
     [-1.9, 'ceil', undefined, -1],
     ['2.0000000000000000001', 'ceil', undefined, 3],
     [7, 'floor', undefined, 7],
+    [-0.4, 'round', undefined, 0],
+    [-0.4, 'ceil', undefined, 0],
+    [0, 'times', -1, 0],
+    ['9007199254740992', 'plus', 1, '9007199254740993'],
+    [9007199254740992, 'minus', '0.5', '9007199254740991.5'],
+    [1e21, 'divided_by', 1e21, 1],
+    ['1e-400', 'plus', 1, 1],
+    ['\u0661', 'plus', 1, undefined],
+    ['1_0', 'plus', 1, undefined],
+    ['--1', 'plus', 1, undefined],
   ])('%j | %s: %j is %j', (value, name, argument, result) => {
     expect(argument === undefined && name !== 'plus' ? compute(value, name) : compute(value, name, argument)).toBe(
       result,

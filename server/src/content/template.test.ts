@@ -94,6 +94,8 @@ describe('personalization', () => {
     ['{% unless properties.vip %}a{% else %}b{% endunless %}', 'b'],
     ['{% case properties.plan | upcase %}{% when "FREE" %}a{% when "TEAM", "PRO" %}b{% else %}c{% endcase %}', 'b'],
     ['{% case country %}{% when "FR" or "IT" %}a{% else %}c{% endcase %}', 'c'],
+    ['{% case properties.age %}{% when "30" %}a{% when 30.0 %}b{% endcase %}', 'b'],
+    ['{% if properties.zero == -0 %}{{ -0.0 }}{% endif %}', '0'],
   ])('%s → %j', (source, text) => {
     expect(render(source)).toBe(text);
   });
@@ -119,6 +121,9 @@ describe('personalization', () => {
     'properties.age >= "18"',
     'true > 0',
     'properties.vip >= 1',
+    'properties.vip == "true"',
+    'properties.age <= "9"',
+    'properties.age == "30.0"',
   ])('a string, a number and a boolean never compare: %s', (condition) => {
     expect(render(`{% if ${condition} %}yes{% else %}no{% endif %}`)).toBe('no');
   });

@@ -19,7 +19,10 @@ describe('a value', () => {
         ${[bytes]}::bytea[] AS pieces, ${[true, false]}::bool[] AS flags, ${[[1, 2], [3, 4]]}::int[] AS grid,
         ${sql.json({ 'a b': [1, null] })} AS document, ${sql.json(['x'])}::jsonb AS list,
         9007199254740991::int8 AS most, 1.50::numeric AS price, '[0:1]={7,8}'::int[] AS from_zero, '{}'::text[] AS none,
-        ARRAY['{"a": 1}'::jsonb] AS documents, date '2026-02-03' AS day, NULL AS nothing`;
+        ARRAY['{"a": 1}'::jsonb] AS documents, date '2026-02-03' AS day, NULL AS nothing,
+        ARRAY[NULL, NULL]::int[] AS nothings, ARRAY['null'::jsonb, NULL] AS nulls, interval '1 day 02:00' AS span,
+        ARRAY[interval '1 day', NULL] AS spans, ARRAY['NaN'::numeric, 'Infinity', -0.50] AS prices,
+        ARRAY['infinity'::timestamptz, NULL] AS ends`;
     expect(row).toEqual({
       flag: true,
       at,
@@ -44,6 +47,12 @@ describe('a value', () => {
       documents: [{ a: 1 }],
       day: new Date('2026-02-03T00:00:00.000Z'),
       nothing: null,
+      nothings: [null, null],
+      nulls: [null, null],
+      span: '1 day 02:00:00',
+      spans: ['1 day', null],
+      prices: ['NaN', 'Infinity', '-0.50'],
+      ends: [Number.POSITIVE_INFINITY, null],
     });
   });
 

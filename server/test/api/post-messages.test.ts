@@ -364,6 +364,7 @@ describe('400', () => {
     ['an unknown selector', { audience: { everyone: true }, content }, ['audience', 'everyone'], 'unrecognized_keys'],
     ['no content', { audience }, ['content'], 'required'],
     ['empty content', { audience, content: {} }, ['content'], 'empty_content'],
+    ['content of blanks', { audience, content: { title: ' \u200b', body: '\u00a0' } }, ['content'], 'empty_content'],
     ['an unknown field', { audience, content, colour: 'red' }, ['colour'], 'unrecognized_keys'],
     [
       'an unknown channel field',

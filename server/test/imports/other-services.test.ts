@@ -60,6 +60,18 @@ describe('a row of another service', () => {
     expect(data).toHaveLength(100);
   });
 
+  it('with more misfits than the API lists at once is stored without each of them', async () => {
+    const app = await t.newApp();
+    const lists = Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`list_${i}`, [i]]));
+    const long = { device_model: 'm'.repeat(65), timezone_id: 'Mars/Olympus' };
+    const done = await importRows(app, [{ external_user_id: 'u-1', tags: { ...lists, plan: 'pro' }, ...long }]);
+    expect(done).toMatchObject({ rejected: 0, counts: { devicesCreated: 1, usersCreated: 1 } });
+    const dropped = Object.values(done.dropped).reduce((sum, { values }) => sum + values, 0);
+    // The zone is the device's and the user's.
+    expect(dropped).toBe(130 + 1 + 2);
+    expect((await userOf(app, 'u-1')).properties).toEqual({ plan: 'pro' });
+  });
+
   it('loses the last of its new tags where the user has others already, and changes those', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
