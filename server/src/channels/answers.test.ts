@@ -92,7 +92,10 @@ describe('each documented answer has its code', () => {
     const { body, headers } = answerOf(sender, row);
     const shout = (text: string) => text.replaceAll(/(?<=": ?"?)[A-Za-z]+/g, (said) => said.toUpperCase());
     for (const changed of [`\uFEFF${body}`, ` \r\n${body}\n`, shout(body ?? '')]) {
-      if (body !== null) expect(codeOf(sender, row.status, { body: changed })).toBe(row.code);
+      if (body === null) continue;
+      expect(codeOf(sender, row.status, { body: changed })).toBe(row.code);
+      const outcome = read(sender, row.status, { body: changed });
+      expect(outcome.provider && toldReason(outcome.provider)).toBe(outcome.kind === 'refused' && outcome.reason);
     }
     const loud = Object.fromEntries(
       Object.entries(headers ?? {}).map(([name, value]) => [name, String(value).toUpperCase()]),

@@ -24,7 +24,7 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
     return { kind: 'sent', providerMessageId, provider, latencyMs };
   }
   const { reason, timestamp } = readReason(provider.body);
-  const row = findByReason(apnsAnswers, { status, words: [reason], text: '' });
+  const row = rowOf(status, reason);
   const errorCode = row?.code ?? codeOfStatus(status, apnsAnswers);
   const retryAfter = headerText(headers, 'retry-after');
   // The channel compares the reason with Apple's spelling.
@@ -39,7 +39,12 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
 
 /** Apple's reason in an answer that the timeline kept. */
 export function reasonOf(provider: ProviderAnswer): string | null {
-  return presentReason(readReason(provider.body).reason);
+  const { reason } = readReason(provider.body);
+  return presentReason(rowOf(provider.httpStatus ?? 0, reason)?.word ?? reason);
+}
+
+function rowOf(status: number, reason: string) {
+  return findByReason(apnsAnswers, { status, words: [reason], text: '' });
 }
 
 /**
