@@ -19,6 +19,7 @@ const parts = [
     command: ['node_modules/typescript/bin/tsc', '-b', root],
     sources: ['server/src', 'sandbox/src', 'web/src', 'node/src', 'node/examples', 'docs/identify.md'],
   },
+  { name: 'program', command: ['server/build.mjs'], sources: ['server/src', 'server/build.mjs'] },
   { name: 'sdk', command: ['web/build.mjs'], sources: ['web/src', 'web/build.mjs'] },
   {
     name: 'console',

@@ -1,8 +1,11 @@
 // Shows where a process's time goes: reads the files of `node --cpu-prof` and divides a known CPU
 // time among the parts of the service. Samples are of wall-clock time, so they give shares and not
 // seconds.
+import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { SourceMap } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { rounded } from '../../rig/src/measure.ts';
 
 /** A span in microseconds, on the clock that profiles use. */
@@ -42,7 +45,12 @@ const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 interface Frame {
   readonly id: number;
-  readonly callFrame: { readonly functionName: string; readonly url: string };
+  readonly callFrame: {
+    readonly functionName: string;
+    readonly url: string;
+    readonly lineNumber: number;
+    readonly columnNumber: number;
+  };
   readonly children?: readonly number[];
 }
 
@@ -92,13 +100,27 @@ function addSamples(weights: Map<string, number>, profile: Profile, { fromUs, to
 
 /** The part that a sample belongs to; null when the thread was idle. */
 function partOf(leaf: Frame | undefined, parents: ReadonlyMap<number, Frame>): string | null {
-  const { functionName } = leaf?.callFrame ?? { functionName: '' };
+  const functionName = leaf?.callFrame.functionName;
   if (functionName === '(idle)') return null;
   if (functionName === '(garbage collector)') return 'garbage collection';
   for (let frame = leaf; frame; frame = parents.get(frame.id)) {
-    const { url } = frame.callFrame;
-    const owner = owners.find(([, pattern]) => pattern.test(url));
+    const file = fileOf(frame);
+    const owner = owners.find(([, pattern]) => pattern.test(file));
     if (owner) return owner[0];
   }
   return 'Node itself';
+}
+
+const mapsOfProgram = new Map<string, SourceMap>();
+
+/** The address of the module that a frame was written in. The built program is a bundle of modules. */
+function fileOf({ callFrame: { url, lineNumber, columnNumber } }: Frame): string {
+  if (!url.includes('/dist/program/')) return url;
+  let map = mapsOfProgram.get(url);
+  if (!map) {
+    map = new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, 'utf8')));
+    mapsOfProgram.set(url, map);
+  }
+  const entry = map.findEntry(lineNumber, columnNumber);
+  return 'originalSource' in entry ? new URL(entry.originalSource, url).href : url;
 }

@@ -5,7 +5,7 @@ import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
-import { armFailpoints } from '../../server/dist/ground/failpoint.js';
+import { armFailpoints } from '../../server/dist/program/failpoint.js';
 
 /** @type {import('./failpoints.ts').FailpointPlan} */
 const plan = JSON.parse(process.env['CARILLON_FAILPOINTS'] ?? '{"directory":"","rules":[]}');

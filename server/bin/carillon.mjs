@@ -21,4 +21,4 @@ try {
   process.stderr.write(`carillon: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
 }
-await import('../dist/main.js');
+await import('../dist/program/main.js');

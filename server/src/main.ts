@@ -1,6 +1,5 @@
 // The entry of the command line: reads the arguments, runs one command, and says in one line why it
 // failed.
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { printable } from './cli/answer.ts';
 import { closest } from './cli/closest.ts';
@@ -8,6 +7,7 @@ import { CommandError } from './cli/command-error.ts';
 import { isBeingStopped } from './cli/stop-signals.ts';
 import { isDatabaseDown } from './database/db.ts';
 import { describeDatabaseError } from './database/describe-database-error.ts';
+import { readVersion } from './ground/program-name.ts';
 import { ApiError } from './http/api-error.ts';
 import { loadCommandConfig } from './process/service-place.ts';
 
@@ -84,11 +84,6 @@ function sayWhatIsMissing(command: Command): never {
   const meant = closest(unknown, names);
   const hint = meant === undefined ? names.join(', ') : `did you mean '${meant}'?`;
   throw new CommandError(`There is no command '${printable(unknown)}': ${hint} (or --help)`);
-}
-
-function readVersion(): string {
-  const file = new URL('../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 /** Runs one command and resolves with its exit status. */

@@ -19,7 +19,7 @@ const shipped = [
   'docs',
   'deploy',
   'server/bin',
-  'server/dist',
+  'server/dist/program',
   'server/migrations',
   'server/pages',
   'server/demo',

@@ -1,6 +1,6 @@
-// The form of commands in messages to people: `./carillon` in a checkout of the repository,
-// `carillon` where the program is installed.
-import { existsSync } from 'node:fs';
+// The program's version, and the form of commands in messages to people: `./carillon` in a checkout
+// of the repository, `carillon` where the program is installed.
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -16,3 +16,9 @@ export const programName = checkoutDir === null ? 'carillon' : './carillon';
 
 /** The command that starts the service. */
 export const startCommand = checkoutDir === null ? 'carillon start' : 'npm start';
+
+/** The version that `--version` prints. */
+export function readVersion(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}

@@ -15,10 +15,8 @@ import { encodeId } from '../../src/ground/ids.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { tester } from '../tester.ts';
 
-/**
- * The built program, which starts four times as fast as its sources. The global set-up builds it.
- */
-const mainProgram = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+/** The built program. The global set-up builds it. */
+const mainProgram = fileURLToPath(new URL('../../dist/program/main.js', import.meta.url));
 
 export interface Run {
   readonly status: number | null;
@@ -187,7 +185,7 @@ function startService(cwd: string, env: Record<string, string>): RunningService 
       const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
       return list.split('\n').flatMap((line) => {
         const [pid, parent, ...command] = line.trim().split(/\s+/);
-        return Number(parent) === child.pid && /\/process\/child\.js/.test(command.join(' ')) ? [Number(pid)] : [];
+        return Number(parent) === child.pid && /\/program\/child\.js/.test(command.join(' ')) ? [Number(pid)] : [];
       });
     },
     signal: (signal) => void child.kill(signal),
