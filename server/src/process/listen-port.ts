@@ -95,7 +95,7 @@ async function describeProcess(pid: string): Promise<string> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const named = (field: string): string => new RegExp(`^${field}:[ \\t]*(\\S.*)?$`, 'm').exec(status)?.[1] ?? '';
   // A service listens in a child of the process that an operator started and would stop.
-  if (/\/server\/(?:dist|src)\/process\/child\.[jt]s/.test(command))
+  if (/\/server\/(?:dist\/program|src\/process)\/child\.[jt]s/.test(command))
     return `another Carillon (process ${named('PPid')})`;
   return `${named('Name').replaceAll(/\P{ASCII}|[^ -~]/gu, '?')} (process ${pid})`;
 }

@@ -249,7 +249,8 @@ describe('R-94 the next start', () => {
     const before = await killed.ready();
     const pid = await serverPid(before.clusterDir);
     await killed.kill();
-    await fs.rm(join(folder, 'data'), { recursive: true });
+    // The killed service's server may write a file meanwhile.
+    await fs.rm(join(folder, 'data'), { recursive: true, maxRetries: 20 });
     const after = await run().ready();
     expect(after.isNew).toBe(true);
     expect(await serverPid(after.clusterDir)).not.toBe(pid);
