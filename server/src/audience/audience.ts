@@ -2,7 +2,7 @@
 // `queries.ts` asks the database which devices it selects.
 import { z } from 'zod';
 import { issueOf } from '../ground/issue.ts';
-import { component } from '../http/schemas.ts';
+import { component, list } from '../http/schemas.ts';
 import { parseFilter } from './filter.ts';
 
 /**
@@ -34,6 +34,7 @@ export const filterField = z
   })
   .meta({
     type: 'object',
+    shape: 'Filter',
     description:
       'A node: {and: […]}, {or: […]}, {not: …}, a comparison {field, op, value}, or events {event, count, within, last, where}.',
   });
@@ -48,8 +49,8 @@ export const audienceSchema = component(
   z
     .strictObject({
       all: z.literal(true).nullish(),
-      device_ids: z.array(z.string()).min(1).max(idsMax).nullish(),
-      external_ids: z.array(z.string().min(1).max(256)).min(1).max(idsMax).nullish(),
+      device_ids: list(z.string(), { least: 1, most: idsMax }).nullish(),
+      external_ids: list(z.string().min(1).max(256), { least: 1, most: idsMax }).nullish(),
       segment_id: z.string().nullish(),
       filter: filterField.nullish(),
     })

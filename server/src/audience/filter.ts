@@ -4,7 +4,7 @@
 
 import { instantForm, parseInstant } from '../ground/instant.ts';
 import { isRecord } from '../ground/is-record.ts';
-import type { Issue, IssueCode } from '../ground/issue.ts';
+import { type Issue, type IssueCode, issuesMax } from '../ground/issue.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -49,7 +49,7 @@ export const nodesMax = 200;
 export const depthMax = 10;
 export const textLengthMax = 1_024;
 export const listMax = 1_000;
-const conditionsMax = 5;
+export const conditionsMax = 5;
 const countMax = Number.MAX_SAFE_INTEGER;
 const eventNameMax = 128;
 const daysMax = 365;
@@ -114,7 +114,7 @@ class FilterReader {
   }
 
   #refuse(path: Path, code: IssueCode, message: string, allowed?: readonly unknown[]): undefined {
-    this.issues.push({ path, code, message, ...(allowed && { allowed }) });
+    if (this.issues.length < issuesMax) this.issues.push({ path, code, message, ...(allowed && { allowed }) });
     return undefined;
   }
 
@@ -125,7 +125,7 @@ class FilterReader {
       const message = `A filter has at most ${nodesMax} nodes.`;
       this.issues.unshift({ path: this.#root, code: 'too_many_nodes', message });
     }
-    return this.#nodes <= nodesMax;
+    return this.#nodes <= nodesMax && this.issues.length < issuesMax;
   }
 
   /** A node has the keys of exactly one form. */

@@ -7,7 +7,7 @@ import { listTargets } from '../delivery/targets.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changedMeanwhile, invalid, noSuch, readId } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, instant, messageId } from '../http/schemas.ts';
+import { component, count, instant, list, messageId } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { awaitOutcomes } from '../messages/await-outcomes.ts';
 import { messageRequestSchema, report, reportOf } from '../messages/message.ts';
@@ -70,7 +70,7 @@ export const testUserAreaRoutes = [
       schema: component(
         'TestUserList',
         z.strictObject({
-          users: z.array(z.union([byUser, byDevice])).max(testUsersMax),
+          users: list(z.union([byUser, byDevice]), { most: testUsersMax }),
           updated_at: seenAt.nullable(),
         }),
       ),

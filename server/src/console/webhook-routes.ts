@@ -9,7 +9,17 @@ import type { Seal } from '../ground/seal.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, idSchema, instant, instantText, messageId, pageFields } from '../http/schemas.ts';
+import {
+  component,
+  count,
+  deviceId,
+  idSchema,
+  instant,
+  instantText,
+  list,
+  messageId,
+  pageFields,
+} from '../http/schemas.ts';
 import type { EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import {
   createWebhook,
@@ -43,6 +53,8 @@ export interface WebhookRouteDeps {
 
 const webhookId = component('WebhookId', idSchema('whk'));
 const eventKind = component('EventKind', z.enum(eventKinds));
+/** Kinds in a request; a kind may stand there twice. */
+const kinds = list(eventKind, { most: 50 });
 const testResult = component(
   'WebhookTest',
   z.strictObject({
@@ -141,7 +153,7 @@ export const appWebhookRoutes = [
     summary: 'Make a webhook',
     params: appParam,
     body: {
-      schema: component('NewWebhook', z.strictObject({ endpoint, events: z.array(eventKind).default([]) })),
+      schema: component('NewWebhook', z.strictObject({ endpoint, events: kinds.default([]) })),
       example: { endpoint: 'https://hooks.shop.example/push', events: [] },
     },
     answers: {
@@ -181,7 +193,7 @@ export const webhookRoutes = [
     body: {
       schema: component(
         'WebhookEdit',
-        z.strictObject({ updated_at: seenAt, endpoint: endpoint.optional(), events: z.array(eventKind).optional() }),
+        z.strictObject({ updated_at: seenAt, endpoint: endpoint.optional(), events: kinds.optional() }),
       ),
       example: { updated_at: '2026-11-21T10:15:30.123Z', events: ['message.failed'] },
     },
@@ -300,10 +312,7 @@ export const webhookRoutes = [
     summary: 'Send the events of a period again, from the deliveries that are kept',
     params: param,
     body: {
-      schema: component(
-        'Replay',
-        z.strictObject({ from: instantText, to: instantText, events: z.array(eventKind).default([]) }),
-      ),
+      schema: component('Replay', z.strictObject({ from: instantText, to: instantText, events: kinds.default([]) })),
       example: { from: '2026-11-21T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z', events: [] },
     },
     answers: {

@@ -1,7 +1,7 @@
 // The content of a message: the fields of contract 7.1, and how a channel's own object overrides
 // the common fields. Pure; renders nothing and knows no person.
 import { z } from 'zod';
-import { component } from '../http/schemas.ts';
+import { component, list } from '../http/schemas.ts';
 import { isBlank } from './blank-text.ts';
 import {
   byLocale,
@@ -102,23 +102,21 @@ function commonFields(urlUse: UrlUse, iconKind: 'url' | 'resource' | 'any') {
 
 const badgeCount = z.int().min(0).max(badgeMax);
 
-const webActions = z
-  .array(
-    z.strictObject({
-      action: plainText(64, 1),
-      title: templateText(128),
-      url: templateUrl('web').nullish(),
-      icon: plainHttpsUrl.nullish(),
-    }),
-  )
-  .max(2)
-  .superRefine(([first, second], ctx) => {
-    // A click names its action, so two actions of one name could not be told apart.
-    if (first && first.action === second?.action) {
-      const message = `The action '${first.action}' is given twice.`;
-      report(ctx, { path: [1, 'action'], code: 'invalid_value', message });
-    }
-  });
+const webActions = list(
+  z.strictObject({
+    action: plainText(64, 1),
+    title: templateText(128),
+    url: templateUrl('web').nullish(),
+    icon: plainHttpsUrl.nullish(),
+  }),
+  { most: 2 },
+).superRefine(([first, second], ctx) => {
+  // A click names its action, so two actions of one name could not be told apart.
+  if (first && first.action === second?.action) {
+    const message = `The action '${first.action}' is given twice.`;
+    report(ctx, { path: [1, 'action'], code: 'invalid_value', message });
+  }
+});
 
 const webpushFields = z.strictObject({
   ...commonFields('web', 'url'),

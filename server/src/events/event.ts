@@ -6,7 +6,7 @@ import { readDeviceId } from '../devices/device.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { instantForm, parseInstant } from '../ground/instant.ts';
 import { isRecord } from '../ground/is-record.ts';
-import type { Issue, IssueCode } from '../ground/issue.ts';
+import { type Issue, type IssueCode, issuesMax, nameOfField } from '../ground/issue.ts';
 import { isPathStep, pathStepProblem } from '../http/schemas.ts';
 
 export const eventsMax = 50;
@@ -19,8 +19,6 @@ export const propertiesBytesMax = 8_192;
 /** The properties object itself is the first level. */
 export const propertiesDepthMax = 5;
 export const amountMax = 1_000_000_000_000;
-/** An answer lists at most this many issues (contract 2), so the search stops there. */
-export const issuesMax = 50;
 
 export const eventFields = ['name', 'properties', 'device_id', 'external_id', 'id', 'occurred_at'] as const;
 const knownFields: ReadonlySet<string> = new Set(eventFields);
@@ -86,7 +84,7 @@ export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven
 /** Adds an issue for an unknown field. */
 export function refuseKey(at: Path, key: string, allowed: readonly string[], issues: Issue[]): void {
   const path = [...at, key];
-  issues.push({ path, code: 'unrecognized_keys', message: `${path.join('.')} is not a known field.`, allowed });
+  issues.push({ path, code: 'unrecognized_keys', message: `${nameOfField(path)} is not a known field.`, allowed });
 }
 
 export function issue(path: Path, code: IssueCode, message: string): Issue {
@@ -94,15 +92,11 @@ export function issue(path: Path, code: IssueCode, message: string): Issue {
 }
 
 export function wrongType(path: Path, what: string): Issue {
-  return issue(path, 'invalid_type', `${nameOf(path)} must be ${what}.`);
+  return issue(path, 'invalid_type', `${nameOfField(path)} must be ${what}.`);
 }
 
 export function required(path: Path): Issue {
-  return issue(path, 'required', `${nameOf(path)} is required.`);
-}
-
-function nameOf(path: Path): string {
-  return path.length === 0 ? 'The body' : path.join('.');
+  return issue(path, 'required', `${nameOfField(path)} is required.`);
 }
 
 // Control characters as Unicode defines them: category Cc.
@@ -123,11 +117,11 @@ function readName(value: unknown, at: Path, issues: Issue[]): string | undefined
 }
 
 function tooShort(path: Path): Issue {
-  return issue(path, 'too_small', `${nameOf(path)} is too small: at least 1 character.`);
+  return issue(path, 'too_small', `${nameOfField(path)} is too small: at least 1 character.`);
 }
 
 function tooLong(path: Path, most: number): Issue {
-  return issue(path, 'too_big', `${nameOf(path)} is too large: at most ${most} characters.`);
+  return issue(path, 'too_big', `${nameOfField(path)} is too large: at most ${most} characters.`);
 }
 
 // Null counts as absent.
@@ -185,6 +179,7 @@ function readProperties(value: unknown, at: Path, issues: Issue[]): Values | und
   }
   const before = issues.length;
   for (const key of keys) {
+    if (issues.length >= issuesMax) return undefined;
     if (key.length > propertyKeyLengthMax) issues.push(tooLong([...at, 'properties', key], propertyKeyLengthMax));
     const fault = findFault(value[key], 1);
     if (!fault) continue;

@@ -2,19 +2,9 @@
 // before anything is stored, so that one invalid event stores nothing. Pure.
 
 import { isRecord } from '../ground/is-record.ts';
-import type { Issue } from '../ground/issue.ts';
+import { type Issue, issuesMax } from '../ground/issue.ts';
 import { ApiError, invalid } from '../http/api-error.ts';
-import {
-  type EventGiven,
-  eventFields,
-  eventsMax,
-  issue,
-  issuesMax,
-  readEvent,
-  refuseKey,
-  required,
-  wrongType,
-} from './event.ts';
+import { type EventGiven, eventFields, eventsMax, issue, readEvent, refuseKey, required, wrongType } from './event.ts';
 
 const batchFields = ['events'];
 
@@ -26,7 +16,7 @@ export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   const issues: Issue[] = [];
   const events =
     isRecord(body) && isBatch(body) ? readBatch(body, isServer, issues) : readSingle(body, isServer, issues);
-  if (issues.length > 0) throw invalid(issues.slice(0, issuesMax));
+  if (issues.length > 0) throw invalid(issues);
   if (!isServer && events.some(({ externalId }) => externalId !== null)) {
     throw new ApiError('wrong_key_scope', { message: 'external_id needs a server key.' });
   }

@@ -34,6 +34,9 @@ export const issueCodes = [
 ] as const;
 export type IssueCode = (typeof issueCodes)[number];
 
+/** The check of a request stops at this many issues, and an answer lists no more (contract 1). */
+export const issuesMax = 50;
+
 /**
  * One fault of a request. `allowed` is set only for a closed list, `limit` only where the contract
  * names it.
@@ -44,6 +47,16 @@ export interface Issue {
   readonly message: string;
   readonly allowed?: readonly unknown[];
   readonly limit?: number | string;
+}
+
+/** A longer name of a field is cut in a message; the issue's path has it whole. */
+const nameLengthMax = 200;
+
+/** The name of the field at `path`, as messages write it. */
+export function nameOfField(path: Issue['path']): string {
+  const name = path.join('.');
+  if (name.length > nameLengthMax) return `${name.slice(0, nameLengthMax).toWellFormed()}…`;
+  return path.length === 0 ? 'The body' : name;
 }
 
 /** For a refinement: an issue with one of the contract's own codes. */

@@ -1,7 +1,7 @@
 // One table of every error that a caller can see, with its status (contract 2). Any error that is
 // not an `ApiError` reaches a caller as `internal_error` and is logged completely.
 import { decodeId, type IdPrefix, type Uuid } from '../ground/ids.ts';
-import type { Issue } from '../ground/issue.ts';
+import { type Issue, issuesMax, nameOfField } from '../ground/issue.ts';
 
 export const apiErrors = {
   validation_failed: { status: 400, message: 'The request is invalid.' },
@@ -36,9 +36,6 @@ export type ApiErrorCode = keyof typeof apiErrors;
 export function isConsoleError(code: ApiErrorCode): boolean {
   return 'of' in apiErrors[code];
 }
-
-/** Issues that an answer lists at most. */
-const issuesMax = 50;
 
 export interface ApiErrorDetails {
   readonly message?: string;
@@ -82,7 +79,7 @@ export class ApiError extends Error {
     return {
       error: this.code,
       message: this.message,
-      ...(issues && { issues: issues.slice(0, issuesMax) }),
+      ...(issues && { issues }),
       ...(this.code === 'rate_limited' && { retry_after_ms: retryAfterMs }),
       ...extra,
       request_id: requestId,
@@ -90,11 +87,12 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that lists the issues. */
+/** A 400 that lists the issues. Fifty may not be all: the check of a request stops there. */
 export function invalid(issues: readonly Issue[]): ApiError {
-  const [first, ...others] = issues;
-  const message = first && others.length === 0 ? nameField(first) : `${issues.length} fields are invalid.`;
-  return new ApiError('validation_failed', { issues, message });
+  const [first] = issues;
+  const many = issues.length < issuesMax ? issues.length : `At least ${issuesMax}`;
+  const message = first && issues.length === 1 ? nameField(first) : `${many} fields are invalid.`;
+  return new ApiError('validation_failed', { issues: issues.slice(0, issuesMax), message });
 }
 
 /**
@@ -102,8 +100,8 @@ export function invalid(issues: readonly Issue[]): ApiError {
  * itself.
  */
 function nameField({ path, message }: Issue): string {
-  const field = path.join('.');
-  return field === '' || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
+  const field = nameOfField(path);
+  return path.length === 0 || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
 }
 
 /**

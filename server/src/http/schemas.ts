@@ -3,14 +3,18 @@
 // against them.
 import { z } from 'zod';
 import type { IdPrefix } from '../ground/ids.ts';
-import { issueOf } from '../ground/issue.ts';
+import { issueOf, issuesMax } from '../ground/issue.ts';
 
 /** Every schema with a name, for the description of the API. */
 export const namedSchemas = z.registry<{ id: string }>();
 
+/** The same schemas by name. */
+export const schemasByName = new Map<string, z.ZodType>();
+
 /** Gives a schema a name, by which a description refers to it everywhere. */
 export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   namedSchemas.add(schema, { id });
+  schemasByName.set(id, schema);
   return schema;
 }
 
@@ -31,6 +35,42 @@ export function pathName(name: z.ZodString) {
       });
     }
   });
+}
+
+/**
+ * The class of `list`. A subclass, because zod copies a schema when a check or a description is
+ * added to it.
+ */
+const List = z.core.$constructor<z.ZodArray>('List', (schema, definition) => {
+  z.ZodArray.init(schema, definition);
+  schema._zod.parse = (payload, context) => {
+    const given: unknown = payload.value;
+    if (!Array.isArray(given)) {
+      payload.issues.push({ code: 'invalid_type', expected: 'array', input: given, inst: schema });
+      return payload;
+    }
+    // The check of the length makes the issue.
+    if (given.length > Number(schema._zod.bag['maximum'])) return payload;
+    const items: unknown[] = [];
+    for (const [i, value] of given.entries()) {
+      if (payload.issues.length >= issuesMax) break;
+      const read = definition.element._zod.run({ value, issues: [] }, context);
+      if (read instanceof Promise) throw new z.core.$ZodAsyncError();
+      payload.issues.push(...z.core.util.prefixIssues(i, read.issues));
+      items.push(read.value);
+    }
+    payload.value = items;
+    return payload;
+  };
+});
+
+/**
+ * A list in a request. Its length is judged before its items, and the check of its items stops at
+ * the 50th issue (contract 1). zod alone would make an issue of each of a million items.
+ */
+export function list<Item extends z.ZodType>(item: Item, { least = 0, most }: { least?: number; most: number }) {
+  const schema = (new List({ type: 'array', element: item }) as z.ZodArray<Item>).max(most);
+  return least === 0 ? schema : schema.min(least);
 }
 
 /** An instant that a handler answers as text. */

@@ -11,6 +11,7 @@ import { createFairShares } from '../ground/fair-shares.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
 import { ApiError, notFound } from './api-error.ts';
+import { anyShape, type BodyShape, shapeOf } from './body-shape.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
 import { clientAddressFinder } from './client-address.ts';
 import { followConnections } from './closing.ts';
@@ -90,8 +91,8 @@ export interface BoundRoute<Caller> {
   readonly clientBodyBytesMax?: number;
   /** Further content types that are read as JSON, such as `text/plain` for receipts. */
   readonly alsoJson?: readonly string[];
-  /** The body that a DELETE takes, where it takes one. */
-  readonly body?: unknown;
+  /** The body of the route, where it takes one. */
+  readonly body?: { readonly schema: z.ZodType } | null;
   /** True on routes that take any query parameter, such as redirects. */
   readonly ignoresUnknownQuery?: boolean;
   /** Decides who calls, in place of keys, before a byte of the body is read. */
@@ -320,6 +321,9 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     const { access } = route;
     const ofPublic = visitorOf(route, options.appOf(options.nobody));
     const isUnguarded = access === 'public' && route.guard === undefined;
+    let shape: BodyShape | undefined;
+    // Read when the first body comes: a start reads no schema for it.
+    const shapeOfBody = (): BodyShape => (shape ??= route.body ? shapeOf(route.body.schema) : anyShape);
     const bodyLimit = route.bodyBytesMax ?? (isUnguarded ? publicBodyBytesDefault : bodyBytesDefault);
     server.route({
       method: route.method,
@@ -374,7 +378,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
             caller,
             method: request.method,
             params: request.params as Record<string, string>,
-            body: readBody(bytes, request, route),
+            body: readBody(bytes, request, route, shapeOfBody),
             query: readQuery(request.raw.url ?? '', route.ignoresUnknownQuery === true),
             header: (name) => headerValues(request.raw, name),
             id: request.id,
@@ -439,13 +443,18 @@ function visitorOf({ access, path }: Pick<BoundRoute<unknown>, 'access' | 'path'
   return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
 }
 
-function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: BoundRoute<Caller>): unknown {
+function readBody<Caller>(
+  bytes: Buffer,
+  request: FastifyRequest,
+  route: BoundRoute<Caller>,
+  shapeOfBody: () => BodyShape,
+): unknown {
   if (bytes.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !route.alsoJson?.includes(type)) {
     throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
   }
-  const body = parseJson(bytes);
+  const body = parseJson(bytes, shapeOfBody());
   // A method that takes no body knows no field of one.
   const takesBody = route.method !== 'GET' && (route.method !== 'DELETE' || Boolean(route.body));
   if (!takesBody) validate(z.strictObject({}).nullable(), body);

@@ -1,7 +1,7 @@
 // Schema → value, or a 400 with `issues` (contract 2). Translates zod's findings into the
 // contract's closed set of codes, each with the path a caller wrote.
 import { z } from 'zod';
-import type { Issue, IssueCode } from '../ground/issue.ts';
+import { type Issue, type IssueCode, issuesMax, nameOfField } from '../ground/issue.ts';
 import { invalid } from './api-error.ts';
 
 /** Parses or throws the 400. `at` is put before every path, for headers and path parameters. */
@@ -24,7 +24,15 @@ export function validate<Output>(
     },
   });
   if (result.success) return result.data;
-  throw invalid(result.error.issues.flatMap((issue) => translate(issue, at, knownKeys)));
+  const issues: Issue[] = [];
+  for (const issue of result.error.issues) {
+    if (issues.length >= issuesMax) break;
+    for (const each of translate(issue, at, knownKeys)) {
+      // zod measures the length of a list also where it must be a text.
+      if (issues.at(-1)?.code !== 'invalid_type' || !isSamePath(issues.at(-1)?.path, each.path)) issues.push(each);
+    }
+  }
+  throw invalid(issues);
 }
 
 function translate(
@@ -33,7 +41,7 @@ function translate(
   knownKeys: Map<unknown, readonly string[]>,
 ): Issue[] {
   const path = [...at, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
-  const name = path.length === 0 ? 'The body' : path.join('.');
+  const name = nameOfField(path);
   const one = (code: IssueCode, message: string, allowed?: readonly unknown[]): Issue[] => [
     { path, code, message, ...(allowed && { allowed }) },
   ];
@@ -56,10 +64,10 @@ function translate(
       return one('invalid_value', `${name} must be one of: ${issue.values.map(String).join(', ')}.`, issue.values);
     case 'unrecognized_keys': {
       const allowed = knownKeys.get(issue.keys);
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, issuesMax).map((key) => ({
         path: [...path, key],
         code: 'unrecognized_keys' as const,
-        message: `${[...path, key].join('.')} is not a known field.`,
+        message: `${nameOfField([...path, key])} is not a known field.`,
         ...(allowed && { allowed }),
       }));
     }
@@ -89,6 +97,10 @@ function translate(
     default:
       return one('invalid_value', `${name} is invalid.`);
   }
+}
+
+function isSamePath(one: Issue['path'] = [], other: Issue['path']): boolean {
+  return one.length === other.length && one.every((part, i) => part === other[i]);
 }
 
 function isOwnMessage(message: string): boolean {

@@ -20,7 +20,7 @@ export function refTo(schema: z.ZodType): { $ref: string } {
 export function componentSchemas(described: object): Record<string, object> {
   // The input side is what a caller writes. Schemas of answers have no transforms, so both of their
   // sides are the same.
-  const { schemas } = z.toJSONSchema(namedSchemas, { io: 'input', uri: addressOf, override: dropSafeBounds });
+  const { schemas } = z.toJSONSchema(namedSchemas, { io: 'input', uri: addressOf, override: dropUnsaid });
   const used = new Map<string, object>();
   const follow = (value: object): void => {
     for (const [, id = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
@@ -39,7 +39,7 @@ export function componentSchemas(described: object): Record<string, object> {
  * for: `limit` is a number.
  */
 export function queryParameters(query: z.ZodObject): object[] {
-  const { properties = {} } = z.toJSONSchema(query, { io: 'output', override: dropSafeBounds });
+  const { properties = {} } = z.toJSONSchema(query, { io: 'output', override: dropUnsaid });
   return Object.entries(query.shape).map(([name, field]) => ({
     name,
     in: 'query',
@@ -50,7 +50,9 @@ export function queryParameters(query: z.ZodObject): object[] {
 
 // zod adds these bounds to every integer. They say nothing, because every JSON number that a
 // program reads exactly is within them.
-function dropSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
+function dropUnsaid({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number; shape?: unknown } }): void {
+  // For the scan of bodies (`http/body-shape.ts`).
+  delete jsonSchema.shape;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }

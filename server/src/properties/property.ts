@@ -2,7 +2,7 @@
 // devices have under it. Stored values are keyed by the catalog's number and never by name, so a
 // deleted key is invisible at once.
 import { z } from 'zod';
-import { type IssueCode, issueOf } from '../ground/issue.ts';
+import { type IssueCode, issueOf, issuesMax } from '../ground/issue.ts';
 import { component } from '../http/schemas.ts';
 
 export const propertyTypes = ['string', 'number', 'boolean'] as const;
@@ -84,6 +84,7 @@ function readChanges(input: unknown, context: z.core.$RefinementCtx): PropertyCh
     return z.NEVER;
   }
   for (const [key, value] of Object.entries(input)) {
+    if (context.issues.length >= issuesMax) break;
     if (!keyPattern.test(key)) {
       refuse([key], 'invalid_format', 'A property key has 1 to 64 of A-Z a-z 0-9 _ - and begins with a letter or _.');
     } else if (value === null || typeof value === 'boolean') changes.set(key, value);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { actorOf, type Caller } from '../apps/caller.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
-import { countOperators, listMax } from '../audience/filter.ts';
+import { conditionsMax, countOperators, listMax, nodesMax } from '../audience/filter.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
@@ -43,15 +43,15 @@ const eventLeaf = component(
     count: z.strictObject({ op: z.enum(countOperators), value: z.int().min(0) }).nullish(),
     within: z.string().nullish(),
     last: z.strictObject({ op: z.enum(['before', 'after', 'within_last']), value: z.string() }).nullish(),
-    where: z.array(comparison).min(1).nullish(),
+    where: z.array(comparison).min(1).max(conditionsMax).nullish(),
   }),
 );
 const filterNode: z.ZodType = component(
   'Filter',
   z.lazy(() =>
     z.union([
-      z.strictObject({ and: z.array(filterNode).min(1) }),
-      z.strictObject({ or: z.array(filterNode).min(1) }),
+      z.strictObject({ and: z.array(filterNode).min(1).max(nodesMax) }),
+      z.strictObject({ or: z.array(filterNode).min(1).max(nodesMax) }),
       z.strictObject({ not: filterNode }),
       comparison,
       eventLeaf,

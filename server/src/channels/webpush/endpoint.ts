@@ -12,6 +12,8 @@ const tokenBytesMax = 4_096;
 const endpointLengthMax = 2_048;
 const tokenKeys = ['endpoint', 'expirationTime', 'keys'];
 const keyNames = ['p256dh', 'auth'];
+/** Unknown names that an issue repeats. */
+const namesShownMax = 10;
 
 export interface EndpointRules {
   /** The operator's `PUSH_HOSTS`: names, `*.` patterns, or `*` for any public host. */
@@ -153,7 +155,8 @@ function parseJson(text: string): unknown {
 function checkNames(value: object, allowed: readonly string[], path: readonly string[], issues: Issue[]): void {
   const unknown = Object.keys(value).filter((name) => !allowed.includes(name));
   if (unknown.length === 0) return;
-  const message = `Unknown: ${unknown.map((name) => `'${name.slice(0, 64)}'`).join(', ')}.`;
+  const named = unknown.slice(0, namesShownMax).map((name) => `'${name.slice(0, 64)}'`);
+  const message = `Unknown: ${named.join(', ')}${unknown.length > namesShownMax ? ' and more' : ''}.`;
   issues.push({ path, code: 'unrecognized_keys', message, allowed });
 }
 

@@ -1,0 +1,103 @@
+// Where a body may hold objects and lists, read from a schema of its route. The scan of a body drops
+// what stands elsewhere before it is parsed (R-103).
+import { z } from 'zod';
+import { schemasByName } from './schemas.ts';
+
+export interface BodyShape {
+  /** True where any JSON may stand. The other fields mean nothing then. */
+  readonly isAny: boolean;
+  /** The members of an object by name; null: no object may stand here. */
+  readonly members: ReadonlyMap<string, BodyShape> | null;
+  /** Members of other names; null: there are none. */
+  readonly others: BodyShape | null;
+  /** The items of a list; null: no list may stand here. */
+  readonly items: BodyShape | null;
+  readonly itemsMax: number;
+}
+
+type Draft = { -readonly [Key in keyof BodyShape]: BodyShape[Key] };
+
+interface JsonSchema {
+  readonly $ref?: string;
+  /** The name of the schema whose shape this place has, where the description says less. */
+  readonly shape?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly items?: JsonSchema;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** The place of a text, a number or a boolean. */
+export const scalar: BodyShape = { isAny: false, members: null, others: null, items: null, itemsMax: 0 };
+/** Of a body without a schema. */
+export const anyShape: BodyShape = { ...scalar, isAny: true };
+
+type Defs = JsonSchema['$defs'];
+
+/** The shape of the bodies that a schema describes: as wide as the schema, or wider. */
+export function shapeOf(schema: z.ZodType): BodyShape {
+  // Schemas that contain themselves are read once.
+  const named = new Map<string, Draft>();
+
+  const read = (json: JsonSchema, defs: Defs, into: Draft): Draft => {
+    const ref = json.shape ?? json.$ref;
+    if (ref !== undefined) return follow(ref, defs, into);
+    const choices = json.anyOf ?? json.oneOf;
+    // A description may state its alternatives twice: by its properties and, narrower, by `oneOf`.
+    if (choices && !json.properties) {
+      for (const choice of choices) {
+        if (read(choice, defs, into) !== into) into.isAny = true;
+      }
+    } else readTypes(json, defs, into);
+    return into;
+  };
+
+  const readTypes = ({ type, properties = {}, ...json }: JsonSchema, defs: Defs, into: Draft): void => {
+    if (type === undefined) {
+      into.isAny ||= json.enum === undefined && json.const === undefined;
+      return;
+    }
+    const types = [type].flat();
+    if (types.includes('object')) {
+      const members = new Map(into.members ?? []);
+      for (const [name, member] of Object.entries(properties)) {
+        const before = members.get(name);
+        members.set(name, before ? anyShape : read(member, defs, { ...scalar }));
+      }
+      into.members = members;
+      const { additionalProperties: others = true } = json;
+      if (typeof others === 'object') into.others = into.others ? anyShape : read(others, defs, { ...scalar });
+      else if (others) into.others = anyShape;
+    }
+    if (types.includes('array')) {
+      into.itemsMax = into.items || json.maxItems === undefined ? Number.POSITIVE_INFINITY : json.maxItems;
+      into.items = into.items || !json.items ? anyShape : read(json.items, defs, { ...scalar });
+    }
+  };
+
+  const follow = (ref: string, defs: Defs, into: Draft): Draft => {
+    const known = named.get(ref);
+    if (known) return known;
+    named.set(ref, into);
+    const component = schemasByName.get(ref);
+    if (component) {
+      const json = jsonSchemaOf(component);
+      return read(json, json.$defs, into);
+    }
+    const json = defs?.[ref.replace('#/$defs/', '')];
+    return json ? read(json, defs, into) : Object.assign(into, anyShape);
+  };
+
+  const root = jsonSchemaOf(schema);
+  return read(root, root.$defs, { ...scalar });
+}
+
+function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as unknown as JsonSchema;
+}
