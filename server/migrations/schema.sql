@@ -851,6 +851,7 @@ CREATE TABLE operator_tokens (
   created_at timestamp with time zone NOT NULL,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  creator_id uuid,
   CONSTRAINT operator_tokens_pkey PRIMARY KEY (id),
   CONSTRAINT operator_tokens_hash_key UNIQUE (hash),
   CONSTRAINT operator_tokens_org_id_fkey FOREIGN KEY (org_id) REFERENCES organisations(id),

@@ -122,6 +122,8 @@ export interface SetupOptions {
   readonly hostClock?: ServiceOptions['hostClock'];
   /** An existing database, instead of a new one. */
   readonly database?: TestDatabase;
+  /** The key of what an existing database keeps secret. */
+  readonly masterKey?: Buffer;
   /** Maps the database's URL to the one that the service uses, for a proxy between them. */
   readonly reachDatabase?: (url: string) => Promise<string>;
 }
@@ -131,7 +133,7 @@ export interface SetupOptions {
  * service.
  */
 const pushHost = 'push.test.example';
-const masterKey = randomBytes(32);
+const usualMasterKey = randomBytes(32);
 
 /** Shows the log of the tests on standard error. */
 const testLogLevel = process.env['TEST_LOG_LEVEL'];
@@ -156,6 +158,7 @@ async function endsInTime(what: string, ending: Promise<unknown>): Promise<void>
 }
 
 export async function setup(options: SetupOptions = {}): Promise<Bundle> {
+  const { masterKey = usualMasterKey } = options;
   const database = options.database ?? (await createTestDatabase());
   const push = await startPushService();
   const environment = {
@@ -178,6 +181,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     config,
     databaseUrl: (await options.reachDatabase?.(database.url)) ?? database.url,
     masterKeys: { key: masterKey, previous: undefined },
+    passwordCost: 4,
     log: createLog(config.logLevel, 'test', options.logTo ?? (testLogLevel === undefined ? fullDisk() : undefined)),
     ...(options.http && { http: options.http }),
     ...(options.hostClock && { hostClock: options.hostClock }),

@@ -11,6 +11,7 @@ import type {
   CatalogPage,
   CataloguedEvent,
   CataloguedProperty,
+  ChangedMember,
   ChannelName,
   ChannelTestResult,
   Credential,
@@ -54,7 +55,6 @@ import type {
   MadeKey,
   MadeToken,
   MadeWebhook,
-  Member,
   Message,
   MessageAnswer,
   MessageFigures,
@@ -85,6 +85,7 @@ import type {
   PropertyEdit,
   RecentEventPage,
   RecoveryCodes,
+  RemovedMember,
   RenderedMessage,
   RenderRequest,
   Replay,
@@ -331,8 +332,8 @@ export const getMessageFigures = (id: string, message: string) =>
 export const getTeam = (search: Search) => list<Team>('/team', { ...search });
 export const invite = (body: NewInvite) => call<MadeInvite>('POST', '/team/invites', { body });
 export const withdrawInvite = (id: string) => call<Done>('DELETE', `/team/invites/${part(id)}`);
-export const editMember = (id: string, body: RoleChange) => call<Member>('PATCH', `/team/${part(id)}`, { body });
-export const removeMember = (id: string) => call<Done>('DELETE', `/team/${part(id)}`);
+export const editMember = (id: string, body: RoleChange) => call<ChangedMember>('PATCH', `/team/${part(id)}`, { body });
+export const removeMember = (id: string) => call<RemovedMember>('DELETE', `/team/${part(id)}`);
 export const listTokens = (search: Search) => list<TokenList>('/tokens', { ...search });
 export const createToken = (body: NewToken) => call<MadeToken>('POST', '/tokens', { body });
 export const revokeToken = (id: string) => call<Token>('DELETE', `/tokens/${part(id)}`);

@@ -169,6 +169,20 @@ export type CataloguedProperty = {
   }[];
 };
 
+export type ChangedMember = {
+  readonly id: AccountId;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly two_factor: boolean;
+  readonly joined_at: Instant;
+  readonly updated_at: Instant;
+  /** The last request of a session that has not ended. */
+  readonly last_used_at: Instant | null;
+  /** The operator tokens that a former owner leaves: offer to revoke them. */
+  readonly tokens: readonly Token[];
+};
+
 export type ChannelCounts = {
   readonly accepted: number;
   readonly sent: number;
@@ -1275,6 +1289,8 @@ export type MadeToken = {
   /** Exact to a minute. */
   readonly last_used_at: Instant | null;
   readonly revoked_at: Instant | null;
+  /** Its maker is no owner any more: revoke it, unless somebody else needs it. */
+  readonly is_orphaned: boolean;
   readonly token: string;
 };
 
@@ -1809,6 +1825,12 @@ export type RecoveryCodes = {
   readonly recovery_codes: readonly string[];
 };
 
+export type RemovedMember = {
+  readonly done: true;
+  /** The operator tokens that a former owner leaves: offer to revoke them. */
+  readonly tokens: readonly Token[];
+};
+
 export type RemovedWebhookId = string;
 
 export type RenderRequest = {
@@ -2280,6 +2302,8 @@ export type Token = {
   /** Exact to a minute. */
   readonly last_used_at: Instant | null;
   readonly revoked_at: Instant | null;
+  /** Its maker is no owner any more: revoke it, unless somebody else needs it. */
+  readonly is_orphaned: boolean;
 };
 
 export type TokenId = string;

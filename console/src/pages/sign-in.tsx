@@ -106,7 +106,8 @@ const oidcWords: Readonly<Record<string, string>> = {
   unavailable: 'The provider does not answer. Try again in a minute. The log of the service says why.',
   unverified: 'The provider has not verified your e-mail address. Verify it there, then try again.',
   not_invited: 'Your address is not invited here. Ask an admin of your organisation for an invitation.',
-  https_required: 'This address is plain http, over which no session is given. Open the console over https.',
+  https_required:
+    'This address is plain http, over which no session is given, or the proxy is not named in TRUSTED_PROXIES. Open the console over https.',
 };
 
 /** Only a path of this console is followed: an address given in a link could lead anywhere. */
@@ -191,6 +192,7 @@ function SecondFactor({ onDone, onBack }: SecondFactorProps) {
 }
 
 function NeedsHttps() {
+  if (window.location.protocol === 'https:') return <ProxyUnknown />;
   return (
     <Stack>
       <h1 id="sign-in-heading" style={{ margin: 0, fontSize: 22 }}>
@@ -234,6 +236,22 @@ function NotSetUp() {
         command prints another one, on the computer that runs Carillon:
       </p>
       <CodeBlock label="A set-up link" code="./carillon owner setup-link" />
+    </Stack>
+  );
+}
+
+function ProxyUnknown() {
+  return (
+    <Stack>
+      <h1 id="sign-in-heading" style={{ margin: 0, fontSize: 22 }}>
+        Carillon does not know its proxy
+      </h1>
+      <Alert color="yellow" icon={<IconShieldLock aria-hidden />}>
+        The proxy before Carillon says that you came by https, and Carillon believes that of known proxies alone. So
+        nobody can sign in here.
+      </Alert>
+      <p style={{ margin: 0 }}>Name the address of the proxy, and restart Carillon:</p>
+      <CodeBlock label="The proxy for Carillon" code="TRUSTED_PROXIES=127.0.0.1" />
     </Stack>
   );
 }

@@ -6,7 +6,7 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type Role, roleNames, rolesUpTo } from '../api/can.ts';
-import type { Invite, Member, Organisation } from '../api/objects.ts';
+import type { Invite, Member, Organisation, Token } from '../api/objects.ts';
 import { editMember, editOrganisation, invite, removeMember, withdrawInvite } from '../api/operations.ts';
 import { queries, queryClient } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
@@ -17,6 +17,7 @@ import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
+import { TokenRow } from '../components/token-row.tsx';
 import { useDraft } from '../components/use-draft.ts';
 import { useSave } from '../components/use-save.ts';
 import { count, formatNumber } from '../format.ts';
@@ -41,6 +42,7 @@ export function TeamPage() {
   const first = team.data?.pages[0];
   const [isOpen, { open, close }] = useDisclosure(false);
   const [link, setLink] = useState<string | null>(null);
+  const [left, setLeft] = useState<readonly Token[]>([]);
   if (!may) return <NotAllowed what="Team" reason={reason} />;
   return (
     <>
@@ -68,7 +70,9 @@ export function TeamPage() {
             query={team}
             rowsOf={({ members, invites }) => [...members, ...invites]}
             keyOf={({ id }) => id}
-            rowOf={(one) => ('joined_at' in one ? <MemberRow member={one} /> : <InviteRow invite={one} />)}
+            rowOf={(one) =>
+              'joined_at' in one ? <MemberRow member={one} onTokensLeft={setLeft} /> : <InviteRow invite={one} />
+            }
             finds="The beginning of a name or an address"
             empty={<Empty title="Nobody yet">Invite the first person. The invitation is a link.</Empty>}
           />
@@ -91,6 +95,25 @@ export function TeamPage() {
         secrets={link === null ? null : [['Link', link]]}
         onClose={() => setLink(null)}
       />
+      <Modal
+        opened={left.length > 0}
+        onClose={() => setLeft([])}
+        title="Operator tokens that still work"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <Stack>
+          <div>The former owner made them. Revoke those that nobody else needs.</div>
+          <ul className="rows" aria-label="Operator tokens">
+            {left.map((token) => (
+              <TokenRow
+                key={token.id}
+                token={token}
+                onRevoked={() => setLeft((tokens) => tokens.filter(({ id }) => id !== token.id))}
+              />
+            ))}
+          </ul>
+        </Stack>
+      </Modal>
     </>
   );
 }
@@ -133,13 +156,14 @@ function InviteRow({ invite: { id, email, role, expires_at } }: { invite: Invite
   );
 }
 
-function MemberRow({ member }: { member: Member }) {
+function MemberRow({ member, onTokensLeft }: { member: Member; onTokensLeft: (tokens: readonly Token[]) => void }) {
   const { account, role } = useSession();
   const isSelf = member.id === account.id;
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['team'] });
   const change = useMutation({
     mutationFn: ({ role: chosen, seen }: { role: Role; seen: Member }) =>
       editMember(seen.id, { role: chosen, updated_at: seen.updated_at }),
+    onSuccess: ({ tokens }) => onTokensLeft(tokens),
     onSettled: refresh,
   });
   return (
@@ -172,10 +196,11 @@ function MemberRow({ member }: { member: Member }) {
         <ConfirmButton
           label="Remove"
           title={`Remove ${member.name}?`}
-          effect="Their sessions end at once. Operator tokens that they made stay."
+          effect="Their sessions end at once. Operator tokens that they made are listed then, so that you can revoke them."
           isDestructive
           run={async () => {
-            await removeMember(member.id);
+            const { tokens } = await removeMember(member.id);
+            onTokensLeft(tokens);
             await refresh();
           }}
         />

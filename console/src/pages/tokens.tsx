@@ -5,24 +5,22 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { roleNames } from '../api/can.ts';
-import type { MadeToken, NewToken, Token } from '../api/objects.ts';
-import { createToken, revokeToken } from '../api/operations.ts';
+import type { MadeToken, NewToken } from '../api/objects.ts';
+import { createToken } from '../api/operations.ts';
 import { queries, queryClient } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
-import { tellAuthor } from '../components/author.ts';
-import { ConfirmButton } from '../components/confirm.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
+import { TokenRow } from '../components/token-row.tsx';
 import { useDraft } from '../components/use-draft.ts';
 import { useSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
-import { RelativeTime } from '../ui/relative-time.tsx';
 
 export function Tokens() {
   const { may, reason } = useMay('token.edit');
@@ -82,33 +80,6 @@ export function Tokens() {
         onClose={() => setMade(null)}
       />
     </>
-  );
-}
-
-function TokenRow({ token }: { token: Token }) {
-  return (
-    <li className="row">
-      <div className="row-main">
-        <strong style={{ fontWeight: 500 }}>{token.name}</strong> <span className="muted">{roleNames[token.role]}</span>
-        <div className="muted">
-          <span className="mono">
-            {token.start}…{token.last4}
-          </span>{' '}
-          · made <RelativeTime at={token.created_at} /> by {tellAuthor(token.created_by)} · last used{' '}
-          <RelativeTime at={token.last_used_at} none="never" />
-        </div>
-      </div>
-      <ConfirmButton
-        label="Revoke"
-        title={`Revoke ${token.name}?`}
-        effect="Scripts with this token are refused at once."
-        isDestructive
-        run={async () => {
-          await revokeToken(token.id);
-          await queryClient.invalidateQueries({ queryKey: ['tokens'] });
-        }}
-      />
-    </li>
   );
 }
 

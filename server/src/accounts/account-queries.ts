@@ -55,6 +55,16 @@ export async function findAccount(sql: Sql | Tx, id: Uuid): Promise<Account | un
   return row;
 }
 
+/**
+ * Locks an account until the transaction ends, so that a change of its password or its second
+ * factor and the beginning of a session follow each other.
+ */
+export async function lockAccount(tx: Tx, id: Uuid): Promise<Account | undefined> {
+  const [row] = await tx<Account[]>`
+    SELECT ${accountColumns(tx)} FROM accounts a WHERE a.id = ${id} FOR NO KEY UPDATE OF a`;
+  return row;
+}
+
 /** Sets an account's password, as its hash. */
 export async function savePassword(tx: Tx, clock: Clock, accountId: Uuid, id: Uuid, hash: string): Promise<void> {
   await tx`

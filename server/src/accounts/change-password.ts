@@ -1,43 +1,34 @@
 // A person changes their own password: every session ends, and a new one begins.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import type { Clock } from '../database/clock.ts';
-import { type Sql, transaction } from '../database/db.ts';
+import { transaction } from '../database/db.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 import { findPasswordHash, savePassword } from './account-queries.ts';
-import type { Passwords } from './password.ts';
-import { deleteSessionsOf, insertSession } from './queries.ts';
-import { hashSecret, mintSecret, type Session } from './session.ts';
-
-export interface PasswordChange {
-  readonly current: string;
-  readonly next: string;
-  readonly address: string;
-  readonly userAgent: string | null;
-}
+import { beginSession, endSessions, type Visit } from './begin-session.ts';
+import { refuseCommonPassword } from './common-passwords.ts';
+import type { Session } from './session.ts';
+import { lockVerified, type SignInDeps } from './sign-in.ts';
 
 /**
  * Changes the password and returns the token of a new session. Throws the 401 for a wrong present
  * one. A person who came in by OpenID Connect has none, and gets one by a reset link.
  */
 export async function changePassword(
-  { sql, txSql, clock, passwords, by }: Audited & { sql: Sql; txSql: Sql; clock: Clock; passwords: Passwords },
-  { accountId, organisationId }: Session,
-  { current, next, address, userAgent }: PasswordChange,
+  { sql, txSql, clock, passwords, by }: Omit<SignInDeps, 'factors'> & Audited,
+  { accountId }: Session,
+  { current, next }: { readonly current: string; readonly next: string },
+  visit: Visit,
 ): Promise<string> {
+  await refuseCommonPassword(next, 'next');
   const former = await findPasswordHash(sql, accountId);
-  if (former === null || !(await passwords.verify(former, current))) throw new ApiError('wrong_credentials');
+  if (!(await passwords.verify(former, current))) throw new ApiError('wrong_credentials');
   const hash = await passwords.hash(next);
-  const token = mintSecret();
-  await transaction(txSql, async (tx) => {
-    // Somebody else may have changed it while it was checked.
-    if ((await findPasswordHash(tx, accountId)) !== former) throw new ApiError('wrong_credentials');
+  return transaction(txSql, async (tx) => {
+    const account = await lockVerified(tx, accountId, former);
     await savePassword(tx, clock, accountId, mintUuid(clock.nowMs()), hash);
-    await deleteSessionsOf(tx, accountId);
-    const session = { id: mintUuid(clock.nowMs()), tokenHash: hashSecret(token), accountId, address, userAgent };
-    await insertSession(tx, clock, session);
-    const target = encodeId('acc', accountId);
-    await recordAudit({ tx, clock, by }, { appId: null, orgId: organisationId, action: 'password.change', target });
+    await endSessions({ tx }, accountId);
+    const change = { appId: null, orgId: account.organisationId, action: 'password.change' } as const;
+    await recordAudit({ tx, clock, by }, { ...change, target: encodeId('acc', accountId) });
+    return beginSession({ tx, clock }, account, visit);
   });
-  return token;
 }

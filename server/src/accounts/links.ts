@@ -2,13 +2,22 @@
 // password. Carillon sends no e-mail; a link is shown to be copied. The database has the hash of
 // its secret.
 import { z } from 'zod';
-import { describeActor } from '../audit/actor.ts';
+import { describeActor, personIdOf } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { type ApiError, invalid, notFound } from '../http/api-error.ts';
-import { findAccount, findAccountByEmail, insertAccount, insertMember, savePassword } from './account-queries.ts';
+import {
+  type Account,
+  findAccount,
+  findAccountByEmail,
+  insertAccount,
+  insertMember,
+  savePassword,
+} from './account-queries.ts';
+import { beginSession, endSessions, personOf, type Visit } from './begin-session.ts';
+import { refuseCommonPassword } from './common-passwords.ts';
 import {
   endLinks,
   findLink,
@@ -22,7 +31,6 @@ import {
 } from './link-queries.ts';
 import { forgetFailures } from './login-limit.ts';
 import type { Passwords } from './password.ts';
-import { deleteSessionsOf, insertSession } from './queries.ts';
 import type { Role } from './roles.ts';
 import { hashSecret, mintSecret } from './session.ts';
 
@@ -110,7 +118,6 @@ async function makeLink(
   const { kind, organisationId, email = null, role = null, accountId = null, hours } = link;
   const [id, secret] = [mintUuid(clock.nowMs()), mintSecret()];
   const createdBy = describeActor(by);
-  const creatorId = (by.kind === 'person' && by.id !== null && decodeId('acc', by.id)) || null;
   await insertLink(tx, clock, {
     id,
     tokenHash: hashSecret(secret),
@@ -120,7 +127,7 @@ async function makeLink(
     role,
     accountId,
     createdBy,
-    creatorId,
+    creatorId: personIdOf(by),
     hours,
   });
   const target = accountId ? encodeId('acc', accountId) : encodeId('inv', id);
@@ -138,14 +145,12 @@ interface EnterDeps {
 }
 
 /** The person's own words on a link's page. */
-export interface Entrance {
+export interface Entrance extends Visit {
   readonly secret: string;
   readonly password: string;
   readonly email?: string | undefined;
   readonly name?: string | undefined;
   readonly organisation?: string | undefined;
-  readonly address: string;
-  readonly userAgent: string | null;
 }
 
 /** Finds a link that works. Throws the 404, in the same words for every reason. */
@@ -156,63 +161,43 @@ export async function getLink({ sql, clock }: Pick<EnterDeps, 'sql' | 'clock'>, 
 }
 
 /**
- * Lets a person in by a link: makes the account or sets its password, and opens a session. Returns
- * the session's token. Everything happens in one transaction, after the password was hashed.
+ * Lets a person in by a link: makes the account or sets its password, and opens a session.
+ * Everything happens in one transaction, after the password was hashed.
  */
-export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance: Entrance): Promise<string> {
+export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance: Entrance): Promise<Entered> {
   const { txSql, clock } = deps;
   const link = await getLink(deps, entrance.secret);
   if (link.kind !== kind) throw deadLink();
+  await refuseCommonPassword(entrance.password, 'password');
   const hash = await deps.passwords.hash(entrance.password);
   return transaction(txSql, async (tx) => {
     if (link.organisationId) await lockOrganisation(tx, link.organisationId);
     if (!(await useLink(tx, clock, link.id))) throw deadLink();
     const account = kind === 'reset' ? await resetOf(tx, link) : await joinOf({ tx, clock }, link, entrance);
-    const by = {
-      kind: 'person' as const,
-      id: encodeId('acc', account.id),
-      name: account.email,
-      address: entrance.address,
-    };
+    const by = personOf(account, entrance.address);
     await savePassword(tx, clock, account.id, mintUuid(clock.nowMs()), hash);
     // A session of before may be another person's who knew the lost password.
-    await deleteSessionsOf(tx, account.id);
+    await endSessions({ tx }, account.id);
     await forgetFailures(tx, account.email);
-    const target = encodeId('acc', account.id);
-    const orgId = account.organisationId;
-    if (kind === 'reset')
-      await recordAudit({ tx, clock, by }, { appId: null, orgId, action: 'password.reset', target });
-    else
-      await recordAudit(
-        { tx, clock, by },
-        { appId: null, orgId, action: 'member.join', target, after: { role: link.role } },
-      );
-    if (kind === 'setup' && orgId) await nameOrganisation({ tx, clock, by }, orgId, entrance.organisation ?? '');
-    // A person with a second factor shows it at the next sign-in.
-    if (account.twoFactorEnabled) return '';
-    const token = mintSecret();
-    const { address, userAgent } = entrance;
-    const session = {
-      id: mintUuid(clock.nowMs()),
-      tokenHash: hashSecret(token),
-      accountId: account.id,
-      address,
-      userAgent,
-    };
-    await insertSession(tx, clock, session);
-    await recordAudit({ tx, clock, by }, { appId: null, orgId, action: 'session.begin', target });
-    return token;
+    const change = { appId: null, orgId: account.organisationId, target: encodeId('acc', account.id) };
+    if (kind === 'reset') await recordAudit({ tx, clock, by }, { ...change, action: 'password.reset' });
+    else await recordAudit({ tx, clock, by }, { ...change, action: 'member.join', after: { role: link.role } });
+    if (kind === 'setup' && change.orgId)
+      await nameOrganisation({ tx, clock, by }, change.orgId, entrance.organisation ?? '');
+    const token = account.twoFactorEnabled ? null : await beginSession({ tx, clock }, account, entrance);
+    return { email: account.email, token };
   });
 }
 
-interface Entered {
-  readonly id: Uuid;
-  readonly organisationId: Uuid | null;
+export interface Entered {
   readonly email: string;
-  readonly twoFactorEnabled: boolean;
+  /** The session's; null: a person with a second factor shows it at the next sign-in. */
+  readonly token: string | null;
 }
 
-async function resetOf(tx: Tx, { accountId }: Link): Promise<Entered> {
+type Person = Pick<Account, 'id' | 'organisationId' | 'email' | 'twoFactorEnabled'>;
+
+async function resetOf(tx: Tx, { accountId }: Link): Promise<Person> {
   const account = accountId ? await findAccount(tx, accountId) : undefined;
   if (!account) throw deadLink();
   return account;
@@ -222,7 +207,7 @@ async function joinOf(
   { tx, clock }: { readonly tx: Tx; readonly clock: Clock },
   link: Link,
   { email: given, name }: Entrance,
-): Promise<Entered> {
+): Promise<Person> {
   const { organisationId, role } = link;
   if (!organisationId || !role) throw deadLink();
   if (link.kind === 'setup' && (await hasOwner(tx))) throw deadLink();

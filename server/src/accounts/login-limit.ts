@@ -1,8 +1,9 @@
 // Limits guesses of passwords and codes (R-52). After ten failures of an account within fifteen
 // minutes each further failure makes the account wait, a second at first and twice as long each time,
-// up to fifteen minutes. A client network waits after a hundred within fifteen minutes. The counts
-// stand in the database, so all processes share them. An address counts whether there is an account
-// or not, so that nobody learns which addresses have accounts.
+// up to fifteen minutes. A client network waits after a hundred within fifteen minutes. A browser in
+// which the person signed in before has a count of its own instead, so that strangers keep nobody
+// out. The counts stand in the database, so all processes share them. An address counts whether
+// there is an account or not, so that nobody learns which addresses have accounts.
 //
 // An attempt is counted as a failure before anything is verified, and subtracted when it was none.
 // Otherwise guesses that run side by side would all pass before the first of them counts.
@@ -38,6 +39,7 @@ interface Rule {
 
 const rules = {
   account: { limit: 10, endsWithWindow: false },
+  browser: { limit: 10, endsWithWindow: false },
   session: { limit: 10, endsWithWindow: false },
   network: { limit: 100, endsWithWindow: true },
 } as const satisfies Record<string, Rule>;
@@ -50,8 +52,19 @@ interface LimitDeps {
 /** Whose failures an attempt counts to. */
 export type Subjects = readonly (readonly [kind: keyof typeof rules, text: string])[];
 
-/** The subjects of a sign-in. A null address of e-mail: no account is named. */
-export function signInSubjects(email: string | null, address: string): Subjects {
+/** An attempt at a password or a code. */
+export interface Guess {
+  readonly subjects: Subjects;
+  /** Writes the audit entry of a failure. */
+  recordFailure(tx: Tx): Promise<void>;
+}
+
+/**
+ * The subjects of a sign-in. A null address of e-mail: no account is named. `browserId`: the person
+ * signed in here before.
+ */
+export function signInSubjects(email: string | null, address: string, browserId: string | null): Subjects {
+  if (browserId !== null) return [['browser', browserId]];
   const network = ['network', networkOf(address)] as const;
   return email === null ? [network] : [['account', email], network];
 }
@@ -80,7 +93,7 @@ export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, n
  */
 export async function attempt<Result>(
   deps: LimitDeps,
-  subjects: Subjects,
+  { subjects, recordFailure }: Guess,
   verify: () => Promise<Result>,
   isWhole: (result: Result) => boolean = () => true,
 ): Promise<Result> {
@@ -92,8 +105,13 @@ export async function attempt<Result>(
     const isWrong = error instanceof ApiError && error.code === 'wrong_credentials';
     // The error of the check says more than an error of the subtraction.
     if (!isWrong) await subtract(deps, counted).catch(() => undefined);
-    // The wait begins now, and not while the password was hashed.
-    else for (const { hash } of counted) await touchFailures(deps.txSql, deps.clock, hash);
+    else {
+      await transaction(deps.txSql, async (tx) => {
+        // The wait begins now, and not while the password was hashed.
+        for (const { hash } of counted) await touchFailures(tx, deps.clock, hash);
+        await recordFailure(tx);
+      });
+    }
     throw error;
   }
   if (!isWhole(result)) await subtract(deps, counted);

@@ -31,7 +31,7 @@ export async function updateFailures(tx: Tx, clock: Clock, subject: Buffer, form
 }
 
 /** Lets the wait after a failure begin now. */
-export async function touchFailures(sql: Sql, clock: Clock, subject: Buffer): Promise<void> {
+export async function touchFailures(sql: Sql | Tx, clock: Clock, subject: Buffer): Promise<void> {
   await sql`UPDATE login_failures SET last_at = ${clock.now} WHERE subject = ${subject}`;
 }
 

@@ -1,6 +1,6 @@
 // Our side of OpenID Connect, by the library `openid-client`: the provider's description, the
-// address of its sign-in page, and the check of its answer (state, issuer, PKCE, signature,
-// audience, nonce).
+// address of its sign-in page, and the check of its answer (state, issuer, PKCE, audience, nonce, and
+// the signature of the id token by the provider's published keys).
 import * as openid from 'openid-client';
 import type { OidcConfig } from '../config.ts';
 import type { Proof } from './oidc-proof.ts';
@@ -56,30 +56,36 @@ export function createOidcClient({ settings, redirectUri, fetch, steadyMs }: Cli
   const server = new URL(issuer);
   const execute = server.protocol === 'http:' ? [openid.allowInsecureRequests] : [];
 
-  const discover = async (): Promise<openid.Configuration> => {
+  const discover = async (): Promise<openid.ServerMetadata> => {
     const options = { execute, timeout: timeoutSeconds, [openid.customFetch]: fetch };
-    const found = await openid.discovery(server, clientId, undefined, openid.None(), options);
+    return (await openid.discovery(server, clientId, undefined, openid.None(), options)).serverMetadata();
+  };
+  /**
+   * Made for each attempt: the library keeps the provider's keys with it, and a key that the
+   * provider has replaced or withdrawn must count at once.
+   */
+  const configure = (metadata: openid.ServerMetadata): openid.Configuration => {
     // The provider says which form of client authentication it takes; without a word it is Basic.
-    const methods = found.serverMetadata().token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
     const authenticate = methods.includes('client_secret_basic')
       ? openid.ClientSecretBasic(clientSecret)
       : openid.ClientSecretPost(clientSecret);
-    const configuration = new openid.Configuration(found.serverMetadata(), clientId, clientSecret, authenticate);
-    for (const extend of execute) extend(configuration);
+    const configuration = new openid.Configuration(metadata, clientId, clientSecret, authenticate);
+    // Without this the library trusts TLS for the id token (OpenID Connect Core 3.1.3.7, rule 6).
+    for (const extend of [...execute, openid.enableNonRepudiationChecks]) extend(configuration);
     configuration.timeout = timeoutSeconds;
     configuration[openid.customFetch] = fetch;
     return configuration;
   };
-  let known: { readonly configuration: Promise<openid.Configuration>; readonly atMs: number } | undefined;
-  const configurationOf = (): Promise<openid.Configuration> => {
-    if (known && steadyMs() - known.atMs < knownForMs) return known.configuration;
-    const configuration = discover();
-    const asked = { configuration, atMs: steadyMs() };
+  let known: { readonly metadata: Promise<openid.ServerMetadata>; readonly atMs: number } | undefined;
+  const configurationOf = async (): Promise<openid.Configuration> => {
+    if (known && steadyMs() - known.atMs < knownForMs) return configure(await known.metadata);
+    const asked = { metadata: discover(), atMs: steadyMs() };
     known = asked;
-    configuration.catch(() => {
+    asked.metadata.catch(() => {
       if (known === asked) known = undefined;
     });
-    return configuration;
+    return configure(await asked.metadata);
   };
 
   return {

@@ -9,13 +9,13 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { invalid } from '../http/api-error.ts';
 import { findAccountByEmail, insertAccount, insertMember } from './account-queries.ts';
+import { beginSession, personOf, type Visit } from './begin-session.ts';
 import { findLink, hasOwner, lockOrganisation, useLink } from './link-queries.ts';
 import type { Identity } from './oidc-client.ts';
 import type { WaitingIdentity } from './oidc-proof.ts';
 import { findAccountByIdentity, findInviteOf, saveIdentity } from './oidc-queries.ts';
-import { insertSession } from './queries.ts';
 import type { Role } from './roles.ts';
-import { hashSecret, mintSecret, type Session } from './session.ts';
+import { hashSecret, type Session } from './session.ts';
 
 interface EnterDeps {
   readonly txSql: Sql;
@@ -25,12 +25,10 @@ interface EnterDeps {
   readonly organisationId: Uuid;
 }
 
-interface Arrival {
+interface Arrival extends Visit {
   readonly identity: Identity;
   /** The secret of a link that the person opened before; null: none. */
   readonly link: string | null;
-  readonly address: string;
-  readonly userAgent: string | null;
 }
 
 /**
@@ -38,7 +36,7 @@ interface Arrival {
  * address, and its person proves the password before the two are linked.
  */
 export type Entry =
-  | { readonly token: string }
+  | { readonly token: string; readonly email: string }
   | { readonly refusal: 'unverified' | 'not_invited' }
   | { readonly refusal: 'confirm'; readonly email: string };
 
@@ -55,8 +53,8 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
     const known = await findAccountByIdentity(tx, identity);
     if (!known && (await findAccountByEmail(tx, email))) return { refusal: 'confirm', email };
     const accountId = known?.id ?? mintUuid(clock.nowMs());
-    const by = { kind: 'person' as const, id: encodeId('acc', accountId), name: known?.email ?? email, address };
-    const audited = { tx, clock, by };
+    const account = { id: accountId, email: known?.email ?? email };
+    const audited = { tx, clock, by: personOf(account, address) };
     let organisationId = known?.organisationId ?? null;
     if (organisationId === null) {
       const admission = await admit(deps, tx, { email, link: arrival.link });
@@ -70,13 +68,9 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
       const target = encodeId('acc', accountId);
       await recordAudit(audited, { appId: null, orgId: organisationId, action: 'member.join', target, after });
     }
-    const token = mintSecret();
-    const session = { id: mintUuid(clock.nowMs()), tokenHash: hashSecret(token), accountId, address, userAgent };
-    await insertSession(tx, clock, { ...session, isByOidc: true });
-    const target = encodeId('acc', accountId);
-    const begin = { appId: null, orgId: organisationId, action: 'session.begin' as const, target };
-    await recordAudit(audited, { ...begin, after: { by: 'oidc' } });
-    return { token };
+    const entered = { ...account, organisationId };
+    const token = await beginSession(audited, entered, { address, userAgent, isByOidc: true, after: { by: 'oidc' } });
+    return { token, email: account.email };
   });
 }
 

@@ -1,14 +1,13 @@
 // Operator tokens: what a script shows in place of a session (contract 19). The text of a new token
 // is returned once and stored nowhere. A revoked token is refused at the next request.
-import { describeActor } from '../audit/actor.ts';
+import { describeActor, personIdOf } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { mintToken } from '../ground/checked-token.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
-import type { OperatorToken } from './queries.ts';
 import type { Role } from './roles.ts';
-import { findToken, insertToken, revokeTokenRow } from './token-queries.ts';
+import { findToken, insertToken, type ListedToken, revokeTokenRow } from './token-queries.ts';
 
 export const tokenPrefix = 'ot_live_';
 
@@ -18,7 +17,7 @@ interface TokenDeps extends Audited {
 }
 
 export interface NewToken {
-  readonly token: OperatorToken;
+  readonly token: ListedToken;
   /** The complete token, shown once. */
   readonly text: string;
 }
@@ -32,7 +31,8 @@ export async function createToken(
   const id = mintUuid(clock.nowMs());
   const minted = mintToken(tokenPrefix);
   return transaction(sql, async (tx) => {
-    await insertToken(tx, clock, { id, organisationId, name, role, minted, createdBy: describeActor(by) });
+    const maker = { createdBy: describeActor(by), creatorId: personIdOf(by) };
+    await insertToken(tx, clock, { id, organisationId, name, role, minted, ...maker });
     const after = { name, role, start: minted.start, last4: minted.last4 };
     const target = encodeId('tok', id);
     await recordAudit({ ...deps, tx }, { appId: null, orgId: organisationId, action: 'token.create', target, after });
@@ -49,7 +49,7 @@ export async function createToken(
 export async function revokeToken(
   deps: TokenDeps,
   { organisationId, id }: { readonly organisationId: Uuid; readonly id: Uuid },
-): Promise<OperatorToken | undefined> {
+): Promise<ListedToken | undefined> {
   return transaction(deps.sql, async (tx) => {
     if (await revokeTokenRow(tx, deps.clock, organisationId, id)) {
       const target = encodeId('tok', id);

@@ -6,8 +6,11 @@ import { ApiError } from '../http/api-error.ts';
 export interface Passwords {
   /** Hashes a password with a salt of its own. Throws the 503 when too many hashings wait. */
   hash(password: string): Promise<string>;
-  /** Compares in constant time. A hash that cannot be read fits no password. */
-  verify(hash: string, password: string): Promise<boolean>;
+  /**
+   * Compares in constant time. A hash that cannot be read fits no password. Null: there is none, and
+   * the answer takes as long, so that nobody learns which addresses have accounts (R-52).
+   */
+  verify(hash: string | null, password: string): Promise<boolean>;
 }
 
 export const passwordLength = { min: 8, max: 256 } as const;
@@ -47,7 +50,7 @@ export function createPasswords(cost: number = costUsual): Passwords {
       }),
     verify: (hash, password) =>
       inTurn(async () => {
-        const [kind, costText = '', salt = '', key = ''] = hash.split('$');
+        const [kind, costText = cost, salt = '', key = ''] = hash?.split('$') ?? ['scrypt'];
         if (kind !== 'scrypt') return false;
         const wanted = Buffer.from(key, 'base64url');
         const given = await derive(password, Buffer.from(salt, 'base64url'), Number(costText));

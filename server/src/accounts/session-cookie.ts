@@ -1,5 +1,6 @@
-// The cookie of a session (contract 19, R-50). With https it has the prefix `__Host-`. Plain http
+// The cookies of a session (contract 19, R-50). With https they have the prefix `__Host-`. Plain http
 // carries a session only to this very machine, because everybody on the way could read it. Pure.
+import type { Peer } from '../http/client-address.ts';
 import { sessionDaysMax } from './session.ts';
 
 export interface CookieForm {
@@ -19,18 +20,32 @@ export interface Way {
   readonly host: string | undefined;
   /** A header says that a proxy passed the request on: its client may be another machine. */
   readonly isForwarded: boolean;
+  /** The values of X-Forwarded-Proto. */
+  readonly protocols: readonly string[];
+  readonly peer: Peer;
 }
 
 /**
  * Returns the form of the cookie. Null: no session is given, because the console is reached over
- * plain http from another machine. The peer's address says nothing about that: in a container this
- * very machine has the address of the bridge, and a proxy on this machine has a loopback address.
+ * plain http from another machine.
  */
-export function cookieFormOf(publicUrl: string | null, { host, isForwarded }: Way): CookieForm | null {
+export function cookieFormOf(publicUrl: string | null, way: Way): CookieForm | null {
   const url = publicUrl === null ? undefined : new URL(publicUrl);
-  if (url?.protocol === 'https:') return secure;
-  const isOnLoopback = !isForwarded && isLoopback(hostNameOf(host)) && (url === undefined || isLoopback(url.hostname));
+  if (url?.protocol === 'https:') return isByHttps(way) ? secure : null;
+  // The peer's address says nothing here: in a container this very machine has the address of the
+  // bridge.
+  const isOnLoopback =
+    !way.isForwarded && isLoopback(hostNameOf(way.host)) && (url === undefined || isLoopback(url.hostname));
   return isOnLoopback ? onLoopback : null;
+}
+
+/**
+ * The service speaks plain http, and a proxy before it speaks TLS. A proxy of TRUSTED_PROXIES is
+ * believed: one that does not name the protocol is the one at PUBLIC_URL. Nobody else is.
+ */
+function isByHttps({ peer, protocols, isForwarded }: Way): boolean {
+  if (!peer.isTrusted) return peer.isLoopback && !isForwarded;
+  return protocols.every((value) => value.split(',').every((each) => each.trim().toLowerCase() === 'https'));
 }
 
 /** Writes `Set-Cookie` for a session or for a step of a sign-in. */
@@ -62,7 +77,7 @@ function isLoopback(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** The cookie between password and second factor: of the same form, under another name. */
-export function stepFormOf(form: CookieForm): CookieForm {
-  return { ...form, name: form.name.replace('session', 'step') };
+/** Another cookie of the same form. */
+export function formFor(form: CookieForm, use: 'step' | 'browser' | 'oidc' | 'identity'): CookieForm {
+  return { ...form, name: form.name.replace('session', use) };
 }

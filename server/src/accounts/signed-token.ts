@@ -1,6 +1,6 @@
-// The value of a session cookie: the token and its signature, as better-auth reads them. The key of
-// the signature is derived from the master key, so the database alone signs nothing. Pure.
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+// The value of a session cookie: the token and its signature. The key of the signature is derived
+// from the master key, so the database alone signs nothing. Pure.
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /** The master key, and the former one while secrets are sealed again. */
 export interface AuthKeys {
@@ -8,25 +8,12 @@ export interface AuthKeys {
   readonly previous?: Buffer | undefined;
 }
 
-export interface AuthSecret {
-  /** Names the secret in what it encrypts, by the master key that it comes from. */
-  readonly version: number;
-  readonly value: string;
+/** The secrets that sign cookies: the first one signs, each of them verifies. */
+export function authSecretsOf({ key, previous }: AuthKeys): [string, ...string[]] {
+  return [authSecretOf(key), ...(previous ? [authSecretOf(previous)] : [])];
 }
 
-/**
- * The secrets of better-auth, which also encrypt the seeds of second factors (R-44): the first one
- * encrypts and signs, each of them decrypts.
- */
-export function authSecretsOf({ key, previous }: AuthKeys): [AuthSecret, ...AuthSecret[]] {
-  const secretOf = (masterKey: Buffer): AuthSecret => {
-    const value = authSecretOf(masterKey);
-    return { version: createHash('sha256').update(value).digest().readUInt32BE(), value };
-  };
-  return [secretOf(key), ...(previous ? [secretOf(previous)] : [])];
-}
-
-/** The secret that signs cookies. */
+/** The secret of one master key. */
 export function authSecretOf(masterKey: Buffer): string {
   return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-accounts', 32)).toString('base64url');
 }

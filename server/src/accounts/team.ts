@@ -5,6 +5,7 @@ import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changedMeanwhile, invalid, notFound } from '../http/api-error.ts';
+import { endSessions } from './begin-session.ts';
 import {
   deleteAccountWithoutMembership,
   deleteMember,
@@ -16,8 +17,8 @@ import {
   updateMemberRole,
   updateOrganisation,
 } from './link-queries.ts';
-import { deleteSessionsOf } from './queries.ts';
 import { isAtLeast, type Role } from './roles.ts';
+import { type ListedToken, listTokens } from './token-queries.ts';
 
 interface TeamDeps extends Audited {
   readonly sql: Sql;
@@ -36,21 +37,22 @@ interface Place {
 /**
  * Changes a member's role, and ends the member's sessions: a new role begins with a new token
  * (R-50). A lower role also withdraws the invitations that the member made and nobody has accepted.
- * Throws the 404 for a stranger, and the 400 for the last owner.
+ * Returns the tokens that a former owner leaves. Throws the 404 for a stranger, and the 400 for the
+ * last owner.
  */
 export async function changeRole(
   deps: TeamDeps,
   place: Place,
   { role, check }: { readonly role: Role; check(member: Member): void },
-): Promise<void> {
-  await withMember(deps, place, async (tx, member, owners) => {
+): Promise<readonly ListedToken[]> {
+  return withMember(deps, place, async (tx, member, owners) => {
     check(member);
-    if (member.role === role) return;
+    if (member.role === role) return [];
     checkRank(place.callerRole, role);
     if (member.role === 'owner' && owners === 1) throw lastOwner();
     const { organisationId, accountId } = place;
     await updateMemberRole(tx, deps.clock, { organisationId, accountId, role });
-    await deleteSessionsOf(tx, accountId);
+    await endSessions({ tx }, accountId);
     if (!isAtLeast(role, member.role)) {
       await recordWithdrawn(
         { ...deps, tx },
@@ -69,6 +71,7 @@ export async function changeRole(
         after: { role },
       },
     );
+    return listOrphanedTokens(tx, place);
   });
 }
 
@@ -77,12 +80,12 @@ export async function changeRole(
  * Without another organisation the account is deleted too, so that a later invitation can make it
  * again. Throws the 404 for a stranger, the 400 for the last owner.
  */
-export async function removeMember(deps: TeamDeps, place: Place): Promise<void> {
-  await withMember(deps, place, async (tx, member, owners) => {
+export async function removeMember(deps: TeamDeps, place: Place): Promise<readonly ListedToken[]> {
+  return withMember(deps, place, async (tx, member, owners) => {
     if (member.role === 'owner' && owners === 1) throw lastOwner();
     const { organisationId, accountId } = place;
     await deleteMember(tx, organisationId, accountId);
-    await deleteSessionsOf(tx, accountId);
+    await endSessions({ tx }, accountId);
     const { email } = member;
     // A verified address is invited by itself, without the link (OpenID Connect).
     const invites = await endInvites(tx, deps.clock, { organisationId, accountId, email });
@@ -98,7 +101,21 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<void> 
         before: { role: member.role },
       },
     );
+    return listOrphanedTokens(tx, place);
   });
+}
+
+/**
+ * The tokens of a former owner go on working, because scripts may need them. They are offered to an
+ * owner for revoking; nobody else sees tokens.
+ */
+async function listOrphanedTokens(
+  tx: Tx,
+  { organisationId, accountId, callerRole }: Place,
+): Promise<readonly ListedToken[]> {
+  if (callerRole !== 'owner') return [];
+  const tokens = await listTokens(tx, organisationId);
+  return tokens.filter((each) => each.creatorId === accountId && each.isOrphaned && each.revokedAt === null);
 }
 
 /** Changes an organisation's name, or whether its members need a second factor. */
@@ -145,19 +162,19 @@ async function recordWithdrawn(
   }
 }
 
-async function withMember(
+async function withMember<Result>(
   { sql }: TeamDeps,
   { organisationId, accountId, callerRole }: Place,
-  work: (tx: Tx, member: Member, owners: number) => Promise<void>,
-): Promise<void> {
-  await transaction(sql, async (tx) => {
+  work: (tx: Tx, member: Member, owners: number) => Promise<Result>,
+): Promise<Result> {
+  return transaction(sql, async (tx) => {
     await lockOrganisation(tx, organisationId);
     const members = await listMembers(tx, organisationId);
     const member = members.find((each) => each.accountId === accountId);
     if (!member) throw notFound(`No member ${encodeId('acc', accountId)} in this organisation.`);
     checkRank(callerRole, member.role);
-    await work(tx, member, members.filter(({ role }) => role === 'owner').length);
-  });
+    return work(tx, member, members.filter(({ role }) => role === 'owner').length);
+  }) as Promise<Result>;
 }
 
 function lastOwner() {

@@ -7,30 +7,48 @@ import type { Uuid } from '../ground/ids.ts';
 import type { OperatorToken } from './queries.ts';
 import type { Role } from './roles.ts';
 
+/** A token as people see it. */
+export interface ListedToken extends OperatorToken {
+  /** The account of its maker; null: the command line made it. */
+  readonly creatorId: Uuid | null;
+  /** Its maker is no owner of the organisation any more. */
+  readonly isOrphaned: boolean;
+}
+
 const tokenColumns = (tx: Tx): Fragment => tx`
-  id, org_id AS organisation_id, name, role, start, last4, created_by, created_at, last_used_at, revoked_at`;
+  t.id, t.org_id AS organisation_id, t.name, t.role, t.start, t.last4, t.created_by, t.creator_id, t.created_at,
+  t.last_used_at, t.revoked_at, t.creator_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM members m WHERE m.org_id = t.org_id AND m.account_id = t.creator_id AND m.role = 'owner') AS is_orphaned`;
 
 export async function insertToken(
   tx: Tx,
   clock: Clock,
-  token: { id: Uuid; organisationId: Uuid; name: string; role: Role; minted: MintedToken; createdBy: string },
+  token: {
+    id: Uuid;
+    organisationId: Uuid;
+    name: string;
+    role: Role;
+    minted: MintedToken;
+    createdBy: string;
+    creatorId: Uuid | null;
+  },
 ): Promise<void> {
-  const { id, organisationId, name, role, minted, createdBy } = token;
+  const { id, organisationId, name, role, minted, createdBy, creatorId } = token;
   await tx`
-    INSERT INTO operator_tokens (id, org_id, name, role, hash, start, last4, created_by, created_at)
+    INSERT INTO operator_tokens (id, org_id, name, role, hash, start, last4, created_by, creator_id, created_at)
     VALUES (${id}, ${organisationId}, ${name}, ${role}, ${minted.hash}, ${minted.start}, ${minted.last4},
-      ${createdBy}, ${clock.now})`;
+      ${createdBy}, ${creatorId}, ${clock.now})`;
 }
 
 /** Lists the tokens of an organisation, newest first. */
-export async function listTokens(sql: Sql, organisationId: Uuid): Promise<OperatorToken[]> {
-  return sql<OperatorToken[]>`
-    SELECT ${tokenColumns(sql)} FROM operator_tokens WHERE org_id = ${organisationId} ORDER BY id DESC`;
+export async function listTokens(sql: Sql | Tx, organisationId: Uuid): Promise<ListedToken[]> {
+  return sql<ListedToken[]>`
+    SELECT ${tokenColumns(sql)} FROM operator_tokens t WHERE t.org_id = ${organisationId} ORDER BY t.id DESC`;
 }
 
-export async function findToken(tx: Tx, organisationId: Uuid, id: Uuid): Promise<OperatorToken | undefined> {
-  const [token] = await tx<OperatorToken[]>`
-    SELECT ${tokenColumns(tx)} FROM operator_tokens WHERE org_id = ${organisationId} AND id = ${id}`;
+export async function findToken(tx: Tx, organisationId: Uuid, id: Uuid): Promise<ListedToken | undefined> {
+  const [token] = await tx<ListedToken[]>`
+    SELECT ${tokenColumns(tx)} FROM operator_tokens t WHERE t.org_id = ${organisationId} AND t.id = ${id}`;
   return token;
 }
 

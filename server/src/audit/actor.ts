@@ -1,5 +1,6 @@
 // The actor of a change, as the audit log keeps it (contract 19). Every operation that changes how
 // the service is set up receives one.
+import { decodeId, type Uuid } from '../ground/ids.ts';
 
 /**
  * `person`: signed in to the console. `token`: an operator token. `key`: an API key. `cli`: a
@@ -31,4 +32,9 @@ export function serviceActor(occasion: string): Actor {
  */
 export function describeActor({ kind, name }: Pick<Actor, 'kind' | 'name'>): string {
   return kind === 'service' ? name : `${kind} ${name}`;
+}
+
+/** The account of a person; null for the other kinds. */
+export function personIdOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): Uuid | null {
+  return (kind === 'person' && id !== null && decodeId('acc', id)) || null;
 }

@@ -21,6 +21,7 @@ export const auditActions = [
   'token.create',
   'token.revoke',
   'session.begin',
+  'session.refuse',
   'oidc.link',
   'two_factor.begin',
   'two_factor.enable',

@@ -2,7 +2,8 @@
 // be deleted.
 
 import type { Command } from 'commander';
-import { resealSecondFactors } from '../accounts/reseal-second-factors.ts';
+import { createFactorSeal } from '../accounts/factor-seal.ts';
+import { resealSecondFactors } from '../accounts/second-factor.ts';
 import { resealCredentials } from '../apps/credentials.ts';
 import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
 import { recordAudit } from '../audit/record-audit.ts';
@@ -33,7 +34,10 @@ async function rotate(): Promise<Answer> {
       credentials: await resealCredentials(deps),
       identify_secrets: await resealIdentifySecrets(deps),
       webhook_secrets: await resealWebhookSecrets(deps),
-      second_factors: await resealSecondFactors({ sql, keys: await loadMasterKey(config) }),
+      second_factors: await resealSecondFactors({
+        sql,
+        factors: createFactorSeal(deps.seal, await loadMasterKey(config)),
+      }),
     };
     const counts = Object.fromEntries(Object.entries(done).map(([name, { count }]) => [name, count]));
     const unreadable = Object.values(done).flatMap((each) => each.unreadable);

@@ -2,9 +2,8 @@
 // the command that makes it.
 import { type Command, Option } from 'commander';
 import { createToken, revokeToken } from '../accounts/operator-tokens.ts';
-import type { OperatorToken } from '../accounts/queries.ts';
 import { type Role, roles } from '../accounts/roles.ts';
-import { listTokens } from '../accounts/token-queries.ts';
+import { type ListedToken, listTokens } from '../accounts/token-queries.ts';
 import { findNameIssue } from '../apps/create-app.ts';
 import { firstOrganisationId } from '../apps/queries.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
@@ -54,7 +53,7 @@ async function list(): Promise<Answer> {
       token.role,
       token.name,
       `${token.start}…${token.last4}`,
-      token.revokedAt ? `revoked ${token.revokedAt.toISOString()}` : 'active',
+      stateOf(token),
       token.createdAt.toISOString(),
       token.lastUsedAt?.toISOString() ?? 'never',
     ]);
@@ -64,6 +63,11 @@ async function list(): Promise<Answer> {
       text: tokens.length === 0 ? 'There is no operator token.' : table(headings, rows),
     };
   });
+}
+
+function stateOf({ revokedAt, isOrphaned }: ListedToken): string {
+  if (revokedAt) return `revoked ${revokedAt.toISOString()}`;
+  return isOrphaned ? 'active, its maker is no owner any more' : 'active';
 }
 
 // Accepts a token's id only, never the token itself, because a command line stays in the shell's
@@ -79,7 +83,7 @@ async function revoke(text: string): Promise<Answer> {
   });
 }
 
-function present(token: OperatorToken): Record<string, unknown> {
+function present(token: ListedToken): Record<string, unknown> {
   return {
     id: encodeId('tok', token.id),
     name: token.name,
@@ -90,5 +94,6 @@ function present(token: OperatorToken): Record<string, unknown> {
     created_by: token.createdBy,
     last_used_at: token.lastUsedAt,
     revoked_at: token.revokedAt,
+    is_orphaned: token.isOrphaned,
   };
 }

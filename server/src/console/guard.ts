@@ -2,6 +2,7 @@
 // The order of checks: origin, session or token, kind of caller, second factor, role, then the app
 // of the path. A refused role stands in the audit log (R-53), once a minute for each caller and
 // route, so that nobody fills the log with refusals.
+import { personOf } from '../accounts/begin-session.ts';
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
 import { findSession, findTokenByHash, type OperatorToken, touchSession, touchToken } from '../accounts/queries.ts';
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
@@ -69,10 +70,12 @@ export interface ConsoleGuard {
 export function createGuard(deps: GuardDeps): ConsoleGuard {
   const { sql, txSql, clock, publicUrl, limits, authSecrets, lookups } = deps;
   const knownTokens = createKnownTokens();
-  const visitorOf = ({ header }: RequestHead): Visitor => ({
+  const visitorOf = ({ header, peer }: RequestHead): Visitor => ({
     cookieForm: cookieFormOf(publicUrl, {
       host: header('host')[0],
       isForwarded: forwardingHeaders.some((name) => header(name).length > 0),
+      protocols: header('x-forwarded-proto'),
+      peer,
     }),
   });
 
@@ -97,7 +100,13 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
       );
     }
     const { organisationId, role } = session;
-    return { ...visitor, by: actorOf(session, head.address), organisationId, role, session };
+    return {
+      ...visitor,
+      by: personOf({ id: session.accountId, email: session.email }, head.address),
+      organisationId,
+      role,
+      session,
+    };
   };
 
   const findToken = async (hash: Buffer, address: string): Promise<OperatorToken | undefined> => {
@@ -209,8 +218,4 @@ function createKnownTokens(): KnownTokens {
 /** The 404 of an app that does not exist or belongs to another organisation. */
 export function noSuchApp(text: string): ApiError {
   return notFound(`No app ${text.slice(0, 80)} in this organisation.`);
-}
-
-function actorOf({ accountId, email }: Session, address: string): Actor {
-  return { kind: 'person', id: encodeId('acc', accountId), name: email, address };
 }

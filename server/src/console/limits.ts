@@ -13,6 +13,8 @@ export interface ConsoleLimits {
   admitSession(sessionId: string): void;
   /** Returns whether a refusal is recorded: one of each caller and route in a minute. */
   mayRecordRefusal(callerId: string, routeId: string): boolean;
+  /** Returns whether a failed sign-in to no account is recorded: one of each network in a minute. */
+  mayRecordStranger(address: string): boolean;
 }
 
 /**
@@ -36,6 +38,7 @@ export function createConsoleLimits({ steadyMs }: Pick<Clock, 'steadyMs'>): Cons
       refuseUnless(sessions.tryCount(sessionId), `${sessionPerSecond} requests per second of a session`);
     },
     mayRecordRefusal: (callerId, routeId) => refusals.tryCount(`${callerId} ${routeId}`) === 0,
+    mayRecordStranger: (address) => refusals.tryCount(networkOf(address)) === 0,
   };
 }
 

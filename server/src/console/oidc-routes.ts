@@ -2,16 +2,16 @@
 // browser visits answer a redirect, because a person looks at them; a refusal stands as a word in
 // the address of the sign-in page.
 import { z } from 'zod';
+import { recordFailedSignIn } from '../accounts/failed-sign-in.ts';
 import { getLink } from '../accounts/links.ts';
 import { type OidcClient, OidcError } from '../accounts/oidc-client.ts';
 import { beginProof, proofSeconds, readProof, readWaiting, writeWaiting } from '../accounts/oidc-proof.ts';
 import { enterByOidc, linkIdentity } from '../accounts/oidc-sign-in.ts';
-import { type CookieForm, clearCookie, readCookie, writeCookie } from '../accounts/session-cookie.ts';
-import { signToken } from '../accounts/signed-token.ts';
+import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../accounts/session-cookie.ts';
 import { firstOrganisationId } from '../apps/queries.ts';
 import type { OidcConfig } from '../config.ts';
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
+import { type Sql, transaction } from '../database/db.ts';
 import type { Log } from '../ground/log.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
@@ -19,7 +19,7 @@ import { component } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done } from './schemas.ts';
-import { formOf, userAgentOf } from './sign-in-routes.ts';
+import { formOf, sessionCookies, visitOf } from './sign-in-routes.ts';
 
 /** The provider that people sign in with. */
 export interface Oidc extends Pick<OidcConfig, 'isOnly' | 'domains' | 'role'>, OidcClient {}
@@ -29,9 +29,10 @@ export interface OidcRouteDeps {
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly log: Log;
-  readonly authSecret: string;
+  readonly authSecrets: readonly [string, ...string[]];
   /** Null: there is none. */
   readonly oidc: Oidc | null;
+  mayRecordStranger(address: string): boolean;
   onSignIn(): void;
 }
 
@@ -110,8 +111,19 @@ export const oidcRoutes = [
     const oidc = oidcOf(deps);
     const form = caller.cookieForm;
     if (!form) return back('https_required');
-    const { authSecret, clock } = deps;
-    const attemptForm = formFor(form, 'oidc');
+    const {
+      authSecrets: [authSecret],
+      clock,
+      txSql,
+    } = deps;
+    const refuse = async (reason: string, email: string | null, cookies: readonly string[]): Promise<Answer<303>> => {
+      const failed = { email, address, means: 'oidc', reason } as const;
+      await transaction(txSql, (tx) =>
+        recordFailedSignIn({ ...deps, tx, organisationId: firstOrganisationId }, failed),
+      );
+      return back(reason, cookies);
+    };
+    const attemptForm = laxFor(form, 'oidc');
     const cookie = readCookie(header('cookie'), attemptForm.name);
     const begun = cookie === undefined ? undefined : readProof(authSecret, cookie, clock.nowMs());
     // A browser without the attempt's cookie was sent here by somebody else.
@@ -119,22 +131,21 @@ export const oidcRoutes = [
     const forget = clearCookie(attemptForm);
     try {
       const identity = await oidc.finish(new URLSearchParams({ ...query }), begun.proof);
-      const userAgent = userAgentOf({ header });
       const entry = await enterByOidc(
         { ...deps, settings: oidc, organisationId: firstOrganisationId },
-        { identity, link: begun.link, address, userAgent },
+        { identity, link: begun.link, ...visitOf({ header, address }) },
       );
       if ('token' in entry) {
         deps.onSignIn();
-        const session = writeCookie(form, signToken(authSecret, entry.token));
-        return new Answer<303>(303, { location: '/console/', 'set-cookie': [session, forget] });
+        const cookies = [...sessionCookies(deps, form, entry), forget];
+        return new Answer<303>(303, { location: '/console/', 'set-cookie': cookies });
       }
-      if (entry.refusal !== 'confirm') return back(entry.refusal, [forget]);
+      if (entry.refusal !== 'confirm') return refuse(entry.refusal, null, [forget]);
       const { issuer, subject } = identity;
       const waiting = writeWaiting(authSecret, { issuer, subject, email: entry.email, atMs: clock.nowMs() });
-      return back('confirm', [forget, writeCookie(formFor(form, 'identity'), waiting, proofSeconds)]);
+      return refuse('confirm', entry.email, [forget, writeCookie(laxFor(form, 'identity'), waiting, proofSeconds)]);
     } catch (error) {
-      return back(explain(deps, error), [forget]);
+      return refuse(explain(deps, error), null, [forget]);
     }
   }),
 ];
@@ -158,9 +169,9 @@ export const oidcLinkRoutes = [
     refusals: ['not_found'],
   }).handle(async (deps, { caller, header }) => {
     oidcOf(deps);
-    const form = formFor(formOf(caller), 'identity');
+    const form = laxFor(formOf(caller), 'identity');
     const cookie = readCookie(header('cookie'), form.name);
-    const identity = cookie && readWaiting(deps.authSecret, cookie, deps.clock.nowMs());
+    const identity = cookie && readWaiting(deps.authSecrets[0], cookie, deps.clock.nowMs());
     if (!identity) throw notFound('No identity waits to be linked: sign in by the provider again.');
     await linkIdentity({ ...deps, by: caller.by }, sessionOf(caller), identity);
     return new Answer<200, { done: true }>(200, { 'set-cookie': clearCookie(form) }, { done: true });
@@ -172,21 +183,20 @@ function oidcOf({ oidc }: OidcRouteDeps): Oidc {
   return oidc;
 }
 
-async function begin({ authSecret, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
-  const { cookie, proof } = beginProof(authSecret, clock.nowMs(), link);
+async function begin({ authSecrets, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
+  const { cookie, proof } = beginProof(authSecrets[0], clock.nowMs(), link);
   return { cookie, address: await oidc.begin(proof) };
 }
 
 /**
  * The provider sends the browser back from another site, which a strict cookie would not survive.
  */
-function formFor(form: CookieForm, use: 'oidc' | 'identity'): CookieForm {
-  const attributes = form.attributes.replace('SameSite=Strict', 'SameSite=Lax');
-  return { name: form.name.replace('session', use), attributes };
+function laxFor(form: CookieForm, use: 'oidc' | 'identity'): CookieForm {
+  return { ...formFor(form, use), attributes: form.attributes.replace('SameSite=Strict', 'SameSite=Lax') };
 }
 
 function attempt(form: CookieForm, cookie: string): string {
-  return writeCookie(formFor(form, 'oidc'), cookie, proofSeconds);
+  return writeCookie(laxFor(form, 'oidc'), cookie, proofSeconds);
 }
 
 function back(word: string, cookies: readonly string[] = []): Answer<303> {

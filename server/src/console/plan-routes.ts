@@ -13,7 +13,7 @@ import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { readUsage } from '../quotas/read-usage.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
 import { type AppRouteDeps, appExample, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
-import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { type AppCaller, type ConsoleCaller, refuseGuest } from './caller.ts';
 import { appParam, checkSeen, seenAt } from './schemas.ts';
 
 export interface PlanRouteDeps {
@@ -94,6 +94,8 @@ export const planRoutes = [
   }).handle(async (deps, { caller, body }) => {
     const { txSql, clock, plans } = deps;
     const { id } = caller.app;
+    // The plans limit what other organisations take of the service.
+    refuseGuest(caller, 'change plans');
     const plan = checkPlan(plans, body.plan);
     await changePlan({ sql: txSql, clock, by: caller.by }, id, plan, (app) =>
       checkSeen(body.updated_at, app.updatedAt, () => presentListed(app)),

@@ -1,31 +1,36 @@
 // The areas Setup and Session, as far as they let people in: by a link, by password and second
 // factor. The answers give the cookie of the session, in the form that this connection allows.
 import { z } from 'zod';
-import type { Auth, AuthRequest, SignedIn } from '../accounts/auth.ts';
+import type { Visit } from '../accounts/begin-session.ts';
 import { changePassword } from '../accounts/change-password.ts';
+import { type FailedSignIn, recordFailedSignIn } from '../accounts/failed-sign-in.ts';
+import { browserSeconds, readBrowser, writeBrowser } from '../accounts/known-browser.ts';
 import { emailOf, enterByLink, getLink } from '../accounts/links.ts';
-import { attempt, sessionSubjects, signInSubjects } from '../accounts/login-limit.ts';
-import { type Passwords, passwordLength } from '../accounts/password.ts';
-import { type CookieForm, clearCookie, readCookie, stepFormOf, writeCookie } from '../accounts/session-cookie.ts';
-import { signToken } from '../accounts/signed-token.ts';
-import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
-import { ApiError, invalid } from '../http/api-error.ts';
+import { attempt, type Guess, sessionSubjects, signInSubjects } from '../accounts/login-limit.ts';
+import { passwordLength } from '../accounts/password.ts';
+import {
+  beginSecondFactor,
+  confirmSecondFactor,
+  removeSecondFactor,
+  renewRecoveryCodes,
+} from '../accounts/second-factor.ts';
+import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../accounts/session-cookie.ts';
+import { type SignInDeps as Deps, findAccountOfStep, finishSignIn, signIn, stepSeconds } from '../accounts/sign-in.ts';
+import { signToken, tokenOf } from '../accounts/signed-token.ts';
+import { firstOrganisationId } from '../apps/queries.ts';
+import type { Audited } from '../audit/record-audit.ts';
+import { ApiError } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
 import { component, instant } from '../http/schemas.ts';
 import { Answer, type ApiRequest } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done, emailAddress as email, oneLine, role } from './schemas.ts';
 
-export interface SignInDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly auth: Auth;
-  readonly passwords: Passwords;
-  /** Signs session cookies. */
-  readonly authSecret: string;
+export interface SignInDeps extends Deps {
+  /** The secrets of cookies: the first one signs, each of them verifies. */
+  readonly authSecrets: readonly [string, ...string[]];
+  /** Whether a failed sign-in to no account is recorded: one of each network in a minute. */
+  mayRecordStranger(address: string): boolean;
   readonly oidc: { readonly isOnly: boolean; readonly name: string } | null;
   readonly hasDemo: () => Promise<boolean>;
   readonly hasOwner: () => Promise<boolean>;
@@ -181,18 +186,19 @@ export const signInRoutes = [
     },
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
-    const { caller, body, address } = request;
+    const { caller, body } = request;
     const form = formOf(caller);
     const credentials = { email: emailOf(body.email), password: body.password };
     const result = await attempt(
       deps,
-      signInSubjects(credentials.email, address),
-      () => deps.auth.signIn(authRequestOf(request, form), credentials),
+      guessOf(deps, request, { email: credentials.email, means: 'password' }),
+      () => signIn(deps, credentials, visitOf(request)),
       // With a second factor the password alone is no success: its codes are counted too.
       (signedIn) => 'session' in signedIn,
     );
-    if ('session' in result) deps.onSignIn();
-    return answerSignedIn(form, result);
+    if ('session' in result) return signedIn(deps, request, credentials.email, result.session);
+    const step = writeCookie(formFor(form, 'step'), signToken(deps.authSecrets[0], result.step), stepSeconds);
+    return new Answer<200, { next: 'second_factor' }>(200, { 'set-cookie': step }, { next: 'second_factor' });
   }),
   open({
     id: 'signInSecondFactor',
@@ -207,16 +213,14 @@ export const signInRoutes = [
     answers: { 200: { description: 'Signed in.', schema: entered, example: signedInExample, headers: withCookie } },
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
-    const { caller, body, address } = request;
-    const form = formOf(caller);
-    const given = authRequestOf(request, form);
+    const { body } = request;
     // The step names the account. A caller who could name one would guess under another's name.
-    const account = await deps.auth.accountOfStep(given.step);
-    const result = await attempt(deps, signInSubjects(account?.email ?? null, address), () =>
-      deps.auth.verifyStep(given, body.code.trim(), body.is_recovery ? 'recovery' : 'totp'),
-    );
-    deps.onSignIn();
-    return answerSignedIn(form, result);
+    const secret = stepOf(request);
+    const email = (await findAccountOfStep(deps, secret))?.email ?? null;
+    const shown = { secret, code: body.code.trim(), isRecovery: body.is_recovery };
+    const guess = guessOf(deps, request, { email, means: body.is_recovery ? 'recovery_code' : 'code' });
+    const token = await attempt(deps, guess, () => finishSignIn(deps, shown, visitOf(request)));
+    return signedIn(deps, request, email ?? '', token);
   }),
 ];
 
@@ -235,14 +239,10 @@ export const secondFactorRoutes = [
     answers: { 200: { description: 'Changed.', schema: done, example: { done: true }, headers: withCookie } },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const { caller, body, address } = request;
-    const form = formOf(caller);
-    const session = sessionOf(caller);
-    const change = { ...body, address, userAgent: userAgentOf(request) };
-    const token = await attempt(deps, sessionSubjects(session.id), () =>
-      changePassword({ ...deps, by: caller.by }, session, change),
+    const token = await confirmed(deps, request, 'password', (given) =>
+      changePassword(given, sessionOf(request.caller), request.body, visitOf(request)),
     );
-    return withSession(form, { session: signToken(deps.authSecret, token) }, { done: true as const });
+    return renewed(deps, request, token);
   }),
   own({
     id: 'beginSecondFactor',
@@ -261,8 +261,8 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const made = await confirmed(deps, request, (given, id) =>
-      deps.auth.beginSecondFactor(given, id, request.body.password),
+    const made = await confirmed(deps, request, 'password', (given) =>
+      beginSecondFactor(given, sessionOf(request.caller), request.body.password),
     );
     return { uri: made.uri, recovery_codes: [...made.recoveryCodes] };
   }),
@@ -284,13 +284,10 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    if (sessionOf(request.caller).hasSecondFactor) {
-      throw invalid([{ path: [], code: 'in_use', message: 'Your second factor counts already.' }]);
-    }
-    const result = await confirmed(deps, request, (given, id) =>
-      deps.auth.confirmSecondFactor(given, id, request.body.code.trim()),
+    const token = await confirmed(deps, request, 'code', (given) =>
+      confirmSecondFactor(given, sessionOf(request.caller), request.body.code.trim(), visitOf(request)),
     );
-    return withSession(formOf(request.caller), result, { done: true as const });
+    return renewed(deps, request, token);
   }),
   own({
     id: 'removeSecondFactor',
@@ -303,10 +300,10 @@ export const secondFactorRoutes = [
     answers: { 200: { description: 'Removed.', schema: done, example: { done: true }, headers: withCookie } },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const result = await confirmed(deps, request, (given, id) =>
-      deps.auth.removeSecondFactor(given, id, request.body.password),
+    const token = await confirmed(deps, request, 'password', (given) =>
+      removeSecondFactor(given, sessionOf(request.caller), request.body.password, visitOf(request)),
     );
-    return withSession(formOf(request.caller), result, { done: true as const });
+    return renewed(deps, request, token);
   }),
   own({
     id: 'renewRecoveryCodes',
@@ -325,8 +322,8 @@ export const secondFactorRoutes = [
     },
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
-    const codes = await confirmed(deps, request, (given, id) =>
-      deps.auth.renewRecoveryCodes(given, id, request.body.password),
+    const codes = await confirmed(deps, request, 'password', (given) =>
+      renewRecoveryCodes(given, sessionOf(request.caller), request.body.password),
     );
     return { recovery_codes: [...codes] };
   }),
@@ -340,43 +337,71 @@ export function formOf({ cookieForm }: Visitor): CookieForm {
   return cookieForm;
 }
 
-export function userAgentOf({ header }: Pick<ApiRequest<unknown>, 'header'>): string | null {
-  return header('user-agent')[0]?.slice(0, 256).toWellFormed() ?? null;
+export function visitOf({ header, address }: Pick<Asked<Visitor>, 'header' | 'address'>): Visit {
+  return { address, userAgent: header('user-agent')[0]?.slice(0, 256).toWellFormed() ?? null };
 }
 
-function authRequestOf(request: Asked<Visitor>, form: CookieForm): AuthRequest {
-  const cookies = request.header('cookie');
+/** The secret of the step that the browser is at; null: at none. */
+function stepOf({ caller, header }: Asked<Visitor>): string | null {
+  const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'step').name);
+  return cookie === undefined ? null : tokenOf(cookie);
+}
+
+/** The id of this browser, where the person of the address has signed in with it before. */
+function browserOf({ authSecrets, clock }: SignInDeps, { caller, header }: Asked<Visitor>, email: string | null) {
+  const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'browser').name);
+  return readBrowser(authSecrets, cookie, email, clock.nowMs());
+}
+
+function guessOf(
+  deps: SignInDeps,
+  request: Asked<Visitor>,
+  { email, means }: Pick<FailedSignIn, 'email' | 'means'>,
+): Guess {
+  const { address } = request;
   return {
-    session: readCookie(cookies, form.name) ?? null,
-    step: readCookie(cookies, stepFormOf(form).name) ?? null,
-    address: request.address,
-    userAgent: userAgentOf(request),
+    subjects: signInSubjects(email, address, browserOf(deps, request, email)),
+    recordFailure: (tx) =>
+      recordFailedSignIn({ ...deps, tx, organisationId: firstOrganisationId }, { email, address, means }),
   };
 }
 
 /** Asks for the person's password or code within a session; wrong ones count to the session. */
 async function confirmed<Result>(
   deps: SignInDeps,
-  request: Asked<ConsoleCaller>,
-  work: (given: AuthRequest, accountId: Uuid) => Promise<Result>,
+  { caller, address }: Asked<ConsoleCaller>,
+  means: FailedSignIn['means'],
+  work: (deps: SignInDeps & Audited) => Promise<Result>,
 ): Promise<Result> {
-  const { caller } = request;
-  const { id, accountId } = sessionOf(caller);
-  return attempt(deps, sessionSubjects(id), () => work(authRequestOf(request, formOf(caller)), accountId));
+  const { id, email, organisationId } = sessionOf(caller);
+  const guess: Guess = {
+    subjects: sessionSubjects(id),
+    recordFailure: (tx) => recordFailedSignIn({ ...deps, tx, organisationId }, { email, address, means }),
+  };
+  return attempt(deps, guess, () => work({ ...deps, by: caller.by }));
 }
 
-function withSession<Body extends object>(form: CookieForm, result: SignedIn, body: Body) {
-  if (!('session' in result)) throw new Error('a session was expected');
-  return new Answer<200, Body>(200, { 'set-cookie': writeCookie(form, result.session) }, body);
+/** The session goes on under a new token. */
+function renewed({ authSecrets: [secret] }: SignInDeps, { caller }: Asked<ConsoleCaller>, token: string) {
+  const cookie = writeCookie(formOf(caller), signToken(secret, token));
+  return new Answer<200, { done: true }>(200, { 'set-cookie': cookie }, { done: true });
 }
 
-const stepSeconds = 180;
+/** Cookies of a new session, and of a browser that its person has signed in with from now on. */
+export function sessionCookies(
+  { authSecrets: [secret], clock }: Pick<SignInDeps, 'authSecrets' | 'clock'>,
+  form: CookieForm,
+  { token, email, browserId = null }: { readonly token: string; readonly email: string; browserId?: string | null },
+): string[] {
+  const browser = writeBrowser(secret, email, clock.nowMs(), browserId);
+  return [writeCookie(form, signToken(secret, token)), writeCookie(formFor(form, 'browser'), browser, browserSeconds)];
+}
 
-function answerSignedIn(form: CookieForm, result: SignedIn) {
-  const isDone = 'session' in result;
-  const cookie = isDone ? writeCookie(form, result.session) : writeCookie(stepFormOf(form), result.step, stepSeconds);
-  const next = isDone ? ('signed_in' as const) : ('second_factor' as const);
-  return new Answer<200, { next: typeof next }>(200, { 'set-cookie': cookie }, { next });
+function signedIn(deps: SignInDeps, request: Asked<Visitor>, email: string, token: string) {
+  deps.onSignIn();
+  const browserId = browserOf(deps, request, email);
+  const cookies = sessionCookies(deps, formOf(request.caller), { token, email, browserId });
+  return new Answer<200, { next: 'signed_in' }>(200, { 'set-cookie': cookies }, { next: 'signed_in' });
 }
 
 async function enter(
@@ -393,12 +418,13 @@ async function enter(
   },
 ) {
   const form = formOf(request.caller);
-  const { address, body } = request;
-  const token = await enterByLink(deps, kind, { ...body, address, userAgent: userAgentOf(request) });
-  if (token === '') {
-    return new Answer<200, { next: 'sign_in' }>(200, { 'set-cookie': clearCookie(form) }, { next: 'sign_in' });
+  const { email, token } = await enterByLink(deps, kind, { ...request.body, ...visitOf(request) });
+  // The link vouches for the browser, so its count begins again.
+  const [session, browser = ''] = sessionCookies(deps, form, { token: token ?? '', email });
+  if (token === null) {
+    const cookies = [clearCookie(form), browser];
+    return new Answer<200, { next: 'sign_in' }>(200, { 'set-cookie': cookies }, { next: 'sign_in' });
   }
   deps.onSignIn();
-  const cookie = writeCookie(form, signToken(deps.authSecret, token));
-  return new Answer<200, { next: 'signed_in' }>(200, { 'set-cookie': cookie }, { next: 'signed_in' });
+  return new Answer<200, { next: 'signed_in' }>(200, { 'set-cookie': [session ?? '', browser] }, { next: 'signed_in' });
 }

@@ -32,6 +32,7 @@ import {
   role,
   seenAt,
 } from './schemas.ts';
+import { presentToken, token } from './token-routes.ts';
 
 export interface TeamRouteDeps {
   readonly cursors: Cursors;
@@ -41,19 +42,17 @@ export interface TeamRouteDeps {
   readonly publicUrl: string | null;
 }
 
-const member = component(
-  'Member',
-  z.strictObject({
-    id: accountId,
-    email: z.string(),
-    name: z.string(),
-    role,
-    two_factor: z.boolean(),
-    joined_at: instant,
-    updated_at: instant,
-    last_used_at: instant.nullable().describe('The last request of a session that has not ended.'),
-  }),
-);
+const memberFields = {
+  id: accountId,
+  email: z.string(),
+  name: z.string(),
+  role,
+  two_factor: z.boolean(),
+  joined_at: instant,
+  updated_at: instant,
+  last_used_at: instant.nullable().describe('The last request of a session that has not ended.'),
+};
+const member = component('Member', z.strictObject(memberFields));
 const inviteFields = {
   id: component('InviteId', idSchema('inv')),
   email: z.string().nullable().describe('Null: the person who opens the link gives an address.'),
@@ -91,6 +90,7 @@ const organisationExample = {
   require_two_factor: false,
   updated_at: '2026-11-21T10:15:30.123Z',
 };
+const orphans = z.array(token).describe('The operator tokens that a former owner leaves: offer to revoke them.');
 const memberParam = { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } };
 
 const route = routesWith<TeamRouteDeps, ConsoleCaller>('Team');
@@ -202,17 +202,23 @@ export const teamRoutes = [
       schema: component('RoleChange', z.strictObject({ role, updated_at: seenAt })),
       example: { role: 'admin', updated_at: '2026-11-21T10:15:30.123Z' },
     },
-    answers: { 200: { description: 'The member.', schema: member, example: memberExample } },
+    answers: {
+      200: {
+        description: 'The member.',
+        schema: component('ChangedMember', z.strictObject({ ...memberFields, tokens: orphans })),
+        example: { ...memberExample, tokens: [] },
+      },
+    },
     refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller, params, body }) => {
     const place = placeOf(caller, params.member);
-    await changeRole({ sql: txSql, clock, by: caller.by }, place, {
+    const tokens = await changeRole({ sql: txSql, clock, by: caller.by }, place, {
       role: body.role,
       check: (found) => checkSeen(body.updated_at, found.updatedAt, () => presentMember(found)),
     });
     const now = (await listMembers(sql, caller.organisationId)).find(({ accountId: id }) => id === place.accountId);
     if (!now) throw noMember(params.member);
-    return presentMember(now);
+    return { ...presentMember(now), tokens: tokens.map(presentToken) };
   }),
   route({
     id: 'removeMember',
@@ -222,11 +228,17 @@ export const teamRoutes = [
     least: 'admin',
     summary: 'Remove a member, whose sessions end',
     params: memberParam,
-    answers: { 200: { description: 'Removed.', schema: done, example: { done: true } } },
+    answers: {
+      200: {
+        description: 'Removed.',
+        schema: component('RemovedMember', z.strictObject({ done: z.literal(true), tokens: orphans })),
+        example: { done: true, tokens: [] },
+      },
+    },
     refusals: ['not_found'],
   }).handle(async ({ txSql, clock }, { caller, params }) => {
-    await removeMember({ sql: txSql, clock, by: caller.by }, placeOf(caller, params.member));
-    return { done: true as const };
+    const tokens = await removeMember({ sql: txSql, clock, by: caller.by }, placeOf(caller, params.member));
+    return { done: true as const, tokens: tokens.map(presentToken) };
   }),
   route({
     id: 'editOrganisation',

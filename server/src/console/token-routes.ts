@@ -1,8 +1,7 @@
 // The area Tokens: operator tokens, which owners make for scripts.
 import { z } from 'zod';
 import { createToken, revokeToken } from '../accounts/operator-tokens.ts';
-import type { OperatorToken } from '../accounts/queries.ts';
-import { listTokens } from '../accounts/token-queries.ts';
+import { type ListedToken, listTokens } from '../accounts/token-queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
@@ -31,8 +30,9 @@ const tokenFields = {
   created_by: z.string(),
   last_used_at: instant.nullable().describe('Exact to a minute.'),
   revoked_at: instant.nullable(),
+  is_orphaned: z.boolean().describe('Its maker is no owner any more: revoke it, unless somebody else needs it.'),
 };
-const token = component('Token', z.strictObject(tokenFields));
+export const token = component('Token', z.strictObject(tokenFields));
 const example = {
   id: 'tok_02y9GVDsTuJUi2BOoCH5G3',
   name: 'Terraform',
@@ -43,6 +43,7 @@ const example = {
   created_by: 'person anna@shop.example',
   last_used_at: null,
   revoked_at: null,
+  is_orphaned: false,
 };
 
 const route = routesWith<TokenRouteDeps, ConsoleCaller>('Tokens');
@@ -70,7 +71,7 @@ export const tokenRoutes = [
       isNewestFirst: true,
       idOf: ({ id }) => encodeId('tok', id),
       textsOf: ({ name }) => [name],
-      present,
+      present: presentToken,
     }),
   ),
   route({
@@ -94,7 +95,7 @@ export const tokenRoutes = [
   }).handle(async ({ txSql, clock }, { caller, body }) => {
     const { by, organisationId } = caller;
     const made = await createToken({ sql: txSql, clock, by }, { ...body, organisationId });
-    return { ...present(made.token), token: made.text };
+    return { ...presentToken(made.token), token: made.text };
   }),
   route({
     id: 'revokeToken',
@@ -111,11 +112,11 @@ export const tokenRoutes = [
     const { by, organisationId } = caller;
     const revoked = id && (await revokeToken({ sql: txSql, clock, by }, { organisationId, id }));
     if (!revoked) throw notFound(`No token ${params.token.slice(0, 80)} in this organisation.`);
-    return present(revoked);
+    return presentToken(revoked);
   }),
 ];
 
-function present(one: OperatorToken) {
+export function presentToken(one: ListedToken) {
   return {
     id: encodeId('tok', one.id),
     name: one.name,
@@ -126,5 +127,6 @@ function present(one: OperatorToken) {
     created_by: one.createdBy,
     last_used_at: one.lastUsedAt,
     revoked_at: one.revokedAt,
+    is_orphaned: one.isOrphaned,
   };
 }

@@ -25,7 +25,11 @@ export const apiErrors = {
   cross_origin: { status: 403, message: 'A request from another origin changes nothing here.', of: 'console' },
   second_factor_required: { status: 403, message: 'Set up your second factor first.', of: 'console' },
   password_off: { status: 403, message: 'People sign in by OpenID Connect here, without a password.', of: 'console' },
-  https_required: { status: 403, message: 'Signing in needs https, except on this very machine.', of: 'console' },
+  https_required: {
+    status: 403,
+    message: 'Signing in needs https, through a proxy of TRUSTED_PROXIES.',
+    of: 'console',
+  },
 } as const;
 
 export type ApiErrorCode = keyof typeof apiErrors;

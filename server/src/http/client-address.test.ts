@@ -11,9 +11,10 @@ const requestOf = (remoteAddress: string | undefined, forwarded?: string): Incom
 describe('R-66 the client of a request', () => {
   it('is its peer where no proxy is trusted, whatever is forwarded', () => {
     const find = clientAddressFinder([]);
-    expect(find(requestOf('192.0.2.1'))).toEqual({ address: '192.0.2.1', isForwardingIgnored: false });
-    expect(find(requestOf('192.0.2.1', '203.0.113.9'))).toEqual({ address: '192.0.2.1', isForwardingIgnored: true });
-    expect(find(requestOf(undefined))).toEqual({ address: '', isForwardingIgnored: false });
+    expect(find(requestOf('192.0.2.1'))).toMatchObject({ address: '192.0.2.1', isForwardingIgnored: false });
+    const forwarded = requestOf('192.0.2.1', '203.0.113.9');
+    expect(find(forwarded)).toMatchObject({ address: '192.0.2.1', isForwardingIgnored: true });
+    expect(find(requestOf(undefined))).toMatchObject({ address: '', isForwardingIgnored: false });
   });
 
   const find = clientAddressFinder(['10.0.0.0/8', '192.0.2.1', '2001:db8:1::/48']);
@@ -33,13 +34,26 @@ describe('R-66 the client of a request', () => {
     ['a name behind a proxy', '10.1.2.3', '203.0.113.9, unknown, 192.0.2.1', '192.0.2.1'],
     ['an address in another spelling', '10.1.2.3', '0x7f.1', '10.1.2.3'],
   ])('behind a trusted proxy, given %s', (_what, peer, forwarded, address) => {
-    expect(find(requestOf(peer, forwarded))).toEqual({ address, isForwardingIgnored: false });
+    expect(find(requestOf(peer, forwarded))).toMatchObject({ address, isForwardingIgnored: false });
   });
 
   it('is not what a neighbour of a trusted proxy forwards', () => {
     for (const peer of ['11.0.0.1', '192.0.2.2', '2001:db8:2::5', '::1']) {
-      expect(find(requestOf(peer, '203.0.113.9'))).toEqual({ address: peer, isForwardingIgnored: true });
+      expect(find(requestOf(peer, '203.0.113.9'))).toMatchObject({ address: peer, isForwardingIgnored: true });
     }
+  });
+
+  it.each([
+    ['10.1.2.3', { isTrusted: true, isLoopback: false }],
+    ['::ffff:10.1.2.3', { isTrusted: true, isLoopback: false }],
+    ['127.0.0.1', { isTrusted: false, isLoopback: true }],
+    ['::ffff:127.0.0.2', { isTrusted: false, isLoopback: true }],
+    ['::1', { isTrusted: false, isLoopback: true }],
+    ['203.0.113.9', { isTrusted: false, isLoopback: false }],
+    [undefined, { isTrusted: false, isLoopback: false }],
+  ])('has a connection whose other end is %s: %j', (address, peer) => {
+    expect(find(requestOf(address)).peer).toEqual(peer);
+    expect(find(requestOf(address, '127.0.0.1')).peer).toEqual(peer);
   });
 
   it.each(['proxy.example', '10.0.0.0/33', '10.0.0/8', '2001:db8::/129', '10.0.0.0/', '/8', 'loopback', '*'])(

@@ -11,6 +11,14 @@ export interface ClientAddress {
   readonly address: string;
   /** True when X-Forwarded-For came from a peer that is not trusted and was ignored. */
   readonly isForwardingIgnored: boolean;
+  readonly peer: Peer;
+}
+
+/** The other end of a request's connection: the client, or the last proxy before us. */
+export interface Peer {
+  readonly isTrusted: boolean;
+  /** True: it runs on this very machine. */
+  readonly isLoopback: boolean;
 }
 
 /** The parts of a request that are read. */
@@ -31,11 +39,11 @@ export function clientAddressFinder(trustedProxies: readonly string[]): (request
     return ranges.some(([range, bits]) => address?.kind() === range.kind() && address.match(range, bits));
   };
   return (request) => {
-    const peer = request.socket.remoteAddress ?? '';
+    let address = request.socket.remoteAddress ?? '';
+    const peer = { isTrusted: isTrusted(address), isLoopback: parse(address)?.range() === 'loopback' };
     const forwarded = request.headers['x-forwarded-for'];
-    if (forwarded === undefined) return { address: peer, isForwardingIgnored: false };
-    if (!isTrusted(peer)) return { address: peer, isForwardingIgnored: true };
-    let address = peer;
+    if (forwarded === undefined) return { address, isForwardingIgnored: false, peer };
+    if (!peer.isTrusted) return { address, isForwardingIgnored: true, peer };
     // Several headers of this name are one list; node:http joins them in their order.
     for (const hop of String(forwarded).split(',').reverse()) {
       const text = withoutPort(hop.trim());
@@ -44,7 +52,7 @@ export function clientAddressFinder(trustedProxies: readonly string[]): (request
       address = text;
       if (!isTrusted(text)) break;
     }
-    return { address, isForwardingIgnored: false };
+    return { address, isForwardingIgnored: false, peer };
   };
 }
 

@@ -13,7 +13,7 @@ import type { Log } from '../ground/log.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { anyShape, type BodyShape, shapeOf } from './body-shape.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
-import { clientAddressFinder } from './client-address.ts';
+import { clientAddressFinder, type Peer } from './client-address.ts';
 import { followConnections } from './closing.ts';
 import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { pathDescriber } from './describe-path.ts';
@@ -101,7 +101,10 @@ export interface BoundRoute<Caller> {
 }
 
 /** A request before its body. */
-export type RequestHead = Pick<ApiRequest<unknown>, 'method' | 'params' | 'header' | 'id' | 'log' | 'address'>;
+export interface RequestHead
+  extends Pick<ApiRequest<unknown>, 'method' | 'params' | 'header' | 'id' | 'log' | 'address'> {
+  readonly peer: Peer;
+}
 
 /** A request that a guard has admitted. */
 export interface Guarded {
@@ -332,13 +335,14 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         if (route.guard) {
           const { method, params, id } = request;
           const header = (name: string) => headerValues(request.raw, name);
-          const { address } = findClient(request.raw);
+          const { address, peer } = findClient(request.raw);
           const guarded = await route.guard({
             method,
             id,
             log,
             header,
             address,
+            peer,
             params: params as Record<string, string>,
           });
           admitted.set(request, guarded);

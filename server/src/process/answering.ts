@@ -1,5 +1,6 @@
 // The side of a process that answers: the routes, the callers they let in, and how many at once.
 import type { FastifyInstance } from 'fastify';
+import { createPasswords } from '../accounts/password.ts';
 import { createAuthenticate } from '../apps/authenticate.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import { createKeyLookups } from '../apps/key-lookups.ts';
@@ -32,6 +33,8 @@ export interface AnsweringOptions {
   /** Limits for tests, which cannot wait as long or load as much as the defaults. */
   readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'doorLimits' | 'connectionLimits'>;
   readonly masterKeys: MasterKeys;
+  /** log2 of scrypt's N; tests have no time for the usual one. */
+  readonly passwordCost?: number;
 }
 
 /** How a process is doing, as its routes ask. */
@@ -62,7 +65,7 @@ const countWaitMsMax = 2_000;
 const silenceBeyondSendMs = 100_000;
 
 /** Makes the server, which does not listen yet. */
-export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: AnsweringOptions): Answering {
+export function createAnswering(deps: AnsweringDeps, { http, masterKeys, passwordCost }: AnsweringOptions): Answering {
   const { foundation, metrics } = deps;
   const { config, databases, clock, log, plans } = foundation;
   const { promptSql, sql, waitMs } = databases;
@@ -70,7 +73,9 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys }: Answe
   const parts = partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key));
   const routes = routesOf(parts);
   const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
-  const consoleRoutes = wireConsole({ foundation, sending: deps.sending, addressLimits, lookups, masterKeys, parts });
+  const passwords = createPasswords(passwordCost);
+  const { sending } = deps;
+  const consoleRoutes = wireConsole({ foundation, sending, addressLimits, lookups, masterKeys, passwords, parts });
   const requestLog = createRequestLog({ sql: databases.txSql, clock, log });
   const server = createHttpServer<Caller>({
     ...http,

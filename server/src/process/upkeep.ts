@@ -1,6 +1,6 @@
 // The hourly upkeep of a service, in one process at a time: makes partitions ahead, corrects sums
 // and deletes old rows. A step that fails is logged and stops no other step.
-import { deleteOldSteps } from '../accounts/auth-queries.ts';
+import { deleteOldSteps } from '../accounts/step-queries.ts';
 import { deleteOldCredentialMinutes } from '../apps/credential-queries.ts';
 import { findLargestAttributionWindowHours } from '../apps/queries.ts';
 import { runAlone } from '../database/run-alone.ts';

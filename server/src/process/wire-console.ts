@@ -1,11 +1,11 @@
 // The console within a process: its routes with what they work with, and the guard in front of
 // them.
-import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { createAuth } from '../accounts/auth.ts';
+import { createFactorSeal } from '../accounts/factor-seal.ts';
 import { hasOwner } from '../accounts/link-queries.ts';
 import { createOidcClient } from '../accounts/oidc-client.ts';
-import { createPasswords } from '../accounts/password.ts';
+import type { Passwords } from '../accounts/password.ts';
+import { resealSecondFactors } from '../accounts/second-factor.ts';
 import { authSecretsOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import type { KeyLookups } from '../apps/key-lookups.ts';
@@ -23,7 +23,7 @@ import { askRarely } from '../ground/ask-rarely.ts';
 import type { BoundRoute, RequestHead } from '../http/server.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
 import { metricsRoutes } from '../metrics/routes.ts';
-import { createFetch } from '../outbound/fetch.ts';
+import { createProviderFetch } from '../outbound/provider-fetch.ts';
 import { demoAppName } from '../pages/demo-app.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { Plan, Plans } from '../quotas/plan.ts';
@@ -48,6 +48,7 @@ export interface ConsoleParts {
   /** The look-ups of credentials that anybody can invent: API keys, operator tokens and cookies. */
   readonly lookups: KeyLookups;
   readonly masterKeys: MasterKeys;
+  readonly passwords: Passwords;
   /** The parts of the routes of /v1. The console uses many of them. */
   readonly parts: HttpDeps;
 }
@@ -59,27 +60,28 @@ export function wireConsole({
   addressLimits,
   lookups,
   masterKeys,
+  passwords,
   parts,
 }: ConsoleParts): BoundRoute<Caller>[] {
-  const { config, databases, clock, log } = foundation;
+  const { config, databases, clock, log, seal } = foundation;
   const { promptSql, sql, txSql, waitMs } = databases;
   const { publicUrl } = config;
   const admitToken = createRateLimit({ sql: promptSql, clock, plans: operatorPlans, waitMs });
-  const secrets = authSecretsOf(masterKeys);
-  const [{ value: authSecret }] = secrets;
+  const authSecrets = authSecretsOf(masterKeys);
+  const factors = createFactorSeal(seal, masterKeys);
+  const limits = createConsoleLimits(clock);
   const guard = createGuard({
     sql,
     txSql,
     clock,
     publicUrl,
     lookups,
-    authSecrets: secrets.map(({ value }) => value),
+    authSecrets,
     admitToken: (organisationId, tokenId) =>
       admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),
-    limits: createConsoleLimits(clock),
+    limits,
     delayUnauthorized: addressLimits.delayUnauthorized,
   });
-  const passwords = createPasswords();
   let [isFirstRunKept, isOwned] = [true, false];
   const accept = parts.metrics.countAccepted(createAcceptMessage(parts));
   const deps = {
@@ -93,10 +95,11 @@ export function wireConsole({
     fcmTokenUrl: config.fcmTokenUrl,
     sandboxed: sandboxedChannels(config),
     passwords,
-    authSecret,
-    auth: createAuth({ sql, txSql, clock, passwords, secrets }),
+    factors,
+    authSecrets,
+    mayRecordStranger: limits.mayRecordStranger,
     log,
-    oidc: oidcOf(config, clock),
+    oidc: oidcOf(config, sending.endpointRules, clock),
     feeds: createFeeds({ sql, clock, log, readTurns: parts.readTurns }),
     posts: { http: sending.webhooks.http, rules: sending.endpointRules },
     sending: {
@@ -123,6 +126,10 @@ export function wireConsole({
       );
     },
   };
+  // Second factors of earlier releases are sealed like every secret from now on (R-44).
+  resealSecondFactors({ sql, factors }, 'v1.').catch((error: unknown) =>
+    log.warn({ err: error }, 'the second factors of an earlier release are not sealed again'),
+  );
   const metrics = { id: 'getMetrics', access: 'session' as const, least: 'viewer' };
   // The metrics are of all organisations. The first one runs the service.
   const admitOperator = async (head: RequestHead): Promise<void> => {
@@ -140,10 +147,14 @@ export function wireConsole({
 }
 
 /** Null without a provider, and without the PUBLIC_URL that the provider sends people back to. */
-function oidcOf({ oidc: settings, publicUrl, outboundCaFile }: Config, { steadyMs }: Clock): Oidc | null {
+function oidcOf(
+  { oidc: settings, publicUrl }: Config,
+  rules: Sending['endpointRules'],
+  { steadyMs }: Clock,
+): Oidc | null {
   if (settings === null || publicUrl === null) return null;
   const redirectUri = `${publicUrl}/console/api/oidc/callback`;
-  const fetch = createFetch(outboundCaFile === null ? undefined : readFileSync(outboundCaFile, 'utf8'));
+  const fetch = createProviderFetch(new URL(settings.issuer), rules);
   const { isOnly, domains, role } = settings;
   return { ...createOidcClient({ settings, redirectUri, fetch, steadyMs }), isOnly, domains, role };
 }

@@ -80,6 +80,22 @@ describe('plan, usage and suspension', () => {
     expect((await t.request('GET', '/v1/config', { key: made.client_key })).status).toBe(200);
     secrets.push(made.server_key, made.client_key);
   });
+
+  it('are read by an owner of another organisation, who does not change the plan', async () => {
+    const organisationId = await makeOrganisation(t, 'Guests');
+    const guest = await signIn(t, 'owner', organisationId);
+    const script = await scriptOf(t, 'owner', organisationId);
+    const { body: made } = await guest.send('POST', '/apps', { name: 'Guest shop' });
+    for (const caller of [guest.send, script]) {
+      for (const plan of ['unlimited', 'free']) {
+        const body = { plan, updated_at: made.updated_at };
+        const { status, body: answer } = await caller('PUT', `/apps/${made.id}/plan`, body);
+        expect({ status, error: answer.error }).toEqual({ status: 403, error: 'role_too_low' });
+      }
+    }
+    expect((await guest.send('GET', `/apps/${made.id}/usage`)).body.plan).toBe(made.plan);
+    secrets.push(made.server_key, made.client_key);
+  });
 });
 
 describe('channels', () => {
@@ -299,7 +315,7 @@ describe('audit', () => {
     );
     const script = await scriptOf(t, 'admin');
     const everything = JSON.stringify([csv.body, (await script('GET', '/audit?limit=200')).body]);
-    expect(secrets).toHaveLength(12);
+    expect(secrets).toHaveLength(14);
     for (const secret of secrets) expect(everything).not.toContain(secret);
   });
 

@@ -11,7 +11,7 @@ export const auditedRoutes: Readonly<Record<string, readonly AuditAction[]>> = {
   signInSecondFactor: ['session.begin', 'two_factor.use_code'],
   beginOidcByLink: [],
   linkOidc: ['oidc.link'],
-  changePassword: ['password.change'],
+  changePassword: ['password.change', 'session.begin'],
   beginSecondFactor: ['two_factor.begin'],
   confirmSecondFactor: ['session.begin', 'two_factor.enable'],
   removeSecondFactor: ['session.begin', 'two_factor.disable'],

@@ -186,6 +186,7 @@ describe('the way in by OpenID Connect', () => {
     expect(wordOf(entered)).toBe('/console/');
     expect(entered.headers.getSetCookie().map((line) => line.split('=')[0])).toEqual([
       cookieName,
+      '__Host-carillon_browser',
       '__Host-carillon_oidc',
     ]);
     expect(await sessionOf(entered)).toMatchObject({ role: 'member', account: { email: person.email, name: 'Olga' } });

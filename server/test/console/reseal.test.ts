@@ -1,22 +1,33 @@
 // R-45: second factors while the master key is rotated. Made under one key, they open beside the
-// next one, are encrypted again, and then open under the next one alone.
+// next one, are sealed again, and then open under the next one alone.
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { insertAccount, insertMember, savePassword } from '../../src/accounts/account-queries.ts';
-import { createAuth } from '../../src/accounts/auth.ts';
+import { createFactorSeal } from '../../src/accounts/factor-seal.ts';
 import { createPasswords } from '../../src/accounts/password.ts';
-import { resealSecondFactors } from '../../src/accounts/reseal-second-factors.ts';
-import { type AuthKeys, authSecretsOf } from '../../src/accounts/signed-token.ts';
+import { findSession } from '../../src/accounts/queries.ts';
+import { beginSecondFactor, resealSecondFactors } from '../../src/accounts/second-factor.ts';
+import { hashSecret } from '../../src/accounts/session.ts';
+import { finishSignIn, signIn } from '../../src/accounts/sign-in.ts';
+import type { AuthKeys } from '../../src/accounts/signed-token.ts';
 import { transaction } from '../../src/database/db.ts';
 import { mintUuid } from '../../src/ground/ids.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { setup } from '../setup.ts';
 import { firstOrganisationId } from './console.ts';
 
 const t = await setup({ workers: false });
 const passwords = createPasswords(4);
-const authOf = (keys: AuthKeys) =>
-  createAuth({ sql: t.sql, txSql: t.sql, clock: t.clock, passwords, secrets: authSecretsOf(keys) });
-const nobody = { session: null, step: null, address: '127.0.0.1', userAgent: null };
+const factorsOf = (keys: AuthKeys) => createFactorSeal(createSeal(keys.key, keys.previous), keys);
+const depsOf = (keys: AuthKeys) => ({
+  sql: t.sql,
+  txSql: t.sql,
+  clock: t.clock,
+  by: t.by,
+  passwords,
+  factors: factorsOf(keys),
+});
+const visit = { address: '127.0.0.1', userAgent: null };
 
 it('R-45 a recovery code made under the former master key works during and after its rotation', async () => {
   const [former, next] = [randomBytes(32), randomBytes(32)];
@@ -28,25 +39,24 @@ it('R-45 a recovery code made under the former master key works during and after
     await insertMember(tx, t.clock, { organisationId: firstOrganisationId, accountId, role: 'owner' });
     await savePassword(tx, t.clock, accountId, mintUuid(), hash);
   });
-  const before = authOf({ key: former });
-  const signedIn = await before.signIn(nobody, person);
-  const session = 'session' in signedIn ? signedIn.session : '';
-  const { recoveryCodes } = await before.beginSecondFactor({ ...nobody, session }, accountId, person.password);
+  const signedIn = await signIn(depsOf({ key: former }), person, visit);
+  const session = await findSession(t.sql, t.clock, hashSecret('session' in signedIn ? signedIn.session : ''));
+  if (!session) throw new Error('nobody was let in');
+  const { recoveryCodes } = await beginSecondFactor(depsOf({ key: former }), session, person.password);
   await t.sql`UPDATE second_factors SET is_verified = true`;
   await t.sql`UPDATE accounts SET two_factor_enabled = true`;
 
   const enter = async (keys: AuthKeys, code: string) => {
-    const auth = authOf(keys);
-    const first = await auth.signIn(nobody, person);
-    const step = 'step' in first ? first.step : '';
-    return auth.verifyStep({ ...nobody, step }, code, 'recovery');
+    const first = await signIn(depsOf(keys), person, visit);
+    const secret = 'step' in first ? first.step : null;
+    return finishSignIn(depsOf(keys), { secret, code, isRecovery: true }, visit);
   };
   const [one = '', two = '', three = ''] = recoveryCodes;
   const both = { key: next, previous: former };
-  expect(await enter(both, one)).toHaveProperty('session');
-  expect((await resealSecondFactors({ sql: t.sql, keys: both })).unreadable).toEqual([]);
-  const again = await resealSecondFactors({ sql: t.sql, keys: both });
+  expect(await enter(both, one)).toMatch(/^[\w-]{43}$/);
+  expect((await resealSecondFactors({ sql: t.sql, factors: factorsOf(both) })).unreadable).toEqual([]);
+  const again = await resealSecondFactors({ sql: t.sql, factors: factorsOf(both) });
   expect(again.count).toBe(0);
-  expect(await enter({ key: next }, two)).toHaveProperty('session');
+  expect(await enter({ key: next }, two)).toMatch(/^[\w-]{43}$/);
   await expect(enter({ key: former }, three)).rejects.toThrow();
 });

@@ -39,7 +39,8 @@ const address = '192.0.2.1';
 const log = createLog('silent', 'test');
 async function ask(headers: Readonly<Record<string, string>>): Promise<string> {
   const header = (name: string): string[] => [headers[name] ?? []].flat();
-  const head = { method: 'GET', params: {}, id: 'req_1', log, address, header };
+  const peer = { isTrusted: false, isLoopback: true };
+  const head = { method: 'GET', params: {}, id: 'req_1', log, address, header, peer };
   const route = { id: 'listApps', access: 'session-or-token', least: 'viewer' } as const;
   return guard.caller(head, route).then(
     ({ caller }) => caller.by.kind,
