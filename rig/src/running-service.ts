@@ -6,11 +6,14 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from './command.ts';
+import type { ArmedOptions } from './failpoints.ts';
 import { type MixedApp, makeMixedApp, type RunPlace } from './mixed-app.ts';
 import { findFreePort } from './ports.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type HistoryLine, type SandboxProcess, startSandboxProcess } from './sandbox-process.ts';
-import { startNode } from './service-node.ts';
+import { type ServiceNode, startNode } from './service-node.ts';
+import { installDatabaseClock } from './settable-clocks.ts';
+import { allowEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 import type { Workbench } from './workbench.ts';
 
 export interface MessageState {
@@ -24,6 +27,10 @@ export interface MessageState {
 export interface RunningService {
   readonly database: RunDatabase;
   readonly sandbox: SandboxProcess;
+  /** The API first, and then the workers. */
+  readonly nodes: readonly ServiceNode[];
+  /** Adds a webhook for all events. */
+  addWebhook(app: MixedApp, url: string): Promise<{ readonly id: string; readonly secret: string }>;
   newApp(name: string): Promise<MixedApp>;
   /** Suspends an app, which ends its sends. */
   suspend(app: MixedApp): Promise<void>;
@@ -39,20 +46,54 @@ export interface RunningService {
   readHistory(look: (line: HistoryLine) => void): Promise<void>;
 }
 
-export async function startRunningService(workbench: Workbench, workers: number): Promise<RunningService> {
+export interface RunClocks {
+  /** One for each node. The API is the first. */
+  readonly nodes: readonly ArmedOptions[];
+  readonly sandbox: ArmedOptions;
+}
+
+export interface RunOptions {
+  /** A proof sets these clocks, and the database's too (`settable-clocks.ts`). */
+  readonly clocks?: RunClocks;
+  /** A customer's endpoint that the nodes may reach. */
+  readonly endpoint?: WebhookEndpoint;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export async function startRunningService(
+  workbench: Workbench,
+  workers: number,
+  { clocks, endpoint, environment }: RunOptions = {},
+): Promise<RunningService> {
   const directory = await workbench.makeDirectory('run');
   const database = await startRunDatabase(workbench);
-  const sandbox = await startSandboxProcess(workbench, directory);
+  if (clocks) await installDatabaseClock(database.sql);
+  const sandbox = await startSandboxProcess(workbench, directory, clocks?.sandbox);
+  const reachable = endpoint && (await allowEndpoint(directory, sandbox, endpoint));
   const port = await findFreePort();
   const place: RunPlace = {
     directory,
-    environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '0' },
+    environment: {
+      ...database.environment,
+      ...sandbox.environment,
+      ...reachable,
+      ...environment,
+      PORT: String(port),
+      SEND_WAIT_MS: '0',
+    },
   };
   const roles = ['api' as const, ...Array.from({ length: workers }, () => 'worker' as const)];
   const nodes = await Promise.all(
-    roles.map((role, index) =>
-      startNode(workbench, { name: `${role}-${index}`, role, environment: place.environment, directory }),
-    ),
+    roles.map((role, index) => {
+      const clock = clocks?.nodes[index];
+      return startNode(workbench, {
+        name: `${role}-${index}`,
+        role,
+        environment: { ...place.environment, ...clock?.environment },
+        nodeOptions: clock?.nodeOptions ?? [],
+        directory,
+      });
+    }),
   );
   await Promise.all(nodes.map((node) => node.ready()));
 
@@ -81,6 +122,8 @@ export async function startRunningService(workbench: Workbench, workers: number)
   return {
     database,
     sandbox,
+    nodes,
+    addWebhook: (app, url) => runCommand(place.environment, directory, 'webhook', 'create', app.id, url),
     newApp: (name) => makeMixedApp(place, sandbox, name),
     suspend: async (app) => void (await runCommand(place.environment, directory, 'app', 'suspend', app.id)),
     send: async (app, message) => (await ask<{ id: string }>(app, '/v1/messages', message)).id,

@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { ArmedOptions } from './failpoints.ts';
 import { repository, startProgram, type Workbench } from './workbench.ts';
 
 /** One request in the sandbox's history. */
@@ -41,15 +42,20 @@ export interface SandboxProcess {
   stop(): Promise<void>;
 }
 
-export async function startSandboxProcess(workbench: Workbench, directory: string): Promise<SandboxProcess> {
+export async function startSandboxProcess(
+  workbench: Workbench,
+  directory: string,
+  { nodeOptions, environment: given }: ArmedOptions = { nodeOptions: [], environment: {} },
+): Promise<SandboxProcess> {
   const historyFile = join(directory, 'history.ndjson');
   const program = await startProgram({
     parameters: [
+      ...nodeOptions,
       join(repository, 'sandbox/bin/sandbox.mjs'),
       ...['--json', '--port=0', '--push-port=0', `--data-dir=${directory}`, `--history-file=${historyFile}`],
     ],
     workingDir: directory,
-    environment: {},
+    environment: given,
     logFile: join(directory, 'sandbox.log'),
     readsOutput: true,
   });

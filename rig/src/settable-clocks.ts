@@ -1,6 +1,8 @@
 // Clocks that tests and proofs set. The host's are objects for a service in this process.
 // The database's are functions of its schema, which stand before the server's own in the search
 // path. So they need no compiler, work on any server, and leave other databases of it alone.
+import { openSync, writeSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Sql } from '../../server/src/database/db.ts';
 import type { HostClock } from '../../server/src/ground/host-clock.ts';
 
@@ -64,3 +66,26 @@ export const rightClock = {
   isTrusted: () => true,
   interruptions: 0,
 };
+
+const preload = fileURLToPath(new URL('settable-clock-preload.mjs', import.meta.url));
+
+/** The clocks of other processes. */
+export interface ProcessClock {
+  /** Starts a process with this clock. */
+  readonly options: { readonly nodeOptions: readonly string[]; readonly environment: Readonly<Record<string, string>> };
+  /** Makes the wall clock differ by this much from the machine's, and the steady clock. */
+  set(aheadMs: number, behindMs?: number): void;
+}
+
+export function createProcessClock(file: string): ProcessClock {
+  const descriptor = openSync(file, 'w');
+  // One write, so that no process reads a half of it.
+  const set = (aheadMs: number, behindMs = 0): void => {
+    const bytes = Buffer.alloc(16);
+    bytes.writeDoubleBE(aheadMs, 0);
+    bytes.writeDoubleBE(behindMs, 8);
+    writeSync(descriptor, bytes, 0, bytes.length, 0);
+  };
+  set(0);
+  return { options: { nodeOptions: ['--import', preload], environment: { CARILLON_CLOCK_FILE: file } }, set };
+}

@@ -2,10 +2,13 @@
 // of a node. It answers each as the proof says and remembers all.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { certificateFile, keyFile } from './certificate.ts';
+import type { SandboxProcess } from './sandbox-process.ts';
 import type { Workbench } from './workbench.ts';
 
 export interface EndpointRequest {
@@ -14,6 +17,8 @@ export interface EndpointRequest {
   readonly eventId: string;
   readonly attempt: number;
   readonly body: string;
+  /** The header `service-signature`. */
+  readonly signature: string;
   /** `performance.now()` when the body was complete. */
   readonly at: number;
 }
@@ -45,9 +50,16 @@ export async function startWebhookEndpoint(workbench: Workbench): Promise<Webhoo
       });
       request.on('error', () => undefined);
       request.on('end', () => {
-        const { 'service-id': eventId, 'service-attempt': attempt } = request.headers;
+        const { 'service-id': eventId, 'service-attempt': attempt, 'service-signature': signature } = request.headers;
         const path = request.url ?? '';
-        const one = { path, eventId: String(eventId), attempt: Number(attempt), body, at: performance.now() };
+        const one = {
+          path,
+          eventId: String(eventId),
+          attempt: Number(attempt),
+          body,
+          signature: String(signature),
+          at: performance.now(),
+        };
         received.push(one);
         counts.set(path, (counts.get(path) ?? 0) + 1);
         endpoint.answer(one, response);
@@ -74,4 +86,20 @@ export async function startWebhookEndpoint(workbench: Workbench): Promise<Webhoo
     countOf: (path) => counts.get(path) ?? 0,
   };
   return endpoint;
+}
+
+/** The settings by which a service reaches the sandbox and the endpoint. */
+export async function allowEndpoint(
+  directory: string,
+  { environment }: Pick<SandboxProcess, 'environment'>,
+  endpoint: Pick<WebhookEndpoint, 'port'>,
+): Promise<Readonly<Record<string, string>>> {
+  // The sandbox's authority and the endpoint's certificate in one file.
+  const authorities = join(directory, 'authorities.pem');
+  const known = [environment['OUTBOUND_CA_FILE'] ?? '', certificateFile];
+  await writeFile(authorities, (await Promise.all(known.map((file) => readFile(file, 'utf8')))).join('\n'));
+  return {
+    OUTBOUND_CA_FILE: authorities,
+    OUTBOUND_ALLOW_PORTS: [environment['OUTBOUND_ALLOW_PORTS'], endpoint.port].filter(Boolean).join(','),
+  };
 }

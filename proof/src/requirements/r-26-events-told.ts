@@ -1,9 +1,7 @@
 // every outcome is told. Messages are sent while workers are killed at each commit boundary
 // between an outcome and the acknowledgement of its webhook. The events that the endpoint got,
 // without repeats, must equal the deliveries.
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { certificateFile } from '../../../rig/src/certificate.ts';
 import { runCommand } from '../../../rig/src/command.ts';
 import { armedWith, type FailpointRule, listFired } from '../../../rig/src/failpoints.ts';
 import { addDevices, makeMixedApp } from '../../../rig/src/mixed-app.ts';
@@ -11,7 +9,7 @@ import { findFreePort } from '../../../rig/src/ports.ts';
 import { startRunDatabase } from '../../../rig/src/run-database.ts';
 import { startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import { startNode } from '../../../rig/src/service-node.ts';
-import { startWebhookEndpoint } from '../../../rig/src/webhook-endpoint.ts';
+import { allowEndpoint, startWebhookEndpoint } from '../../../rig/src/webhook-endpoint.ts';
 import { comesTrue } from '../../../rig/src/webhook-nodes.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
 import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
@@ -48,18 +46,13 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
   const database = await startRunDatabase(workbench);
   const sandbox = await startSandboxProcess(workbench, directory);
   const endpoint = await startWebhookEndpoint(workbench);
-  // The sandbox's authority and the endpoint's certificate in one file.
-  const authorities = join(directory, 'authorities.pem');
-  const known = [sandbox.environment['OUTBOUND_CA_FILE'] ?? '', certificateFile];
-  await writeFile(authorities, (await Promise.all(known.map((file) => readFile(file, 'utf8')))).join('\n'));
   const port = await findFreePort();
   const environment = {
     ...database.environment,
     ...sandbox.environment,
-    OUTBOUND_CA_FILE: authorities,
+    ...(await allowEndpoint(directory, sandbox, endpoint)),
     PORT: String(port),
     SEND_WAIT_MS: '0',
-    OUTBOUND_ALLOW_PORTS: [sandbox.environment['OUTBOUND_ALLOW_PORTS'], endpoint.port].filter(Boolean).join(','),
   };
   const app = await makeMixedApp({ directory, environment }, sandbox, 'Told');
   await runCommand(environment, directory, 'webhook', 'create', app.id, endpoint.urlOf('/hooks'));

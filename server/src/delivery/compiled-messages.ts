@@ -1,6 +1,7 @@
 // The messages compiled in this process, shared by all of their batches: a template is parsed once
 // per message and not once per batch.
 import { type CompiledContent, compileContent } from '../content/compile-content.ts';
+import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
@@ -19,11 +20,20 @@ export interface CompiledMessages {
 
 const compiledMax = 50;
 /**
- * A compiled message is kept no longer, because the catalog may move a property to another column.
+ * A compiled message is kept no longer, because the catalog may move a property to another column,
+ * also while the host sleeps (R-100).
  */
 const compiledForMs = 10_000;
 
-export function createCompiledMessages({ sql, ledger }: { sql: Sql; ledger: MessageLedger }): CompiledMessages {
+export function createCompiledMessages({
+  sql,
+  ledger,
+  clock,
+}: {
+  readonly sql: Sql;
+  readonly ledger: MessageLedger;
+  readonly clock: Pick<Clock, 'steadyMs'>;
+}): CompiledMessages {
   const kept = new Map<Uuid, { message: Promise<CompiledMessage>; until: number }>();
   const compile = async (appId: Uuid, messageId: Uuid): Promise<CompiledMessage> => {
     const found = await ledger.find(sql, appId, messageId);
@@ -36,11 +46,11 @@ export function createCompiledMessages({ sql, ledger }: { sql: Sql; ledger: Mess
   return {
     get(appId, messageId) {
       const known = kept.get(messageId);
-      if (known && known.until > performance.now()) return known.message;
+      if (known && known.until > clock.steadyMs()) return known.message;
       if (kept.size >= compiledMax) kept.clear();
       const message = compile(appId, messageId);
       message.catch(() => kept.delete(messageId));
-      kept.set(messageId, { message, until: performance.now() + compiledForMs });
+      kept.set(messageId, { message, until: clock.steadyMs() + compiledForMs });
       return message;
     },
   };

@@ -73,7 +73,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
     watches: createMessageWatches({ sql: sendSql, ledger, log }),
     slots: createFairSlots(pushSlots),
     hasSpareTime: createSpareTime(),
-    compiled: createCompiledMessages({ sql: sendSql, ledger }),
+    compiled: createCompiledMessages({ sql: sendSql, ledger, clock }),
     receiptKeys,
     publicUrl: config.publicUrl,
     isPaused,

@@ -113,7 +113,7 @@ function runWith(t: Bundle, sql: Sql): RunDeps {
     ...run,
     sql,
     credentials: createCredentials({ sql, seal: createSeal(t.masterKey) }),
-    compiled: createCompiledMessages({ sql, ledger }),
+    compiled: createCompiledMessages({ sql, ledger, clock: run.clock }),
     watches: createMessageWatches({ sql, ledger, log }),
   };
 }
