@@ -71,6 +71,16 @@ describe('one token serves', () => {
   });
 });
 
+test('R-100 a token is not renewed by a host whose clock is set forward: Apple throttles renewals', () => {
+  const { tokens, clock } = setup();
+  const sender = credential();
+  const token = tokens.tokenFor(sender);
+  // The steady time includes the step, because the host may have slept. The database knows better.
+  clock.now += 120 * minuteMs;
+  clock.setByMs = -120 * minuteMs;
+  expect(tokens.tokenFor(sender)).toBe(token);
+});
+
 test('R-100 a token made while the clock is in doubt, and perhaps hours old, serves no later push', () => {
   const { tokens, clock } = setup();
   const sender = credential();

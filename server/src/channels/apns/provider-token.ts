@@ -28,11 +28,17 @@ export interface ProviderTokens {
 }
 
 /**
- * The age of a token is counted by the steady clock. So a database's clock that is set wrong costs
- * no token that Apple takes (R-100).
+ * A token is as old as the younger of two ages: by the steady clock, which a host's clock moves that
+ * is set forward, and by the database's clock. So no clock that is set forward costs a token that
+ * Apple takes (R-100).
  */
 export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steadyMs' | 'isInDoubt'>): ProviderTokens {
   const kept = new Map<string, { token: string; issuedAtMs: number; mintedAtMs: number }>();
+
+  const ageMsOf = ({ issuedAtMs, mintedAtMs }: { issuedAtMs: number; mintedAtMs: number }): number => {
+    const [steadyMs, databaseMs] = [clock.steadyMs() - mintedAtMs, clock.nowMs() - issuedAtMs];
+    return databaseMs < 0 ? steadyMs : Math.min(steadyMs, databaseMs);
+  };
 
   const mint = (credential: ApnsCredential): string => {
     const nowMs = clock.nowMs();
@@ -50,14 +56,14 @@ export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steady
   return {
     tokenFor(credential) {
       const known = kept.get(nameOf(credential));
-      const isUsable = known !== undefined && clock.steadyMs() - known.mintedAtMs < lifetimeMs;
+      const isUsable = known !== undefined && ageMsOf(known) < lifetimeMs;
       return isUsable ? known.token : mint(credential);
     },
     renew(credential, refused, fault) {
       const known = kept.get(nameOf(credential));
       if (known === undefined) return mint(credential);
       if (known.token !== refused) return known.token;
-      const isOld = clock.steadyMs() - known.mintedAtMs >= renewAfterMs;
+      const isOld = ageMsOf(known) >= renewAfterMs;
       return (fault === 'expired' && isOld) || known.issuedAtMs > clock.nowMs() + aheadMsMax
         ? mint(credential)
         : undefined;
