@@ -19,6 +19,7 @@ import type {
   TimelineMeasured,
   TimesMeasured,
   WebhooksMeasured,
+  WorstMeasured,
 } from './results.ts';
 
 type Figures<Any> = (measured: Any) => readonly Figure[];
@@ -38,6 +39,7 @@ const figuresByWork: { readonly [Any in AnyMeasured as Any['work']]: Figures<Any
   timeline: ofTimeline,
   times: ofTimes,
   start: ofStart,
+  worst: ofWorst,
   console: ({ figures }: ConsoleMeasured) => figures,
 };
 
@@ -310,6 +312,30 @@ function ofTimes({ ours }: TimesMeasured): readonly Figure[] {
     { name: `${pair.name}: random`, value: pair.ms_p50_random, unit: 'ms' },
     { name: `${pair.name}: of each kind`, value: pair.samples, unit: '' },
   ]);
+}
+
+const worstMost = 1.5;
+const bystanderMsMost = 100;
+
+function ofWorst({ ours }: WorstMeasured): readonly Figure[] {
+  return [
+    ...ours.routes.map((of) => ({
+      name: `${of.route}: ${of.ms_worst} ms beside ${of.ms_plain} plain, ${of.bytes / 1024} KiB, ${of.worst}`,
+      value: of.ratio,
+      unit: '×',
+      atMost: worstMost,
+    })),
+    ...ours.bystanders.flatMap((of): Figure[] => [
+      { name: `a bystander alone, plan ${of.plan}: p95`, value: of.alone_ms_p95, unit: 'ms' },
+      {
+        name: `beside ${of.refused_per_second} worst bodies a second, plan ${of.plan}: p95`,
+        value: of.beside_ms_p95,
+        unit: 'ms',
+        atMost: Math.max(2 * of.alone_ms_p95, bystanderMsMost),
+      },
+      { name: `answered 503, plan ${of.plan}`, value: of.unavailable, unit: '', atMost: 0 },
+    ]),
+  ];
 }
 
 function ofStart({ ours }: StartMeasured): readonly Figure[] {

@@ -336,6 +336,37 @@ export interface ReportsMeasured
   readonly ratio_raw: number;
 }
 
+/** The worst body of a route that was found, beside a plain one of the same size. CPU of the API. */
+export interface WorstRoute {
+  readonly route: string;
+  readonly worst: string;
+  readonly bytes: number;
+  /** Bodies that were refused and compared, of this size. */
+  readonly bodies: number;
+  readonly ms_worst: number;
+  readonly ms_plain: number;
+  readonly ratio: number;
+}
+
+/** Another app's `GET /v1/config`, alone and beside a client key that sends the worst bodies. */
+export interface WorstBystander {
+  readonly plan: string;
+  readonly alone_ms_p95: number;
+  readonly beside_ms_p95: number;
+  readonly unavailable: number;
+  readonly refused_per_second: number;
+  readonly limited_per_second: number;
+}
+
+export type WorstMeasured = Measured<
+  'worst',
+  {
+    readonly routes: readonly WorstRoute[];
+    readonly bystanders: readonly WorstBystander[];
+    readonly foreign_cores: number;
+  }
+>;
+
 interface BesideReads {
   readonly ms_p50: number;
   readonly ms_p99: number;
@@ -421,7 +452,8 @@ export type AnyMeasured =
   | EventsMeasured
   | ReportsMeasured
   | TimelineMeasured
-  | TimesMeasured;
+  | TimesMeasured
+  | WorstMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

@@ -20,6 +20,7 @@ import { measureStart } from './start.ts';
 import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
 import { measureTimes } from './times.ts';
 import { measureWebhooks } from './webhooks.ts';
+import { measureWorst } from './worst.ts';
 
 interface Option<Value> {
   /** The form of its value in the help. */
@@ -170,6 +171,13 @@ export const workTable: Readonly<Record<string, Work>> = {
     options: [],
     async measure(workbench, _options, isQuick) {
       return { name: 'times', result: await measureTimes(workbench, { isQuick }) };
+    },
+  },
+  worst: {
+    about: 'the worst bodies of each route beside plain ones, and an app beside a client key that sends them',
+    options: ['profile'],
+    async measure(workbench, { profile: profileDir }, isQuick) {
+      return { name: 'worst', result: await measureWorst(workbench, { isQuick, profileDir }) };
     },
   },
   start: {

@@ -101,7 +101,15 @@ export function checkFilter(filter: Filter, catalog: ReadonlyMap<string, Propert
     return [{ kind: node.kind, nodes: node.nodes.flatMap(check) }];
   };
   const [checked] = check(filter);
-  return checked === undefined || issues.length > 0 ? { issues } : { filter: checked };
+  return checked === undefined || issues.length > 0 ? { issues } : { filter: spelled(checked) };
+}
+
+// After all checks: reading a language takes microseconds, and a filter that is refused may hold
+// two hundred thousand.
+function spelled(node: CheckedFilter): CheckedFilter {
+  if (node.kind === 'leaf') return { ...node, test: withSpellings(node.operand, node.test) };
+  if (node.kind === 'not') return { ...node, node: spelled(node.node) };
+  return node.kind === 'event' ? node : { ...node, nodes: node.nodes.map(spelled) };
 }
 
 function checkLeaf(leaf: Comparison, catalog: ReadonlyMap<string, Property>, issues: Issue[]): CheckedLeaf[] {
@@ -118,7 +126,7 @@ function checkLeaf(leaf: Comparison, catalog: ReadonlyMap<string, Property>, iss
     issues.push(checked.issue);
     return [];
   }
-  return [{ kind: 'leaf', path: leaf.path, operand, type, ...checked, test: withSpellings(operand, checked.test) }];
+  return [{ kind: 'leaf', path: leaf.path, operand, type, ...checked }];
 }
 
 /**

@@ -17,7 +17,7 @@ export interface BodyShape {
 
 type Draft = { -readonly [Key in keyof BodyShape]: BodyShape[Key] };
 
-interface JsonSchema {
+export interface JsonSchema {
   readonly $ref?: string;
   /** The name of the schema whose shape this place has, where the description says less. */
   readonly shape?: string;
@@ -98,6 +98,7 @@ export function shapeOf(schema: z.ZodType): BodyShape {
   return read(root, root.$defs, { ...scalar });
 }
 
-function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+/** What a caller may write, as JSON Schema. */
+export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as unknown as JsonSchema;
 }

@@ -109,3 +109,17 @@ describe('isStorable', () => {
     expect(isStorable(text)).toBe(answer);
   });
 });
+
+describe('where a body stops being JSON', () => {
+  const long = `[${'"a",'.repeat(20_000)}`;
+
+  it.each([
+    ['{"a": 1,}', 'The body is not valid JSON: unexpected "}", at line 1, column 9.'],
+    ['{"a": [1, 2', 'The body is not valid JSON: it ends too early, at line 1, column 12.'],
+    [`[x,${long}`, 'The body is not valid JSON: unexpected "x", at line 1, column 2.'],
+    [`${long}x]`, 'The body is not valid JSON.'],
+    [long, 'The body is not valid JSON.'],
+  ])('R-103 is said of its first 16 KiB: %.20s', (text, message) => {
+    expect(refusal(bytes(text)).message).toBe(message);
+  });
+});

@@ -8,6 +8,8 @@ import { anyShape, type BodyShape } from './body-shape.ts';
 import { findJsonFault } from './json-fault.ts';
 import { scanJson } from './scan-json.ts';
 
+/** Characters in which a fault is looked for: a long body costs no second reading. */
+const faultSoughtIn = 16 * 1024;
 /** Bytes that are parsed rather than left out: their cost does not matter. */
 const leftOutMin = 4096;
 /** The escapes of U+0000 and of surrogates; the latter may be paired. */
@@ -21,8 +23,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * string with U+0000 or an unpaired surrogate.
  */
 export function parseJson(bytes: Buffer, shape: BodyShape = anyShape): unknown {
-  const { excess, dropped } = scanJson(bytes, shape);
+  const { excess, dropped, isOpen } = scanJson(bytes, shape);
   if (excess !== null) throw invalidJson(excess);
+  if (isOpen) throw invalidJson(describeFault(bytes));
   let text: string;
   let value: unknown;
   try {
@@ -44,8 +47,8 @@ function describeFault(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) return 'The body is not UTF-8.';
   const text = utf8.decode(bytes);
   if (text.trim() === '') return 'The body is empty but for white space: send JSON.';
-  const fault = findJsonFault(text);
-  if (!fault) return 'The body is not valid JSON.';
+  const fault = findJsonFault(text.slice(0, faultSoughtIn));
+  if (!fault || (fault.found === null && text.length > faultSoughtIn)) return 'The body is not valid JSON.';
   const { line, column, found } = fault;
   const what = found === null ? 'it ends too early' : `unexpected ${JSON.stringify(found)}`;
   return `The body is not valid JSON: ${what}, at line ${line}, column ${column}.`;

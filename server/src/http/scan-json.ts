@@ -11,6 +11,8 @@ const membersMax = 1000;
 export interface Scan {
   /** The reason to refuse the body unparsed, or null. */
   readonly excess: string | null;
+  /** True when an object or list has no end, so that the body is no JSON. */
+  readonly isOpen: boolean;
   /**
    * Pairs of offsets, from and to, of what can be left out without a change of the answer: the
    * inside of objects and lists that stand in the place of a scalar, items far beyond the length of
@@ -26,7 +28,7 @@ const none = -1;
 export function scanJson(bytes: Buffer, shape: BodyShape): Scan {
   const scanner = new Scanner(bytes, shape);
   const excess = scanner.run();
-  return { excess, dropped: scanner.dropped };
+  return { excess, isOpen: scanner.isOpen, dropped: scanner.dropped };
 }
 
 /** An object or list that is open. */
@@ -61,6 +63,10 @@ class Scanner {
     this.#bytes = bytes;
     this.#levels = Array.from({ length: depthMax + 1 }, () => ({ ...closed }));
     this.#at(0).member = shape;
+  }
+
+  get isOpen(): boolean {
+    return this.#depth > 0;
   }
 
   run(): string | null {

@@ -14,8 +14,8 @@ import { operatorsOfType } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import { previewRoutes } from './preview-routes.ts';
-import { findSegment, listSegments, type SegmentFields, type StoredSegment } from './queries.ts';
-import { createSegment, editSegment, fieldsOfSegment, removeSegment } from './save-segment.ts';
+import { findSegment, listSegments, type StoredSegment } from './queries.ts';
+import { createSegment, editSegment, removeSegment, type SegmentGiven } from './save-segment.ts';
 import { invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
@@ -190,8 +190,8 @@ export const segmentRoutes = [
   }),
 ];
 
-function readFields({ name, description, filter }: z.output<typeof segmentRequestSchema>): SegmentFields {
-  return fieldsOfSegment({ name, description: description ?? null, filter });
+function readFields({ name, description, filter }: z.output<typeof segmentRequestSchema>): SegmentGiven {
+  return { name, description: description ?? null, filter };
 }
 
 /** Shapes a segment, with whether it fits the catalog now. */

@@ -31,8 +31,11 @@ export interface SegmentDeps extends Audited {
   readonly clock: Clock;
 }
 
-/** The stored fields of a request for a segment. */
-export function fieldsOfSegment({ name, description, filter }: Omit<SegmentFields, 'fields'>): SegmentFields {
+/** A segment as a request describes it. */
+export type SegmentGiven = Omit<SegmentFields, 'fields'>;
+
+/** The fields that are stored. For a filter that fits: bringing its values to canonical form costs. */
+export function fieldsOfSegment({ name, description, filter }: SegmentGiven): SegmentFields {
   return { name, description, filter: canonicalFilter(filter), fields: fieldsOf(readStoredFilter(filter)) };
 }
 
@@ -40,9 +43,10 @@ export function fieldsOfSegment({ name, description, filter }: Omit<SegmentField
  * Creates a segment. Throws the 400 for a filter that does not fit, a name that is taken, and too
  * many segments.
  */
-export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: SegmentFields): Promise<StoredSegment> {
+export async function createSegment(deps: SegmentDeps, appId: Uuid, given: SegmentGiven): Promise<StoredSegment> {
   const { sql, clock } = deps;
-  await requireFitting(sql, appId, fields.filter);
+  await requireFitting(sql, appId, given.filter);
+  const fields = fieldsOfSegment(given);
   return transaction(sql, async (tx) => {
     await lockSegments(tx, appId);
     if ((await countSegments(tx, appId)) >= segmentsMax) {
@@ -57,7 +61,7 @@ export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: Segm
 }
 
 /** The changes of a segment. An absent field keeps its value. */
-export type SegmentEdit = Partial<Omit<SegmentFields, 'fields'>>;
+export type SegmentEdit = Partial<SegmentGiven>;
 
 /**
  * Changes name, description and filter. Throws the same 400s as `createSegment`, then the 404. `id`

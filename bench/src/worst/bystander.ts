@@ -1,0 +1,84 @@
+// Measures what a quiet app notices of a client key that sends the worst bodies, as fast as they are
+// admitted.
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { percentile, rounded } from '../../../rig/src/measure.ts';
+import type { Service } from '../../../rig/src/service.ts';
+import { RunError } from '../../../rig/src/workbench.ts';
+import { eventRoutes } from '../../../server/src/events/routes.ts';
+import type { FilledApp } from '../api/fill-app.ts';
+import type { WorstBystander } from '../results.ts';
+import { lateFaults, worstBodiesOf } from './bodies.ts';
+import { sendOnce } from './sender.ts';
+
+const connections = 8;
+const calmEveryMs = 20;
+const bodyBytes = 255 * 1024;
+
+export interface BystanderPlan {
+  readonly attacker: FilledApp;
+  readonly calm: FilledApp;
+  readonly seconds: number;
+}
+
+export async function measureBystander(
+  { port }: Service,
+  { attacker, calm, seconds }: BystanderPlan,
+): Promise<Omit<WorstBystander, 'plan'>> {
+  const { schema, example } = eventRoutes[0]?.body ?? {};
+  if (!schema) throw new RunError('/v1/events takes no body');
+  const bodies = [...worstBodiesOf(schema, example), ...(lateFaults['POST /v1/events'] ?? [])]
+    .map(({ make }) => make(bodyBytes - 2048))
+    .filter(({ length }) => length <= 256 * 1024);
+  const agent = new Agent({ keepAlive: true });
+  const ask = async (): Promise<{ ms: number[]; unavailable: number }> => {
+    const ms: number[] = [];
+    let unavailable = 0;
+    const asked: Promise<void>[] = [];
+    const endAt = performance.now() + seconds * 1000;
+    while (performance.now() < endAt) {
+      const from = performance.now();
+      const place = { method: 'GET', path: '/v1/config', key: calm.client_key };
+      asked.push(
+        sendOnce(agent, port, place, Buffer.alloc(0)).then(({ status }) => {
+          ms.push(performance.now() - from);
+          if (status === 503) unavailable++;
+        }),
+      );
+      await sleep(calmEveryMs);
+    }
+    await Promise.all(asked);
+    return { ms, unavailable };
+  };
+  await ask();
+  const alone = await ask();
+  let isOver = false;
+  const counts = { refused: 0, limited: 0 };
+  const attack = async (first: number): Promise<void> => {
+    for (let i = first; !isOver; i++) {
+      const body = bodies[i % bodies.length] ?? Buffer.from('{}');
+      const place = { method: 'POST', path: '/v1/events', key: attacker.client_key };
+      // A body that is refused unread ends its connection while it is being written.
+      const { status, retryAfterMs } = await sendOnce(agent, port, place, body).catch(() => ({
+        status: 429,
+        retryAfterMs: 50,
+      }));
+      if (status === 429) {
+        counts.limited++;
+        await sleep(retryAfterMs);
+      } else counts.refused++;
+    }
+  };
+  const attacks = Array.from({ length: connections }, (_, i) => attack(i * 7));
+  const beside = await ask();
+  isOver = true;
+  await Promise.all(attacks);
+  agent.destroy();
+  return {
+    alone_ms_p95: rounded(percentile(alone.ms, 0.95)),
+    beside_ms_p95: rounded(percentile(beside.ms, 0.95)),
+    unavailable: beside.unavailable,
+    refused_per_second: rounded(counts.refused / seconds),
+    limited_per_second: rounded(counts.limited / seconds),
+  };
+}
