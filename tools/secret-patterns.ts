@@ -21,7 +21,7 @@ interface Pattern {
 
 const patterns: readonly Pattern[] = [
   { kind: 'Carillon key', form: /\b(?:sk|ck|ot)_live_[0-9A-Za-z]{49}\b/g, isReal: hasChecksum },
-  { kind: 'Carillon webhook or identify secret', form: /\b(?:whsec|idsec)_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g },
+  { kind: 'Carillon webhook or identify secret', form: /\b(?:whsec|idsec|idjwt)_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g },
   { kind: 'master key', form: /MASTER_KEY(?:_PREVIOUS)?['"]?[=:] ?['"]?([A-Za-z0-9+/]{43}=)/g },
   { kind: 'private key', form: /-----BEGIN (?:[A-Z]{1,12} )?PRIVATE KEY-----(?:\\[nr]|\s)+([A-Za-z0-9+/=]{40,64})/g },
   { kind: 'VAPID private key', form: /"privateKey": ?"([A-Za-z0-9_-]{43})"/g },

@@ -150,7 +150,7 @@ export async function setConsoleScene(bench: ConsoleBench, text: SceneText): Pro
     { name: 'channels', path: `${at}/settings/channels`, heading: 'Web push' },
     { name: 'webhooks', path: `${at}/settings/webhooks`, heading: 'Webhooks' },
     { name: 'webhook', path: `${at}/settings/webhooks/${made['id']}`, heading: 'Verify the signature' },
-    { name: 'identity', path: `${at}/settings/identity`, heading: 'Check a hash' },
+    { name: 'identity', path: `${at}/settings/identity`, heading: 'Check a proof' },
     { name: 'usage', path: `${at}/settings/usage`, heading: 'This month' },
     { name: 'client-events', path: `${at}/settings/client-events`, heading: 'Client events' },
     { name: 'general', path: `${at}/settings/general`, heading: 'General' },

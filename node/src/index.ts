@@ -14,7 +14,7 @@ export { ApiError, CarillonError, NetworkError, type QuotaState } from './errors
 export type { Messages, Send } from './messages.ts';
 export type { Reports } from './reports.ts';
 export type * from './types.gen.ts';
-export { type BoundUser, boundUserHash, userHash } from './user-hash.ts';
+export { type ProvenUser, userHash, userToken } from './user-proof.ts';
 export {
   type RawBody,
   type SignatureHeader,

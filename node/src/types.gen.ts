@@ -24,7 +24,10 @@ export type AppConfig = {
   /** Null when web push is not configured. */
   readonly vapid_public_key: string | null;
   readonly identify_required: boolean;
-  readonly identify_bound_required: boolean;
+  /** The form of the newest secret. Null without a secret. */
+  readonly identify_form: "token" | "hash" | null;
+  /** True when only a `user_token` that names its device is accepted. */
+  readonly identify_device_required: boolean;
   /** Channels that the app has credentials for. */
   readonly channels: readonly ("webpush" | "apns" | "fcm")[];
 };
@@ -614,6 +617,9 @@ export type IdentifiedDevice = {
 export type IdentifyRequest = {
   readonly device_id: string;
   readonly external_id: string | null;
+  /** A JSON Web Token, by a secret of the form `token`. */
+  readonly user_token?: string | null | undefined;
+  /** 64 hexadecimal digits, by a secret of the form `hash`. */
   readonly user_hash?: string | null | undefined;
 };
 

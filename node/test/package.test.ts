@@ -38,7 +38,7 @@ const inFolder = async (name: string, text: string): Promise<unknown> => {
   return JSON.parse((await run(process.execPath, [join(folder, name)])).stdout);
 };
 
-const kinds = 'JSON.stringify([typeof it.verifyWebhook, typeof it.userHash, Object.keys(it).includes("signWebhook")])';
+const kinds = 'JSON.stringify([typeof it.verifyWebhook, typeof it.userToken, Object.keys(it).includes("signWebhook")])';
 
 describe('the packed SDK', () => {
   it('holds the compiled files, their types, a page, its examples and the licence, and nothing else', async () => {

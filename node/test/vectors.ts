@@ -28,12 +28,17 @@ export interface Vectors {
   };
   readonly user_hash: {
     readonly secret: string;
-    readonly simple: readonly { readonly external_id: string; readonly user_hash: string }[];
-    readonly bound: readonly {
+    readonly valid: readonly { readonly name: string; readonly external_id: string; readonly user_hash: string }[];
+  };
+  readonly user_token: {
+    readonly secret: string;
+    /** Of every token. */
+    readonly exp: number;
+    readonly valid: readonly {
+      readonly name: string;
       readonly external_id: string;
-      readonly device_id: string;
-      readonly t: number;
-      readonly user_hash: string;
+      readonly device_id?: string;
+      readonly user_token: string;
     }[];
   };
 }

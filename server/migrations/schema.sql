@@ -102,10 +102,14 @@ CREATE TABLE apps (
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   deleted_at timestamp with time zone,
   cleared_at timestamp with time zone,
+  identify_form text COLLATE "C" NOT NULL DEFAULT 'hash'::text,
+  identify_form_next text COLLATE "C" NOT NULL DEFAULT 'hash'::text,
   CONSTRAINT apps_pkey PRIMARY KEY (id),
   CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720))),
   CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required)))),
-  CONSTRAINT apps_check1 CHECK (((cleared_at IS NULL) OR (deleted_at IS NOT NULL)))
+  CONSTRAINT apps_check1 CHECK (((cleared_at IS NULL) OR (deleted_at IS NOT NULL))),
+  CONSTRAINT apps_identify_form_check CHECK ((identify_form = ANY (ARRAY['token'::text, 'hash'::text]))),
+  CONSTRAINT apps_identify_form_next_check CHECK ((identify_form_next = ANY (ARRAY['token'::text, 'hash'::text])))
 );
 
 CREATE TABLE attribution_checks (

@@ -182,6 +182,7 @@ describe('R-95 secrets in files', async () => {
     ['Carillon key', mintKey('client').text],
     ['Carillon webhook or identify secret', `whsec${'_'}${a43}`],
     ['Carillon webhook or identify secret', `idsec${'_'}${a43}`],
+    ['Carillon webhook or identify secret', `idjwt${'_'}${a43}`],
     ['master key', `MASTER_KEY${'='}${Buffer.alloc(32, 7).toString('base64')}`],
     ['private key', `-----BEGIN ${'EC '}PRIVATE KEY-----\n${a32}${a32}\n`],
     ['private key', `"private_key": "-----BEGIN ${''}PRIVATE KEY-----\\n${a32}${a32}\\n"`],

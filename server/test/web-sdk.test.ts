@@ -1,13 +1,14 @@
 // Tests the browser SDK with the service itself: the service must understand identities and events
 // as the SDK means them. The browser is the SDK's own stand-in, with realistic keys; e2e/ has real
 // browsers.
-import { createECDH, createHmac, randomBytes } from 'node:crypto';
+import { createECDH, randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { queueEvent, sendEvents } from '../../web/src/event-queue.ts';
 import { createCarillon, NetworkError } from '../../web/src/index.ts';
 import { FakeSubscription, install } from '../../web/test/browser.ts';
-import { requireBoundIdentify, rotateIdentifySecret } from '../src/apps/identify-secrets.ts';
+import { rotateIdentifySecret, type SecretWish } from '../src/apps/identify-secrets.ts';
 import { createSeal } from '../src/ground/seal.ts';
+import { signHash, signToken } from './fixtures/sign-proof.ts';
 import { setup, type TestApp } from './setup.ts';
 
 const t = await setup({ workers: false });
@@ -31,7 +32,8 @@ afterEach(() => {
 
 const clientOf = (app: TestApp) =>
   createCarillon({ baseUrl: t.url, clientKey: app.clientKey, onError: (error) => errors.push(error) });
-const hex = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex');
+const tokenFor = (secret: string, sub: string, claims: object = {}): string =>
+  signToken(secret, { sub, exp: Math.floor(t.clock.nowMs() / 1000) + 3600, ...claims });
 
 /** The user of each device, as the service knows it. */
 async function ownersOf(app: TestApp): Promise<Record<string, string | null>> {
@@ -41,9 +43,9 @@ async function ownersOf(app: TestApp): Promise<Record<string, string | null>> {
   );
 }
 
-async function provenApp(): Promise<{ app: TestApp; secret: string }> {
+async function provenApp(wish: SecretWish = { form: 'token' }): Promise<{ app: TestApp; secret: string }> {
   const app = await t.newApp();
-  const { secret } = await rotateIdentifySecret({ ...t, seal }, app.id);
+  const { secret } = await rotateIdentifySecret({ ...t, seal }, app.id, wish);
   return { app, secret };
 }
 
@@ -51,7 +53,7 @@ describe('identify of the browser SDK', () => {
   it('links the browser, changes its user, and logs it out', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
-    expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: false, isBoundHashRequired: false });
+    expect(await carillon.config()).toMatchObject({ proofForm: null, isDeviceRequired: false });
     const { id } = await carillon.subscribe();
     expect(await ownersOf(app)).toEqual({ [id]: null });
     for (const name of ['ada', 'bob', null]) {
@@ -67,39 +69,47 @@ describe('identify of the browser SDK', () => {
   it('tells with the subscription the user that was named before it', async () => {
     const { app, secret } = await provenApp();
     const carillon = clientOf(app);
-    expect(await carillon.identify('ada', hex(secret, 'ada'))).toBe(false);
+    expect(await carillon.identify('ada', tokenFor(secret, 'ada'))).toBe(false);
     const { id } = await carillon.subscribe();
     expect(await ownersOf(app)).toEqual({ [id]: 'ada' });
     expect(errors).toEqual([]);
   });
 
-  it('throws a refusal, reports a refresh’s refusal to onError, and is repaired by a good hash', async () => {
+  it('throws a refusal, reports a refresh’s refusal to onError, and is repaired by a good token', async () => {
     const { app, secret } = await provenApp();
     const carillon = clientOf(app);
-    expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: true, isBoundHashRequired: false });
+    const needs = { proofForm: 'token', isDeviceRequired: false };
+    expect(await carillon.config()).toMatchObject(needs);
     const { id } = await carillon.subscribe();
     const refusal = { status: 403, error: 'identity_check_failed' };
     await expect(carillon.identify('ada')).rejects.toMatchObject(refusal);
-    await expect(carillon.identify('ada', hex(secret, 'bob'))).rejects.toMatchObject(refusal);
+    await expect(carillon.identify('ada', tokenFor(secret, 'bob'))).rejects.toMatchObject(refusal);
     await carillon.refresh();
     expect(errors).toEqual([expect.objectContaining(refusal)]);
     expect(await ownersOf(app)).toEqual({ [id]: null });
-    expect(await carillon.identify('ada', hex(secret, 'ada'))).toBe(true);
+    expect(await carillon.identify('ada', tokenFor(secret, 'ada'))).toBe(true);
     expect(await ownersOf(app)).toEqual({ [id]: 'ada' });
     expect(await carillon.identify(null)).toBe(true);
     expect(await ownersOf(app)).toEqual({ [id]: null });
   });
 
-  it('accepts a hash that is bound to the device it names', async () => {
-    const { app, secret } = await provenApp();
-    await requireBoundIdentify(t, app.id, true);
+  it('proves by a token that names its device, where the app requires that', async () => {
+    const { app, secret } = await provenApp({ form: 'token', isDeviceRequired: true });
     const carillon = clientOf(app);
-    expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: true, isBoundHashRequired: true });
+    expect(await carillon.config()).toMatchObject({ isDeviceRequired: true });
     await carillon.subscribe();
     const id = (await carillon.deviceId()) ?? '';
-    const at = Math.floor(t.clock.nowMs() / 1000);
-    await expect(carillon.identify('ada', hex(secret, 'ada'))).rejects.toMatchObject({ status: 403 });
-    expect(await carillon.identify('ada', `t=${at},v1=${hex(secret, `${at}.${id}.ada`)}`)).toBe(true);
+    await expect(carillon.identify('ada', tokenFor(secret, 'ada'))).rejects.toMatchObject({ status: 403 });
+    expect(await carillon.identify('ada', tokenFor(secret, 'ada', { device_id: id }))).toBe(true);
+    expect(await ownersOf(app)).toEqual({ [id]: 'ada' });
+  });
+
+  it('proves by a hash, where the app has a secret of that form', async () => {
+    const { app, secret } = await provenApp({ form: 'hash' });
+    const carillon = clientOf(app);
+    expect(await carillon.config()).toMatchObject({ proofForm: 'hash' });
+    const { id } = await carillon.subscribe();
+    expect(await carillon.identify('ada', signHash(secret, 'ada'))).toBe(true);
     expect(await ownersOf(app)).toEqual({ [id]: 'ada' });
   });
 

@@ -22,7 +22,8 @@ export interface GivenFacts {
 
 export interface Identity {
   readonly externalId: string;
-  readonly userHash?: string;
+  readonly userToken?: string | undefined;
+  readonly userHash?: string | undefined;
 }
 
 /** The user of a device, as the service acknowledged it. */

@@ -110,12 +110,12 @@ export interface Carillon {
    */
   refresh(): Promise<Device | null>;
   /**
-   * Says who uses this browser; `null` on log-out. Your server makes `userHash` (docs: identify
-   * hash). Before there is a device, the identity is stored and told with the subscription. The
-   * last call wins over calls in progress and over other tabs. After a failure `refresh()` tells it
-   * again. Resolves with true when the service knows it now.
+   * Says who uses this browser; `null` on log-out. Your server makes `proof`, a token or a hash
+   * (docs: identify). Before there is a device, the identity is stored and told with the
+   * subscription. The last call wins over calls in progress and over other tabs. After a failure
+   * `refresh()` tells it again. Resolves with true when the service knows it now.
    */
-  identify(externalId: string | null, userHash?: string): Promise<boolean>;
+  identify(externalId: string | null, proof?: string): Promise<boolean>;
   /**
    * Tracks an event of this person. Resolves once the event is stored in this browser. The event is
    * sent in the background, at most 50 at once, repeated after a failure, and counted once. Events
@@ -199,8 +199,10 @@ export function createCarillon(options: CarillonOptions): Carillon {
       return browser?.deviceId ? { id: browser.deviceId } : null;
     },
 
-    async identify(externalId, userHash) {
-      const identity = externalId === null ? null : { externalId, ...(userHash !== undefined && { userHash }) };
+    async identify(externalId, proof) {
+      // Only a token has dots, so a site need not know which proof its server makes.
+      const form = proof?.includes('.') ? 'userToken' : 'userHash';
+      const identity = externalId === null ? null : { externalId, [form]: proof };
       // Stored before the lock is taken, so that a call in progress with an older identity
       // continues with this one.
       await changeBrowser(scope, service, () => ({ identity, saidWith: service.clientKey }));

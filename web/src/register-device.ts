@@ -154,7 +154,8 @@ async function tellIdentity(scope: string, service: Service): Promise<string> {
     return {
       device_id: deviceId,
       external_id: identity?.externalId ?? null,
-      ...(identity?.userHash !== undefined && { user_hash: identity.userHash }),
+      user_hash: identity?.userHash,
+      user_token: identity?.userToken,
     };
   };
   try {

@@ -31,13 +31,10 @@ const registrationMsMax = 24 * 60 * 60 * 1000;
 export interface AppConfig {
   /** Null when web push is not configured. */
   readonly vapidPublicKey: string | null;
-  /** True when `identify` needs a `userHash`. */
-  readonly isIdentifyHashRequired: boolean;
-  /**
-   * True when the hash must have the bound form, which your server makes for one device: send
-   * `deviceId()` to your server.
-   */
-  readonly isBoundHashRequired: boolean;
+  /** The proof that `identify` needs, in the form of the app's newest secret. Null: it needs none. */
+  readonly proofForm: 'token' | 'hash' | null;
+  /** True when the proof must be a token that names this device: send `deviceId()` to your server. */
+  readonly isDeviceRequired: boolean;
 }
 
 /** The service, worker and scope of a page's subscription. */
@@ -83,11 +80,10 @@ export async function askPermission(): Promise<void> {
 
 export async function readConfig(service: Service): Promise<AppConfig> {
   const answer = await callApi(service, { method: 'GET', path: '/v1/config' });
-  const key = answer['vapid_public_key'];
   return {
-    vapidPublicKey: typeof key === 'string' ? key : null,
-    isIdentifyHashRequired: answer['identify_required'] === true,
-    isBoundHashRequired: answer['identify_bound_required'] === true,
+    vapidPublicKey: answer['vapid_public_key'] as AppConfig['vapidPublicKey'],
+    proofForm: answer['identify_form'] as AppConfig['proofForm'],
+    isDeviceRequired: answer['identify_device_required'] as boolean,
   };
 }
 

@@ -85,7 +85,16 @@ function answerOf(state: State, method: string, path: string, body: Record<strin
   const known = state.devices.has(String(body?.['device_id']));
   switch (`${method} ${path}`) {
     case 'GET /v1/config':
-      return { status: 200, body: { vapid_public_key: state.vapidKey, identify_required: false, channels: [] } };
+      return {
+        status: 200,
+        body: {
+          vapid_public_key: state.vapidKey,
+          identify_required: false,
+          identify_form: null,
+          identify_device_required: false,
+          channels: [],
+        },
+      };
     case 'POST /v1/devices': {
       if (body?.['device_id'] && !known) return refusal(404, 'not_found');
       const token = String(body?.['token']);

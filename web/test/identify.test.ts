@@ -25,13 +25,16 @@ const client = (options: Partial<CarillonOptions> = {}) =>
 const registrations = () => api.heardOn('/v1/devices');
 
 describe('identify', () => {
-  test("tells the service the device's user, with the given hash", async () => {
+  test.each([
+    ['token', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1LTQyIn0.WP5rf2bBslTRbY4J'],
+    ['hash', '9da8'],
+  ])("tells the service the device's user, with the given %s", async (form, proof) => {
     await client().subscribe();
-    await expect(client().identify('u-42', '9da8')).resolves.toBe(true);
+    await expect(client().identify('u-42', proof)).resolves.toBe(true);
     expect(api.heardOn('/v1/identify')[0]?.body).toEqual({
       device_id: 'dev_1',
       external_id: 'u-42',
-      user_hash: '9da8',
+      [`user_${form}`]: proof,
     });
   });
 

@@ -41,6 +41,7 @@ import type {
   FirstCode,
   Identify,
   IdentifyEdit,
+  IdentifyRotation,
   Join,
   Key,
   KeyList,
@@ -285,7 +286,8 @@ export const listAttempts = (id: string) => call<WebhookAttemptList>('GET', hook
 export const getIdentity = (id: string) => call<Identify>('GET', app(id, '/identify'));
 export const setIdentity = (id: string, body: IdentifyEdit) =>
   call<MadeIdentify>('PUT', app(id, '/identify'), { body });
-export const rotateIdentity = (id: string) => call<MadeIdentify>('POST', app(id, '/identify/rotate'));
+export const rotateIdentity = (id: string, body: IdentifyRotation) =>
+  call<MadeIdentify>('POST', app(id, '/identify/rotate'), { body });
 export const finishIdentityRotation = (id: string) => call<Identify>('POST', app(id, '/identify/rotate/finish'));
 export const listPlans = () => call<PlanList>('GET', '/plans');
 export const setPlan = (id: string, body: PlanChange) => call<App>('PUT', app(id, '/plan'), { body });

@@ -1000,18 +1000,25 @@ export type FirstCode = {
 export type Identify = {
   /** False: anybody may link a device to any user. Show a warning. */
   readonly enabled: boolean;
-  readonly require_bound: boolean;
+  /** True: only a token that names its device is accepted. */
+  readonly require_device: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
+  /** The form of each secret, the former one first. With `require_device` and no `token`, identify is 403. */
+  readonly forms: readonly ("token" | "hash")[];
   /** The last edit of the app, which contains these settings. */
   readonly updated_at: Instant;
 };
 
 export type IdentifyEdit = {
   readonly enabled: boolean;
-  readonly require_bound?: boolean | undefined;
+  readonly require_device?: boolean | undefined;
   /** `updated_at` as it was read; another one is 400 `changed_meanwhile`. */
   readonly updated_at: Instant;
+};
+
+export type IdentifyRotation = {
+  readonly form?: "token" | "hash" | undefined;
 };
 
 /** ISO-8601 in UTC, to the millisecond. */
@@ -1239,9 +1246,12 @@ export type MadeApp = {
 export type MadeIdentify = {
   /** False: anybody may link a device to any user. Show a warning. */
   readonly enabled: boolean;
-  readonly require_bound: boolean;
+  /** True: only a token that names its device is accepted. */
+  readonly require_device: boolean;
   /** Two while a rotation is not finished. */
   readonly secrets: number;
+  /** The form of each secret, the former one first. With `require_device` and no `token`, identify is 403. */
+  readonly forms: readonly ("token" | "hash")[];
   /** The last edit of the app, which contains these settings. */
   readonly updated_at: Instant;
   /** A new secret, shown this once. */

@@ -157,7 +157,7 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
       name: 'Connect the device to a user',
       isDone: users.data.data.length > 0,
       waitsFor: 'the first user',
-      how: <CodeBlock label="The user of the device" code={"await carillon.identify('u-42', userHash);"} />,
+      how: <CodeBlock label="The user of the device" code={"await carillon.identify('u-42', userToken);"} />,
     },
     { name: 'Send the first message', isDone: sent.length > 0, waitsFor: 'the first message', how: <FirstSend /> },
     {

@@ -184,7 +184,7 @@ function DeviceRows({ app, user, devices }: { app: string; user: string; devices
         action={
           <CodeBlock
             label="A device of this user"
-            code={`await carillon.identify('${user.replaceAll("'", "\\'")}', userHash);`}
+            code={`await carillon.identify('${user.replaceAll("'", "\\'")}', userToken);`}
           />
         }
       >

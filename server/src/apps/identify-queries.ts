@@ -2,15 +2,7 @@
 import { type Clock, nowOf } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-
-/** The secrets in their sealed form. */
-export interface IdentifyRecord {
-  /** During a rotation the former secret; null: no proof is demanded. */
-  readonly secret: string | null;
-  /** Also valid until the rotation is finished. */
-  readonly nextSecret: string | null;
-  readonly isBoundRequired: boolean;
-}
+import { type IdentifyRecord, isUnprovable } from './identify-record.ts';
 
 /** A record and when its app was edited last. */
 export interface SeenIdentifyRecord extends IdentifyRecord {
@@ -19,8 +11,8 @@ export interface SeenIdentifyRecord extends IdentifyRecord {
 
 export async function getIdentifyRecord(sql: Sql, appId: Uuid): Promise<SeenIdentifyRecord> {
   const [record] = await sql<SeenIdentifyRecord[]>`
-    SELECT identify_secret AS secret, identify_secret_next AS next_secret, identify_bound_required AS is_bound_required,
-      updated_at
+    SELECT identify_secret AS secret, identify_form AS form, identify_secret_next AS next_secret,
+      identify_form_next AS next_form, identify_bound_required AS is_device_required, updated_at
     FROM apps WHERE id = ${appId}`;
   return found(record);
 }
@@ -28,18 +20,27 @@ export async function getIdentifyRecord(sql: Sql, appId: Uuid): Promise<SeenIden
 /** Reads the same and locks it until the transaction ends. */
 export async function lockIdentifyRecord(tx: Tx, appId: Uuid): Promise<SeenIdentifyRecord> {
   const [record] = await tx<SeenIdentifyRecord[]>`
-    SELECT identify_secret AS secret, identify_secret_next AS next_secret, identify_bound_required AS is_bound_required,
-      updated_at
+    SELECT identify_secret AS secret, identify_form AS form, identify_secret_next AS next_secret,
+      identify_form_next AS next_form, identify_bound_required AS is_device_required, updated_at
     FROM apps WHERE id = ${appId} FOR UPDATE`;
   return found(record);
 }
 
 export async function updateIdentifyRecord(tx: Tx, clock: Clock, appId: Uuid, record: IdentifyRecord): Promise<void> {
-  const { secret, nextSecret, isBoundRequired } = record;
+  const { secret, form, nextSecret, nextForm, isDeviceRequired } = record;
   await tx`
-    UPDATE apps SET identify_secret = ${secret}, identify_secret_next = ${nextSecret},
-      identify_bound_required = ${isBoundRequired}, updated_at = ${nowOf(tx, clock)}
+    UPDATE apps SET identify_secret = ${secret}, identify_form = ${form}, identify_secret_next = ${nextSecret},
+      identify_form_next = ${nextForm}, identify_bound_required = ${isDeviceRequired}, updated_at = ${nowOf(tx, clock)}
     WHERE id = ${appId}`;
+}
+
+/** Names the apps that no proof can be made for, so that their identify answers 403. */
+export async function listUnprovableApps(sql: Sql): Promise<string[]> {
+  const apps = await sql<(IdentifyRecord & { readonly name: string })[]>`
+    SELECT name, identify_secret AS secret, identify_form AS form, identify_secret_next AS next_secret,
+      identify_form_next AS next_form, identify_bound_required AS is_device_required
+    FROM apps WHERE identify_bound_required AND deleted_at IS NULL ORDER BY created_at, id`;
+  return apps.filter(isUnprovable).map(({ name }) => name);
 }
 
 // A caller has a key of the app or was told its id, so the app exists.

@@ -10,33 +10,47 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { type Resealed, resealed, resealRows } from '../ground/reseal.ts';
 import type { Seal, SealPlace } from '../ground/seal.ts';
+import { invalid } from '../http/api-error.ts';
 import {
   getIdentifyRecord,
-  type IdentifyRecord,
   lockIdentifyRecord,
   type SeenIdentifyRecord,
   updateIdentifyRecord,
 } from './identify-queries.ts';
+import { formOfSecret, type IdentifyRecord, isUnprovable, type SecretForm, secretOf } from './identify-record.ts';
 import { listSealedIdentify, replaceIdentifySecrets, type SealedIdentify } from './seal-queries.ts';
 
 const resealedAtOnce = 100;
 
+/** A secret that was opened to check proofs of its form. */
+export interface IdentifySecret {
+  readonly form: SecretForm;
+  readonly secret: string;
+}
+
 /** The proof that an app demands for an identify. */
 export interface IdentifyRules {
   /** Each of them proves a claim; when there is none, no proof is demanded. */
-  readonly secrets: readonly string[];
-  /** True when only a bound proof is accepted, which names the device and an instant. */
-  readonly isBoundRequired: boolean;
+  readonly secrets: readonly IdentifySecret[];
+  /** True when only a token that names the device is accepted. */
+  readonly isDeviceRequired: boolean;
 }
 
 /**
  * Loads the rules. Throws when the master key does not match, because without a check nobody may
- * identify.
+ * identify. The form of a secret is read from the opened secret itself, which nobody can change.
  */
 export async function loadIdentifyRules({ sql, seal }: { sql: Sql; seal: Seal }, appId: Uuid): Promise<IdentifyRules> {
-  const { secret, nextSecret, isBoundRequired } = await getIdentifyRecord(sql, appId);
-  const sealed = [secret, nextSecret].filter((record) => record !== null);
-  return { secrets: sealed.map((record) => seal.open(record, placeOf(appId)).toString('utf8')), isBoundRequired };
+  const { secret, nextSecret, isDeviceRequired } = await getIdentifyRecord(sql, appId);
+  const secrets = [secret, nextSecret]
+    .filter((record) => record !== null)
+    .map((record) => {
+      const opened = seal.open(record, placeOf(appId)).toString('utf8');
+      const form = formOfSecret(opened);
+      if (!form) throw new Error('an identify secret has no known form');
+      return { form, secret: opened };
+    });
+  return { secrets, isDeviceRequired };
 }
 
 export interface MadeIdentifySecret {
@@ -51,79 +65,115 @@ export interface MadeIdentifySecret {
   readonly hasReplacedNext: boolean;
 }
 
-/** Creates a secret that is valid from now on: as the only one, or beside the former one. */
+export interface SecretWish {
+  readonly form: SecretForm;
+  /** Absent: as it was. */
+  readonly isDeviceRequired?: boolean | undefined;
+}
+
+/**
+ * Creates a secret that is valid from now on: as the only one, or beside the former one. Throws the
+ * 400 where it would leave an app that requires the device without a token secret.
+ */
 export async function rotateIdentifySecret(
   deps: IdentifyDeps & { readonly seal: Seal },
   appId: Uuid,
+  { form, isDeviceRequired }: SecretWish = { form: 'token' },
 ): Promise<MadeIdentifySecret> {
-  return transaction(deps.sql, async (tx) => addSecret({ ...deps, tx }, appId, await lockIdentifyRecord(tx, appId)));
+  return transaction(deps.sql, async (tx) => {
+    const inTx = { ...deps, tx };
+    const locked = await lockIdentifyRecord(tx, appId);
+    // Each order passes through no state that would be refused.
+    const former = isDeviceRequired === false ? await requireLocked(inTx, appId, locked, false) : locked;
+    const { record, ...made } = await addSecret(inTx, appId, former, form);
+    if (isDeviceRequired) await requireLocked(inTx, appId, record, true);
+    return made;
+  });
 }
 
-interface AddDeps extends Audited {
+interface ChangeDeps extends Audited {
   readonly tx: Tx;
   readonly clock: Clock;
-  readonly seal: Seal;
 }
 
-/** The caller has locked the record. */
-async function addSecret(deps: AddDeps, appId: Uuid, former: IdentifyRecord): Promise<MadeIdentifySecret> {
-  const { tx, clock, seal } = deps;
-  const secret = `idsec_${randomBytes(32).toString('base64url')}`;
-  const sealed = seal.seal(secret, placeOf(appId));
+/** Adds a secret to a locked record, and returns the record as it is now. */
+async function addSecret(
+  deps: ChangeDeps & { readonly seal: Seal },
+  appId: Uuid,
+  former: IdentifyRecord,
+  form: SecretForm,
+): Promise<MadeIdentifySecret & { readonly record: IdentifyRecord }> {
+  const secret = secretOf(form, randomBytes(32).toString('base64url'));
+  const sealed = deps.seal.seal(secret, placeOf(appId));
   const isRotation = former.secret !== null;
-  await updateIdentifyRecord(tx, clock, appId, {
+  const record = {
     ...former,
-    ...(isRotation ? { nextSecret: sealed } : { secret: sealed }),
-  });
-  const after = { is_pending: isRotation };
-  await recordAudit(deps, { ...aboutSecretOf(appId), action: 'identify_secret.rotate', after });
-  return { secret, isRotation, hasReplacedNext: former.nextSecret !== null };
+    ...(isRotation ? { nextSecret: sealed, nextForm: form } : { secret: sealed, form }),
+  };
+  await changeLocked(deps, appId, 'identify_secret.rotate', former, record, { is_pending: isRotation, form });
+  return { record, secret, isRotation, hasReplacedNext: former.nextSecret !== null };
+}
+
+async function requireLocked(
+  deps: ChangeDeps,
+  appId: Uuid,
+  former: IdentifyRecord,
+  isDeviceRequired: boolean,
+): Promise<IdentifyRecord> {
+  const record = { ...former, isDeviceRequired };
+  const after = { is_required: isDeviceRequired };
+  await changeLocked(deps, appId, 'identify_secret.require_device', former, record, after);
+  return record;
 }
 
 /** The settings as a person wants them. */
 export interface IdentifyWish {
   readonly isEnabled: boolean;
-  readonly isBoundRequired: boolean;
+  readonly isDeviceRequired: boolean;
   /** Throws when the settings have changed since the person saw them. */
   check(former: SeenIdentifyRecord): void;
 }
 
 /**
- * Makes the settings as wished, in one transaction. Returns the first secret where one was made;
- * without `isEnabled` the secrets are deleted.
+ * Makes the settings as wished, in one transaction. Returns the first secret where one was made, in
+ * the form `token`; without `isEnabled` the secrets are deleted. Throws the 400 where the device
+ * would be required without a token secret.
  */
 export async function setIdentify(
   deps: IdentifyDeps & { readonly seal: Seal },
   appId: Uuid,
-  { isEnabled, isBoundRequired, check }: IdentifyWish,
+  { isEnabled, isDeviceRequired, check }: IdentifyWish,
 ): Promise<string | null> {
   return transaction(deps.sql, async (tx) => {
     const former = await lockIdentifyRecord(tx, appId);
     check(former);
     const inTx = { ...deps, tx };
     if (!isEnabled) {
-      await changeLocked(inTx, appId, 'identify_secret.clear', former, without);
+      if (former.secret !== null) await changeLocked(inTx, appId, 'identify_secret.clear', former, without);
       return null;
     }
-    const made = former.secret === null ? await addSecret(inTx, appId, former) : undefined;
-    const now = made ? await lockIdentifyRecord(tx, appId) : former;
-    const bound = (record: IdentifyRecord): IdentifyRecord => ({ ...record, isBoundRequired });
-    const action = 'identify_secret.require_bound';
-    await changeLocked(inTx, appId, action, now, bound, { is_required: isBoundRequired });
+    const made = former.secret === null ? await addSecret(inTx, appId, former, 'token') : undefined;
+    await requireLocked(inTx, appId, made?.record ?? former, isDeviceRequired);
     return made?.secret ?? null;
   });
 }
 
-const without = ({ secret }: IdentifyRecord): IdentifyRecord | undefined =>
-  secret === null ? undefined : { secret: null, nextSecret: null, isBoundRequired: false };
+const without: IdentifyRecord = {
+  secret: null,
+  form: 'hash',
+  nextSecret: null,
+  nextForm: 'hash',
+  isDeviceRequired: false,
+};
 
 /**
  * Finishes a rotation: only the next secret is valid, and the former one is deleted. Returns false
- * when there was no rotation.
+ * when there was no rotation. Throws the 400 where the last token secret would go while the device
+ * is required.
  */
 export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
-  return change(deps, appId, 'identify_secret.finish', (former) =>
-    former.nextSecret === null ? undefined : { ...former, secret: former.nextSecret, nextSecret: null },
+  return change(deps, appId, 'identify_secret.finish', ({ nextSecret, nextForm, isDeviceRequired }) =>
+    nextSecret === null ? undefined : { ...without, secret: nextSecret, form: nextForm, isDeviceRequired },
   );
 }
 
@@ -131,22 +181,7 @@ export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): P
  * Deletes the secrets, after which no proof is demanded. Returns false when there was no secret.
  */
 export async function clearIdentifySecrets(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
-  return change(deps, appId, 'identify_secret.clear', without);
-}
-
-/** Sets whether only bound proofs are accepted. Returns false when the app has no secret. */
-export async function requireBoundIdentify(
-  deps: IdentifyDeps,
-  appId: Uuid,
-  isBoundRequired: boolean,
-): Promise<boolean> {
-  return change(
-    deps,
-    appId,
-    'identify_secret.require_bound',
-    (former) => (former.secret === null ? undefined : { ...former, isBoundRequired }),
-    { is_required: isBoundRequired },
-  );
+  return change(deps, appId, 'identify_secret.clear', ({ secret }) => (secret === null ? undefined : without));
 }
 
 /** Seals every identify secret with the current master key. */
@@ -167,33 +202,38 @@ interface IdentifyDeps extends Audited {
   readonly clock: Clock;
 }
 
+/** False: there is nothing to change. */
 async function change(
   deps: IdentifyDeps,
   appId: Uuid,
   action: AuditAction,
   changed: (former: IdentifyRecord) => IdentifyRecord | undefined,
-  after?: AuditFields,
 ): Promise<boolean> {
-  return transaction(deps.sql, async (tx) =>
-    changeLocked({ ...deps, tx }, appId, action, await lockIdentifyRecord(tx, appId), changed, after),
-  );
+  return transaction(deps.sql, async (tx) => {
+    const former = await lockIdentifyRecord(tx, appId);
+    const record = changed(former);
+    if (record) await changeLocked({ ...deps, tx }, appId, action, former, record);
+    return record !== undefined;
+  });
 }
 
-/** Changes a locked record. False: there is nothing to change. */
+/** Changes a locked record. A record that stays as it is, is no change. */
 async function changeLocked(
-  deps: Audited & { readonly tx: Tx; readonly clock: Clock },
+  deps: ChangeDeps,
   appId: Uuid,
   action: AuditAction,
   former: IdentifyRecord,
-  changed: (former: IdentifyRecord) => IdentifyRecord | undefined,
+  record: IdentifyRecord,
   after?: AuditFields,
-): Promise<boolean> {
-  const record = changed(former);
-  if (!record) return false;
-  if (isDeepStrictEqual(record, former)) return true;
+): Promise<void> {
+  if (isDeepStrictEqual(record, former)) return;
+  // An app of an earlier version may be unprovable already. No change may make another one so.
+  if (isUnprovable(record) && !isUnprovable(former)) {
+    const message = 'require_device needs a token secret, because only a token can name its device.';
+    throw invalid([{ path: ['require_device'], code: 'invalid_value', message }]);
+  }
   await updateIdentifyRecord(deps.tx, deps.clock, appId, record);
   await recordAudit(deps, { ...aboutSecretOf(appId), action, ...(after && { after }) });
-  return true;
 }
 
 const aboutSecretOf = (appId: Uuid) => ({ appId, target: encodeId('app', appId) });

@@ -1,5 +1,5 @@
-// The one-line warning about an app without an identify secret. Operators read it where they get a
-// client key, and in `doctor`.
+// The one-line warnings about apps that nobody has to prove an identity to, and about those that
+// nobody can. Operators read them where they get a client key, at the start, and in `doctor`.
 import { programName } from '../ground/program-name.ts';
 
 /** The risk of a missing identify secret. `doctor` shows this text too. */
@@ -9,4 +9,12 @@ export const openIdentityRisk =
 /** The warning for one app; `app` is its id or its name. */
 export function warnOfOpenIdentity(app: string): string {
   return `WARNING: no identify secret is set: ${openIdentityRisk}. Set one: ${programName} identify-secret rotate ${app}`;
+}
+
+/**
+ * The warning about apps that required the bound form of earlier versions and have no token secret
+ * yet. `names`: one text for all of them.
+ */
+export function warnOfUnprovable(names: string): string {
+  return `Apps require the device of an identify and have no token secret, so POST /v1/identify answers 403 (${names}). Make one with: ${programName} identify-secret rotate APP. Your servers then sign tokens that name the device, in place of the bound form of earlier versions.`;
 }

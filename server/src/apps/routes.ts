@@ -7,13 +7,15 @@ import { component } from '../http/schemas.ts';
 import type { Caller } from './caller.ts';
 import { listCurrentCredentials } from './credential-queries.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
+import { formsOf, secretForms } from './identify-record.ts';
 
 const appConfig = component(
   'AppConfig',
   z.strictObject({
     vapid_public_key: z.string().nullable().describe('Null when web push is not configured.'),
     identify_required: z.boolean(),
-    identify_bound_required: z.boolean(),
+    identify_form: z.enum(secretForms).nullable().describe('The form of the newest secret. Null without a secret.'),
+    identify_device_required: z.boolean().describe('True when only a `user_token` that names its device is accepted.'),
     channels: z.array(z.enum(channelIds)).describe('Channels that the app has credentials for.'),
   }),
 );
@@ -33,8 +35,9 @@ export const configRoutes = [
         schema: appConfig,
         example: {
           vapid_public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
-          identify_required: false,
-          identify_bound_required: false,
+          identify_required: true,
+          identify_form: 'token',
+          identify_device_required: false,
           channels: ['webpush'],
         },
       },
@@ -48,7 +51,8 @@ export const configRoutes = [
     return {
       vapid_public_key: typeof key === 'string' ? key : null,
       identify_required: identify.secret !== null,
-      identify_bound_required: identify.isBoundRequired,
+      identify_form: formsOf(identify).at(-1) ?? null,
+      identify_device_required: identify.isDeviceRequired,
       channels: current.map(({ channel }) => channel),
     };
   }),

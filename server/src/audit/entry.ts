@@ -59,7 +59,7 @@ export const auditActions = [
   'identify_secret.rotate',
   'identify_secret.finish',
   'identify_secret.clear',
-  'identify_secret.require_bound',
+  'identify_secret.require_device',
   'property.declare',
   'property.change',
   'property.delete',

@@ -11,6 +11,7 @@ import {
   judgeIdentity,
   judgePartitions,
   judgePause,
+  judgeProofs,
   judgePublicUrl,
   judgeReach,
   judgeSchema,
@@ -152,6 +153,13 @@ describe('the doctor', () => {
       /Apps without users have no identify secret \(Empty\)/,
     ],
     ['a secret in every app', judgeIdentity([]), 'ok', /Every app has/],
+    [
+      'apps that no proof can be made for',
+      judgeProofs(['Shop', 'News']),
+      'warn',
+      /no token secret, so POST \/v1\/identify answers 403 \(Shop, News\).*identify-secret rotate APP/,
+    ],
+    ['a secret for every proof', judgeProofs([]), 'ok', /Every app that demands a proof/],
     [
       'a tenth of the devices never reached for a week',
       judgeStrangers([{ app_id: 'app_1', unreached: 120, old: 100, devices: 1_000 }]),

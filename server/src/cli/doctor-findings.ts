@@ -1,6 +1,6 @@
 // Judges what the doctor found: each check gets a verdict and one sentence that says what to do.
 // Pure.
-import { openIdentityRisk } from '../apps/open-identity.ts';
+import { openIdentityRisk, warnOfUnprovable } from '../apps/open-identity.ts';
 import type { NotedStep } from '../database/instance.ts';
 import { describePause, type Pause } from '../database/restore-guard.ts';
 import type { OpenFile } from '../ground/file-modes.ts';
@@ -386,6 +386,14 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
       ? 'Every app has an identify secret.'
       : `Apps without users have no identify secret (${some(details.without_secret)}): set one with: ${programName} identify-secret rotate APP`;
   return { check, verdict: 'ok', details, message };
+}
+
+/** Judges whether a proof can be made for every app that demands one. `unprovable`: where none can. */
+export function judgeProofs(unprovable: readonly string[]): Finding {
+  const check = 'identity proofs';
+  const details = { unprovable };
+  if (unprovable.length > 0) return { check, verdict: 'warn', details, message: warnOfUnprovable(some(unprovable)) };
+  return { check, verdict: 'ok', details, message: 'Every app that demands a proof of identity has a secret for it.' };
 }
 
 export interface CredentialFacts {

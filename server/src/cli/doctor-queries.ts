@@ -128,7 +128,7 @@ export async function checkUserNumbers(sql: Sql, percent: number): Promise<Numbe
 export async function listAppsWithoutSecret(sql: Sql): Promise<{ name: string; users: boolean }[]> {
   return sql<{ name: string; users: boolean }[]>`
     SELECT a.name, EXISTS (SELECT 1 FROM users u WHERE u.app_id = a.id) AS users FROM apps a
-    WHERE a.identify_secret IS NULL ORDER BY a.created_at, a.id`;
+    WHERE a.identify_secret IS NULL AND a.deleted_at IS NULL ORDER BY a.created_at, a.id`;
 }
 
 /** Counts the devices of an app. */

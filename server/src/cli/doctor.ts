@@ -4,6 +4,7 @@ import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { listCredentials } from '../apps/credential-queries.ts';
 import { createCredentials } from '../apps/credentials.ts';
+import { listUnprovableApps } from '../apps/identify-queries.ts';
 import { listApps } from '../apps/queries.ts';
 import { createAppSizes, keysAmong, previewsMin } from '../audience/column-uses.ts';
 import { readIndexPlan } from '../audience/follow-use.ts';
@@ -42,6 +43,7 @@ import {
   judgeIdentity,
   judgePartitions,
   judgePause,
+  judgeProofs,
   judgePublicUrl,
   judgeReach,
   judgeSchema,
@@ -125,6 +127,7 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
     const apps = await listAppsWithoutSecret(sql);
     return judgeIdentity(apps.map(({ name, users }) => ({ name: printable(name), users })));
   });
+  await look('identity proofs', async () => judgeProofs((await listUnprovableApps(sql)).map(printable)));
   await look('proxies', () => checkForwarding(config, sql));
   await look('credentials', () => checkCredentials(config, sql));
   await look('outbound', async () => judgeReach(await reachHosts(config, sql)));

@@ -1,6 +1,7 @@
 // The area Identify: the secret with which an app's own server proves whose a device is.
 import { z } from 'zod';
 import { getIdentifyRecord, type SeenIdentifyRecord } from '../apps/identify-queries.ts';
+import { formsOf, secretForms } from '../apps/identify-record.ts';
 import { finishIdentifyRotation, rotateIdentifySecret, setIdentify } from '../apps/identify-secrets.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -21,8 +22,12 @@ export interface IdentifyAreaDeps {
 
 const fields = {
   enabled: z.boolean().describe('False: anybody may link a device to any user. Show a warning.'),
-  require_bound: z.boolean(),
+  require_device: z.boolean().describe('True: only a token that names its device is accepted.'),
   secrets: z.int().min(0).max(2).describe('Two while a rotation is not finished.'),
+  forms: z
+    .array(z.enum(secretForms))
+    .max(2)
+    .describe('The form of each secret, the former one first. With `require_device` and no `token`, identify is 403.'),
   updated_at: instant.describe('The last edit of the app, which contains these settings.'),
 };
 const identify = component('Identify', z.strictObject(fields));
@@ -30,7 +35,13 @@ const made = component(
   'MadeIdentify',
   z.strictObject({ ...fields, secret: z.string().nullable().describe('A new secret, shown this once.') }),
 );
-const example = { enabled: true, require_bound: false, secrets: 1, updated_at: '2026-11-21T10:15:30.123Z' };
+const example = {
+  enabled: true,
+  require_device: false,
+  secrets: 1,
+  forms: ['token' as const],
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
 
 const route = routesWith<IdentifyAreaDeps, AppCaller>('Identify');
 
@@ -52,30 +63,31 @@ export const identifyRoutes = [
     path: '/console/api/apps/:app/identify',
     access: 'session-or-token',
     least: 'admin',
-    summary: 'Demand a proof, its bound form, or none',
-    description: 'Turning it on makes the first secret; turning it off erases the secrets.',
+    summary: 'Demand a proof, one that names the device, or none',
+    description:
+      'Turning it on makes the first secret, of the form `token`; turning it off erases the secrets. `require_device` needs a token secret.',
     params: appParam,
     body: {
       schema: component(
         'IdentifyEdit',
-        z.strictObject({ enabled: z.boolean(), require_bound: z.boolean().default(false), updated_at: seenAt }),
+        z.strictObject({ enabled: z.boolean(), require_device: z.boolean().default(false), updated_at: seenAt }),
       ),
-      example: { enabled: true, require_bound: false, updated_at: '2026-11-21T10:15:30.123Z' },
+      example: { enabled: true, require_device: false, updated_at: '2026-11-21T10:15:30.123Z' },
     },
     answers: {
-      200: { description: 'The settings.', schema: made, example: { ...example, secret: 'idsec_…' } },
+      200: { description: 'The settings.', schema: made, example: { ...example, secret: 'idjwt_…' } },
     },
     refusals: ['not_found', 'changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
     const deps = { sql: txSql, clock, seal, by: caller.by };
     const { id } = caller.app;
-    if (!body.enabled && body.require_bound) {
+    if (!body.enabled && body.require_device) {
       const message = 'A proof is demanded only where it is enabled.';
-      throw invalid([{ path: ['require_bound'], code: 'invalid_value', message }]);
+      throw invalid([{ path: ['require_device'], code: 'invalid_value', message }]);
     }
     const secret = await setIdentify(deps, id, {
       isEnabled: body.enabled,
-      isBoundRequired: body.require_bound,
+      isDeviceRequired: body.require_device,
       check: (former) => checkSeen(body.updated_at, former.updatedAt, () => present(former)),
     });
     return { ...(await read(sql, id)), secret };
@@ -88,16 +100,20 @@ export const identifyRoutes = [
     least: 'admin',
     summary: 'Make a secret; with one there already both are valid until the rotation is finished',
     params: appParam,
+    body: {
+      schema: component('IdentifyRotation', z.strictObject({ form: z.enum(secretForms).default('token') })),
+      example: { form: 'token' },
+    },
     answers: {
       200: {
         description: 'The new secret, shown this once.',
         schema: made,
-        example: { ...example, secret: 'idsec_…' },
+        example: { ...example, secret: 'idjwt_…' },
       },
     },
     refusals: ['not_found'],
-  }).handle(async ({ sql, txSql, clock, seal }, { caller }) => {
-    const rotated = await rotateIdentifySecret({ sql: txSql, clock, seal, by: caller.by }, caller.app.id);
+  }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
+    const rotated = await rotateIdentifySecret({ sql: txSql, clock, seal, by: caller.by }, caller.app.id, body);
     return { ...(await read(sql, caller.app.id)), secret: rotated.secret };
   }),
   route({
@@ -122,11 +138,13 @@ async function read(sql: Sql, appId: Uuid) {
   return present(await getIdentifyRecord(sql, appId));
 }
 
-function present({ secret, nextSecret, isBoundRequired, updatedAt }: SeenIdentifyRecord) {
+function present(record: SeenIdentifyRecord) {
+  const forms = formsOf(record);
   return {
-    enabled: secret !== null,
-    require_bound: isBoundRequired,
-    secrets: [secret, nextSecret].filter((each) => each !== null).length,
-    updated_at: updatedAt,
+    enabled: forms.length > 0,
+    require_device: record.isDeviceRequired,
+    secrets: forms.length,
+    forms,
+    updated_at: record.updatedAt,
   };
 }

@@ -3,6 +3,8 @@
 // drains all of them in order on a stop, and does no work itself.
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { listUnprovableApps } from '../apps/identify-queries.ts';
+import { warnOfUnprovable } from '../apps/open-identity.ts';
 import { listPlansInUse } from '../apps/queries.ts';
 import { serviceActor } from '../audit/actor.ts';
 import { pauseService } from '../audit/pause-service.ts';
@@ -179,6 +181,8 @@ async function prepare(
     // stop every later start.
     const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
     await loadInstance(sql, seal);
+    const unprovable = await listUnprovableApps(sql);
+    if (unprovable.length > 0) log.warn(warnOfUnprovable(unprovable.join(', ')));
     // The pause is set once, here: a process that is started again must not undo an operator's
     // resume.
     const paused = config.startPaused

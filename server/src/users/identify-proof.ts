@@ -1,55 +1,58 @@
-// Checks the proof of a device's user by the app's own server: an HMAC under a secret that no page
-// and no phone knows (contract 15). Pure. The answer is yes or no and never gives a reason.
+// Checks the proof of a device's user by the app's own server: a token or a hash under a secret that
+// no page and no phone knows (contract 15). Pure. The answer is yes or no and never gives a reason.
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { SecretForm } from '../apps/identify-record.ts';
+import type { IdentifyRules } from '../apps/identify-secrets.ts';
+import { readUserToken } from './user-token.ts';
 
 export interface IdentityClaim {
+  /** As callers know it: `app_…`. */
+  readonly appId: string;
   /** As the request spells it. */
   readonly deviceId: string;
   /** As decoded from JSON: not trimmed, not case-folded, not normalised. */
   readonly externalId: string;
+  readonly userToken: string | null | undefined;
   readonly userHash: string | null | undefined;
 }
 
-export interface ProofRules {
-  readonly secrets: readonly string[];
-  readonly isBoundRequired: boolean;
+const hashForm = /^[0-9a-f]{64}$/;
+const aheadSecondsMax = 86_400;
+/** By how much the clock of a caller's server may differ from ours. */
+const leewaySeconds = 60;
+
+/** Returns whether one of the secrets proves the claim, each in its own form. */
+export function isProven(claim: IdentityClaim, { secrets, isDeviceRequired }: IdentifyRules, nowMs: number): boolean {
+  const of = (form: SecretForm) => secrets.filter((each) => each.form === form).map(({ secret }) => secret);
+  if (typeof claim.userToken === 'string') {
+    const claims = readUserToken(claim.userToken, of('token'));
+    return claims !== undefined && isAbout(claim, claims, isDeviceRequired) && isValidAt(claims, nowMs / 1000);
+  }
+  return !isDeviceRequired && isHashOf(claim, of('hash'));
 }
 
-const simpleForm = /^[0-9a-f]{64}$/;
-const boundForm = /^t=(\d{1,15}),v1=([0-9a-f]{64})$/;
-/** Milliseconds before and after its instant during which a bound proof is valid. */
-const boundMsMax = 86_400_000;
+type Claims = Readonly<Record<string, unknown>>;
 
-/** Returns whether one of the secrets proves the claim. */
-export function isProven(claim: IdentityClaim, { secrets, isBoundRequired }: ProofRules, nowMs: number): boolean {
-  const proof = readProof(claim, nowMs);
-  if (!proof || (isBoundRequired && !proof.isBound)) return false;
-  const given = Buffer.from(proof.mac, 'hex');
+function isAbout({ appId, deviceId, externalId }: IdentityClaim, claims: Claims, isDeviceRequired: boolean): boolean {
+  const { sub, aud = appId, device_id: device = isDeviceRequired ? undefined : deviceId } = claims;
+  const isForApp = Array.isArray(aud) ? aud.includes(appId) : aud === appId;
+  return sub === externalId && isForApp && device === deviceId;
+}
+
+function isValidAt({ exp, nbf = -Infinity }: Claims, now: number): boolean {
+  if (typeof exp !== 'number' || typeof nbf !== 'number') return false;
+  const isExpired = exp + leewaySeconds <= now;
+  const isTooFarAhead = exp - leewaySeconds > now + aheadSecondsMax;
+  return !isExpired && !isTooFarAhead && nbf - leewaySeconds <= now;
+}
+
+function isHashOf({ externalId, userHash }: IdentityClaim, secrets: readonly string[]): boolean {
+  if (typeof userHash !== 'string' || !hashForm.test(userHash)) return false;
+  const given = Buffer.from(userHash, 'hex');
   let isEqual = false;
   for (const secret of secrets) {
-    const wanted = createHmac('sha256', Buffer.from(secret, 'utf8')).update(proof.message, 'utf8').digest();
-    // Every secret is tried, so that the time taken does not tell which secret matched.
+    const wanted = createHmac('sha256', Buffer.from(secret, 'utf8')).update(externalId, 'utf8').digest();
     if (timingSafeEqual(wanted, given)) isEqual = true;
   }
   return isEqual;
-}
-
-interface Proof {
-  readonly isBound: boolean;
-  /** 64 hexadecimal digits, so that both compared values have the same length. */
-  readonly mac: string;
-  readonly message: string;
-}
-
-/**
- * Returns undefined when the proof has neither form, or is a bound proof that is not valid at this
- * time.
- */
-function readProof({ deviceId, externalId, userHash }: IdentityClaim, nowMs: number): Proof | undefined {
-  if (typeof userHash !== 'string') return undefined;
-  if (simpleForm.test(userHash)) return { isBound: false, mac: userHash, message: externalId };
-  const [, at, mac] = boundForm.exec(userHash) ?? [];
-  if (at === undefined || mac === undefined) return undefined;
-  if (Math.abs(nowMs - Number(at) * 1000) > boundMsMax) return undefined;
-  return { isBound: true, mac, message: `${at}.${deviceId}.${externalId}` };
 }

@@ -50,13 +50,13 @@ export const identifyRoutes = [
     access: 'client-or-server',
     summary: 'Link a device to a user, or to nobody',
     description:
-      'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove the `external_id`, also by server key, unless `external_id` is null.',
+      'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_token` or `user_hash` must prove the `external_id`, also by server key, unless `external_id` is null. `identify_form` says which.',
     body: {
       schema: identifyRequestSchema,
       example: {
         device_id: exampleDevice,
         external_id: 'u-42',
-        user_hash: '9da8dee619d79dc1ea67f5732ed8a5ad81418744f58ee1afd7eee52f2c51329c',
+        user_token: 'eyJhbGciOiJIUzI1NiIs…',
       },
     },
     answers: {
@@ -74,12 +74,13 @@ export const identifyRoutes = [
     },
     refusals: ['not_found', 'identity_check_failed'],
   }).handle(async ({ txSql: sql, clock, numbers, seal }, { caller, body }) => {
-    const { device_id, external_id: externalId, user_hash: userHash } = body;
+    const { device_id, external_id: externalId, user_token: userToken, user_hash: userHash } = body;
     // Before the device is looked up: a caller who proves nothing learns nothing. A log-out claims
     // nobody's name.
     if (externalId !== null) {
       const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
-      const claim = { deviceId: device_id, externalId, userHash };
+      const appId = encodeId('app', caller.appId);
+      const claim = { appId, deviceId: device_id, externalId, userToken, userHash };
       const isAllowed = rules.secrets.length === 0 || isProven(claim, rules, clock.nowMs());
       if (!isAllowed) throw new ApiError('identity_check_failed');
     }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { countryField } from '../content/country.ts';
 import { languageField } from '../content/locales.ts';
 import type { Uuid } from '../ground/ids.ts';
+import { issueOf } from '../ground/issue.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
 import { component, pathName } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
@@ -56,12 +57,21 @@ export function createUserParser(timeZones: TimeZones): (body: unknown) => UserR
   return (body) => validate(schema, body);
 }
 
+const proofs = ['user_token', 'user_hash'] as const;
+
 /** The body of POST /v1/identify. `external_id` null: the device belongs to nobody from now on. */
 export const identifyRequestSchema = component(
   'IdentifyRequest',
-  z.strictObject({
-    device_id: z.string(),
-    external_id: externalIdField.nullable(),
-    user_hash: z.string().nullish(),
-  }),
+  z
+    .strictObject({
+      device_id: z.string(),
+      external_id: externalIdField.nullable(),
+      user_token: z.string().nullish().describe('A JSON Web Token, by a secret of the form `token`.'),
+      user_hash: z.string().nullish().describe('64 hexadecimal digits, by a secret of the form `hash`.'),
+    })
+    .superRefine((given, context) => {
+      if (proofs.some((name) => (given[name] ?? null) === null)) return;
+      const message = 'Send user_token or user_hash, not both.';
+      context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: proofs }, given));
+    }),
 );

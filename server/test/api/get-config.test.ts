@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { saveCredential } from '../../src/apps/credentials.ts';
-import { clearIdentifySecrets, requireBoundIdentify, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
+import { clearIdentifySecrets, finishIdentifyRotation, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import { createSeal } from '../../src/ground/seal.ts';
 import { setup } from '../setup.ts';
@@ -16,7 +16,8 @@ describe('GET /v1/config', () => {
       expect(Object.entries(body)).toEqual([
         ['vapid_public_key', t.app.vapidPublicKey],
         ['identify_required', false],
-        ['identify_bound_required', false],
+        ['identify_form', null],
+        ['identify_device_required', false],
         ['channels', ['webpush']],
       ]);
       // An uncompressed P-256 point, as browsers need for applicationServerKey.
@@ -31,7 +32,8 @@ describe('GET /v1/config', () => {
     expect(body).toEqual({
       vapid_public_key: null,
       identify_required: false,
-      identify_bound_required: false,
+      identify_form: null,
+      identify_device_required: false,
       channels: [],
     });
   });
@@ -64,14 +66,20 @@ describe('GET /v1/config', () => {
     const client = t.clientOf(app.clientKey);
     const demanded = async () => {
       const { body } = await client.get('/v1/config');
-      return [body.identify_required, body.identify_bound_required];
+      return [body.identify_required, body.identify_form, body.identify_device_required];
     };
-    const { secret } = await rotateIdentifySecret(deps, app.id);
-    expect(await demanded()).toEqual([true, false]);
-    await requireBoundIdentify(t, app.id, true);
-    expect(await demanded()).toEqual([true, true]);
-    expect(JSON.stringify((await client.get('/v1/config')).body)).not.toContain(secret);
+    const { secret } = await rotateIdentifySecret(deps, app.id, { form: 'hash' });
+    expect(await demanded()).toEqual([true, 'hash', false]);
+    const { secret: next } = await rotateIdentifySecret(deps, app.id, { form: 'token' });
+    expect(await demanded()).toEqual([true, 'token', false]);
+    await finishIdentifyRotation(t, app.id);
+    const { secret: third } = await rotateIdentifySecret(deps, app.id, { form: 'hash', isDeviceRequired: false });
+    expect(await demanded()).toEqual([true, 'hash', false]);
+    const { secret: last } = await rotateIdentifySecret(deps, app.id, { form: 'token', isDeviceRequired: true });
+    expect(await demanded()).toEqual([true, 'token', true]);
+    const shown = JSON.stringify((await client.get('/v1/config')).body);
+    for (const each of [secret, next, third, last]) expect(shown).not.toContain(each);
     await clearIdentifySecrets(t, app.id);
-    expect(await demanded()).toEqual([false, false]);
+    expect(await demanded()).toEqual([false, null, false]);
   });
 });

@@ -175,6 +175,8 @@ describe('requests are accepted and refused as described', () => {
     ['identifyDevice', 'an external_id that is empty', false, { device_id: 'dev_x', external_id: '' }],
     ['identifyDevice', 'a user_hash that is null', true, { device_id: 'dev_x', external_id: 'u-9', user_hash: null }],
     ['identifyDevice', 'a number as user_hash', false, { device_id: 'dev_x', external_id: 'u-9', user_hash: 1 }],
+    ['identifyDevice', 'a user_token', true, { device_id: 'dev_x', external_id: 'u-9', user_token: 'x.y.z' }],
+    ['identifyDevice', 'a list as user_token', false, { device_id: 'dev_x', external_id: 'u-9', user_token: [] }],
     ['trackEvents', 'one event', true, { name: 'a', properties: { a: [{ b: null }] }, id: 'x', occurred_at: tomorrow }],
     ['trackEvents', 'nulls', true, { name: 'a', properties: null, device_id: null, external_id: null, id: null }],
     ['trackEvents', 'two events', true, { events: [{ name: 'a' }, { name: 'b' }] }],

@@ -1,10 +1,11 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { createSeal } from '../../src/ground/seal.ts';
+import { signHash, signToken } from '../fixtures/sign-proof.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 
 const lines: string[] = [];
@@ -18,10 +19,12 @@ const t = await setup({
 });
 const app = await t.newApp({ name: 'Canaries' });
 const sealing = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
-const identifySecrets = [await rotateIdentifySecret(sealing, app.id), await rotateIdentifySecret(sealing, app.id)].map(
-  ({ secret }) => secret,
+const { secret: identifySecret } = await rotateIdentifySecret(sealing, app.id, { form: 'hash' });
+const { secret: nextIdentifySecret } = await rotateIdentifySecret(sealing, app.id, { form: 'token' });
+const identityTokens = [nextIdentifySecret, identifySecret].map((secret) =>
+  signToken(secret, { sub: 'ada', exp: Math.floor(t.clock.nowMs() / 1000) + 3600 }),
 );
-const [identifySecret = '', nextIdentifySecret = ''] = identifySecrets;
+const [identityToken = '', foreignToken = ''] = identityTokens;
 
 /** A word that occurs nowhere else. */
 const word = (name: string): string => `${name}-${randomBytes(9).toString('hex')}`;
@@ -47,6 +50,8 @@ const secrets: Readonly<Record<string, string>> = {
   'master key, hex': t.masterKey.toString('hex'),
   'identify secret': identifySecret,
   'identify secret of a rotation': nextIdentifySecret,
+  'identity token': identityToken,
+  'identity token that was refused': foreignToken,
   'metrics token': metricsToken,
   'receipt key': t.receiptKey.toString('base64'),
   'receipt key, hex': t.receiptKey.toString('hex'),
@@ -124,9 +129,12 @@ async function live(): Promise<void> {
   await ask(null, 'GET', `/v1/r/${tokenOf(refusedSubscription)}`);
 
   // Proofs, right and wrong, and a secret in the place of a proof.
-  const hashOf = (secret: string): string => createHmac('sha256', secret).update('ada').digest('hex');
-  for (const user_hash of [...identifySecrets.map(hashOf), identifySecret, hashOf(serverKey)]) {
-    await ask(clientKey, 'POST', '/v1/identify', { body: { device_id: device.id, external_id: 'ada', user_hash } });
+  const identify = { device_id: device.id, external_id: 'ada' };
+  for (const user_hash of [signHash(identifySecret, 'ada'), identifySecret, signHash(serverKey, 'ada')]) {
+    await ask(clientKey, 'POST', '/v1/identify', { body: { ...identify, user_hash } });
+  }
+  for (const user_token of [...identityTokens, nextIdentifySecret]) {
+    await ask(clientKey, 'POST', '/v1/identify', { body: { ...identify, user_token } });
   }
 
   // Sends to devices that accept, are gone, or must be tried again.

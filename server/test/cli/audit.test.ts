@@ -115,7 +115,7 @@ describe('every change by the command line', () => {
     const first = await cli.json('identify-secret', 'rotate', app);
     const second = await cli.json('identify-secret', 'rotate', app);
     await cli.json('identify-secret', 'finish', app);
-    await cli.json('identify-secret', 'require-bound', app, 'on');
+    await cli.json('identify-secret', 'rotate', app, '--require-device', 'on');
     await cli.json('identify-secret', 'clear', app);
     secrets.push(first.secret, second.secret);
   };
@@ -158,7 +158,7 @@ describe('every change by the command line', () => {
     ]);
     expect(actionsOf('identify_secret')).toEqual([
       ...['identify_secret.rotate', 'identify_secret.rotate', 'identify_secret.finish'],
-      ...['identify_secret.require_bound', 'identify_secret.clear'],
+      ...['identify_secret.rotate', 'identify_secret.require_device', 'identify_secret.clear'],
     ]);
     expect(actionsOf('property')).toEqual(['property.declare', 'property.change', 'property.delete']);
     const ofService = (await entriesOf()).filter((each) => each.app_id === null);
@@ -211,7 +211,7 @@ describe('every change by the command line', () => {
     for (const text of [entries, printed]) {
       expect(text).toMatch(/hooks\.shop\.example/);
       expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
-      expect(text).not.toMatch(/PRIVATE KEY|(?:sk|ck|ot)_live_\w{10}|whsec_|idsec_/);
+      expect(text).not.toMatch(/PRIVATE KEY|(?:sk|ck|ot)_live_\w{10}|whsec_|idsec_|idjwt_/);
     }
   });
 });

@@ -54,7 +54,7 @@ describe('doctor', () => {
         'partitions',
         'pause',
       ],
-      ...['slots', 'user numbers', 'proxies', 'credentials', 'outbound'],
+      ...['slots', 'user numbers', 'identity proofs', 'proxies', 'credentials', 'outbound'],
     ]) {
       expect({ check, found: of(check) }).toMatchObject({ check, found: { verdict: 'ok' } });
     }

@@ -2,6 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
+import { createSeal } from '../../src/ground/seal.ts';
 import { createTestDatabase, durable, reportSettings } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -49,6 +51,29 @@ describe('a start warns of open access', () => {
       expect.objectContaining({ level: 40, msg: expect.stringMatching(/db\.invalid is encrypted.*not verified/) }),
     );
     expect(JSON.stringify(service.log)).not.toContain('a-canary');
+  });
+
+  it('that nobody gets: an app that required the bound form of before, and has no token secret', async () => {
+    const { id } = await cli.newApp('Formerly bound');
+    const seal = createSeal(Buffer.from(cli.environment['MASTER_KEY'] ?? '', 'base64'));
+    await rotateIdentifySecret({ ...cli, seal }, id, { form: 'hash' });
+    await cli.sql`UPDATE apps SET identify_bound_required = true WHERE id = ${id}`;
+    const service = cli.start();
+    await service.document();
+    expect(service.log).toContainEqual(
+      expect.objectContaining({
+        level: 40,
+        msg: expect.stringMatching(/no token secret, so POST \/v1\/identify answers 403 \(Formerly bound\)/),
+      }),
+    );
+    const { checks } = await cli.json('doctor');
+    expect(checks).toContainEqual(
+      expect.objectContaining({
+        check: 'identity proofs',
+        verdict: 'warn',
+        details: { unprovable: ['Formerly bound'] },
+      }),
+    );
   });
 
   it('to files with secrets', async () => {

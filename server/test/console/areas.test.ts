@@ -184,25 +184,41 @@ describe('identify', () => {
     const path = `/apps/${app}/identify`;
     const seen = async (): Promise<string> => (await send('GET', path)).body.updated_at;
     const before = await seen();
-    const on = await send('PUT', path, { enabled: true, require_bound: true, updated_at: before });
-    expect(on.body).toMatchObject({ enabled: true, require_bound: true, secret: expect.stringMatching(/^idsec_/) });
+    const on = await send('PUT', path, { enabled: true, require_device: true, updated_at: before });
+    expect(on.body).toMatchObject({
+      enabled: true,
+      require_device: true,
+      secrets: 1,
+      forms: ['token'],
+      secret: expect.stringMatching(/^idjwt_/),
+    });
     const late = await send('PUT', path, { enabled: false, updated_at: before });
     expect({ error: late.body.error, enabled: late.body.present?.enabled }).toEqual({
       error: 'changed_meanwhile',
       enabled: true,
     });
     const eased = await send('PUT', path, { enabled: true, updated_at: await seen() });
-    expect(eased.body).toMatchObject({ require_bound: false, secret: null });
-    const rotated = await send('POST', `${path}/rotate`);
-    expect(rotated.body).toMatchObject({ secrets: 2, secret: expect.stringMatching(/^idsec_/) });
+    expect(eased.body).toMatchObject({ require_device: false, secret: null });
+    const rotated = await send('POST', `${path}/rotate`, { form: 'hash' });
+    expect(rotated.body).toMatchObject({
+      secrets: 2,
+      forms: ['token', 'hash'],
+      secret: expect.stringMatching(/^idsec_/),
+    });
     expect((await send('POST', `${path}/rotate/finish`)).body).toMatchObject({
       enabled: true,
-      require_bound: false,
+      require_device: false,
       secrets: 1,
+      forms: ['hash'],
     });
+    // A hash names no device.
+    const refused = await send('PUT', path, { enabled: true, require_device: true, updated_at: await seen() });
+    expect([refused.status, refused.body.issues[0].path]).toEqual([400, ['require_device']]);
+    const again = await send('POST', `${path}/rotate`, {});
+    expect(again.body).toMatchObject({ forms: ['hash', 'token'], secret: expect.stringMatching(/^idjwt_/) });
     const off = await send('PUT', path, { enabled: false, updated_at: await seen() });
     expect(off.body).toMatchObject({ enabled: false, secrets: 0 });
-    secrets.push(on.body.secret, rotated.body.secret);
+    secrets.push(on.body.secret, rotated.body.secret, again.body.secret);
   });
 });
 
@@ -315,7 +331,7 @@ describe('audit', () => {
     );
     const script = await scriptOf(t, 'admin');
     const everything = JSON.stringify([csv.body, (await script('GET', '/audit?limit=200')).body]);
-    expect(secrets).toHaveLength(14);
+    expect(secrets).toHaveLength(15);
     for (const secret of secrets) expect(everything).not.toContain(secret);
   });
 

@@ -323,10 +323,10 @@ const acts: Readonly<Record<string, () => Promise<Act>>> = {
     const { updated_at } = await ok(helper.send('GET', `/apps/${id}/identify`));
     return as('admin', { params: { app: id }, body: { enabled: true, updated_at } });
   },
-  rotateIdentify: async () => as('admin', { params: { app: (await newApp()).id } }),
+  rotateIdentify: async () => as('admin', { params: { app: (await newApp()).id }, body: { form: 'hash' } }),
   finishIdentify: async () => {
     const { id } = await newApp();
-    for (let times = 0; times < 2; times++) await ok(helper.send('POST', `/apps/${id}/identify/rotate`));
+    for (let times = 0; times < 2; times++) await ok(helper.send('POST', `/apps/${id}/identify/rotate`, {}));
     return as('admin', { params: { app: id } });
   },
   pause: () => as('owner'),

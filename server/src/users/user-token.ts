@@ -1,0 +1,67 @@
+// Reads a user_token: a JSON Web Token (RFC 7519) in compact form, signed by HS256 alone (contract
+// 15). Pure. Nothing of a token is read before one of the secrets has proven it.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const lengthMax = 2048;
+
+/** The claims as signed; undefined: the text is no token, or none of the secrets signed it. */
+export function readUserToken(text: string, secrets: readonly string[]): Readonly<Record<string, unknown>> | undefined {
+  if (text.length > lengthMax) return undefined;
+  const [head = '', body = '', signature = '', ...more] = text.split('.');
+  const given = decode(signature);
+  if (!given || more.length > 0 || !isSigned(`${head}.${body}`, given, secrets)) return undefined;
+  const header = readObject(head);
+  // Extensions that a reader must understand (RFC 7515 4.1.11, RFC 7797): this one knows none.
+  if (header?.['alg'] !== 'HS256' || Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return undefined;
+  return readObject(body);
+}
+
+function isSigned(text: string, given: Buffer, secrets: readonly string[]): boolean {
+  let isEqual = false;
+  for (const secret of secrets) {
+    const wanted = createHmac('sha256', Buffer.from(secret, 'utf8')).update(text, 'utf8').digest();
+    // Every secret is tried, so that the time taken does not tell which secret matched.
+    if (given.length === wanted.length && timingSafeEqual(wanted, given)) isEqual = true;
+  }
+  return isEqual;
+}
+
+/** Bytes of the one spelling in base64url: no padding, no other letters, no bits left over. */
+function decode(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : undefined;
+}
+
+// A byte order mark stays in the text, and JSON.parse refuses it.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function readObject(part: string): Readonly<Record<string, unknown>> | undefined {
+  const bytes = decode(part);
+  if (!bytes) return undefined;
+  try {
+    const text = utf8.decode(bytes);
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    // Two readers of a repeated member may each take another one (RFC 7515 4).
+    if (isObject && Object.keys(value).length === countMembers(text)) return { ...value };
+  } catch {
+    // Neither UTF-8 nor JSON.
+  }
+  return undefined;
+}
+
+/** Counts the members of an object that is JSON: each has a colon outside of strings. */
+function countMembers(json: string): number {
+  let count = 0;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < json.length; i++) {
+    const character = json.charAt(i);
+    if (character === '"') inString = !inString;
+    else if (inString) i += character === '\\' ? 1 : 0;
+    else if ('{['.includes(character)) depth++;
+    else if ('}]'.includes(character)) depth--;
+    else if (character === ':' && depth === 1) count++;
+  }
+  return count;
+}
