@@ -40,6 +40,7 @@ const [nonceBytes, tagBytes] = [24, 16];
  * XChaCha20. Its subkey is a block of ChaCha20 before the last addition, so the addition is undone.
  */
 function openXChaCha(key: Buffer, record: Buffer): Buffer {
+  if (record.length < nonceBytes + tagBytes) throw new SealError('a second factor was altered');
   const start = record.subarray(0, 16);
   const block = createCipheriv('chacha20', key, start).update(Buffer.alloc(64));
   const initial = Buffer.concat([Buffer.from('expand 32-byte k'), start]);

@@ -127,8 +127,11 @@ export function wireConsole({
     },
   };
   // Second factors of earlier releases are sealed like every secret from now on.
-  resealSecondFactors({ sql, factors }, 'v1.').catch((error: unknown) =>
-    log.warn({ err: error }, 'the second factors of an earlier release are not sealed again'),
+  resealSecondFactors({ sql, factors }, 'v1.').then(
+    ({ unreadable }) => {
+      if (unreadable.length > 0) log.error({ unreadable }, 'no master key opens these second factors');
+    },
+    (error: unknown) => log.warn({ err: error }, 'the second factors of an earlier release are not sealed again'),
   );
   const metrics = { id: 'getMetrics', access: 'session' as const, least: 'viewer' };
   // The metrics are of all organisations. The first one runs the service.
