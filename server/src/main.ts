@@ -26,6 +26,7 @@ const modules: readonly CommandModule[] = [
   { names: ['key'], load: async () => (await import('./cli/key.ts')).addKeyCommands },
   { names: ['channel'], load: async () => (await import('./cli/channel.ts')).addChannelCommands },
   { names: ['device'], load: async () => (await import('./cli/device.ts')).addDeviceCommands },
+  { names: ['user'], load: async () => (await import('./cli/user.ts')).addUserCommands },
   { names: ['event'], load: async () => (await import('./cli/event.ts')).addEventCommands },
   { names: ['property'], load: async () => (await import('./cli/property.ts')).addPropertyCommands },
   { names: ['webhook'], load: async () => (await import('./cli/webhook.ts')).addWebhookCommands },

@@ -248,10 +248,10 @@ const rewrite = (name: string, from: string, to: string): string => {
 };
 
 describe('R-90 restore refuses, before it writes anything,', () => {
-  const cut = (): string => {
+  const cut = (left: (bytes: number) => number = (bytes) => Math.floor(bytes / 2)): string => {
     const path = join(home, 'cut.tgz');
     const bytes = readFileSync(file);
-    writeFileSync(path, bytes.subarray(0, Math.floor(bytes.length / 2)));
+    writeFileSync(path, bytes.subarray(0, left(bytes.length)));
     return path;
   };
   const other = (): string => {
@@ -322,6 +322,25 @@ describe('R-90 restore refuses, before it writes anything,', () => {
     expect(await restoreIn(place, cut(), '--accept-unsigned')).toMatchObject(
       refusal(/cannot be restored: (unexpected end|it ends)/),
     );
+    expect(await filesIn(place)).toEqual([]);
+  });
+
+  it.each([1, 9, 40, 60])('a backup without its last %i bytes, even when the operator accepts it', async (count) => {
+    const place = join(home, 'almost');
+    expect(
+      await restoreIn(
+        place,
+        cut((bytes) => bytes - count),
+        '--accept-unsigned',
+      ),
+    ).toMatchObject(refusal(/cannot be restored: (unexpected end|it ends)/));
+    expect(await filesIn(place)).toEqual([]);
+  });
+
+  it('and leaves nothing of a backup that does not recover', async () => {
+    const place = join(home, 'broken');
+    const broken = rewrite('broken.tgz', 'global/pg_control', 'global/pg_cantrol');
+    expect(await restoreIn(place, broken, '--accept-unsigned')).toMatchObject(refusal(/cannot be restored/));
     expect(await filesIn(place)).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import type { OidcConfig } from '../config.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
+import { inOneLine } from '../ground/one-line.ts';
 import { invalid } from '../http/api-error.ts';
 import { findAccountByEmail, insertAccount, insertMember } from './account-queries.ts';
 import { beginSession, personOf, type Visit } from './begin-session.ts';
@@ -133,7 +134,7 @@ async function makeAccount(
   { tx, clock }: { readonly tx: Tx; readonly clock: Clock },
   { id, email, name, issuer, subject }: Identity & { readonly id: Uuid; readonly email: string },
 ): Promise<boolean> {
-  const shown = [...(name ?? email).replaceAll(/\p{Cc}/gu, ' ').toWellFormed()].slice(0, 128).join('').trim();
+  const shown = [...inOneLine(name ?? email, ' ').toWellFormed()].slice(0, 128).join('').trim();
   if (!(await insertAccount(tx, clock, { id, email, name: shown || email.slice(0, 128) }))) return false;
   return saveIdentity(tx, clock, { id: mintUuid(clock.nowMs()), accountId: id, issuer, subject });
 }

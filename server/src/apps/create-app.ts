@@ -5,6 +5,7 @@ import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import type { Issue } from '../ground/issue.ts';
+import { isOneLine } from '../ground/one-line.ts';
 import { invalid } from '../http/api-error.ts';
 import { addKey } from './manage-keys.ts';
 import { firstOrganisationId, insertApp } from './queries.ts';
@@ -45,9 +46,7 @@ export function findNameIssue(name: string): Issue | undefined {
   if (name.length > nameLengthMax) {
     return { path: ['name'], code: 'too_big', message: `A name has at most ${nameLengthMax} characters.` };
   }
-  // Names are printed on terminals, so no character in them may move the cursor or break a line
-  // (R-81).
-  if (!name.isWellFormed() || /\p{Cc}/u.test(name)) {
+  if (!isOneLine(name)) {
     return { path: ['name'], code: 'invalid_format', message: 'A name is one line of text.' };
   }
   return undefined;

@@ -1,6 +1,7 @@
 // Prints the answer of a command: one JSON document on standard output with `--json`, else text for
 // a person. Progress and errors go to standard error, so that the output can be piped.
 import type { Command } from 'commander';
+import { inOneLine } from '../ground/one-line.ts';
 import { CommandError } from './command-error.ts';
 
 export interface Answer {
@@ -56,9 +57,9 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 }
 
 /**
- * Makes text from the database safe for a terminal. Control characters become U+FFFD, so that the
- * text cannot move the cursor, break a line or colour the rest (R-81).
+ * Makes text from the database safe for a terminal. What no name may hold becomes U+FFFD, so that
+ * the text cannot move the cursor, break or reverse a line, or colour the rest (R-81).
  */
 export function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '\uFFFD');
+  return inOneLine(text, '\uFFFD');
 }

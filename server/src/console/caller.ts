@@ -34,6 +34,11 @@ export function refuseGuest({ organisationId }: ConsoleCaller, what: string): vo
   throw new ApiError('role_too_low', { message: `Only people of the first organisation may ${what}.` });
 }
 
+/** Refuses to send for an app that is suspended (contract 3). */
+export function refuseSuspended({ app }: AppCaller): void {
+  if (app.suspendedAt) throw new ApiError('app_suspended', { message: 'This app is suspended.' });
+}
+
 /** The session of a caller on a route that takes no operator token. */
 export function sessionOf({ session }: ConsoleCaller): Session {
   if (!session) throw new Error('a route for sessions was called by an operator token');

@@ -19,7 +19,7 @@ import { routesWith } from '../http/route.ts';
 import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
 import { type SendTestDeps, sendTest } from '../messages/send-test.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
-import type { AppCaller } from './caller.ts';
+import { type AppCaller, refuseSuspended } from './caller.ts';
 import { listQuery, pageOf } from './list.ts';
 import { appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
 
@@ -335,6 +335,7 @@ export const channelAreaRoutes = [
     },
     refusals: ['not_found', 'quota_exceeded'],
   }).handle(async ({ sql, plans, sending }, request) => {
+    refuseSuspended(request.caller);
     const { app, by } = request.caller;
     const { params, body } = request;
     const [device] = await listTargets(sql, app.id, [readId('device', body.device_id)], []);

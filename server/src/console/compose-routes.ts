@@ -13,7 +13,7 @@ import { component, count } from '../http/schemas.ts';
 import { type RenderRequest, renderMessage } from '../messages/render-message.ts';
 import { type CutText, screenNames } from '../messages/screens.ts';
 import { type SendRouteDeps, sendRoutes } from '../messages/send-routes.ts';
-import type { AppCaller } from './caller.ts';
+import { type AppCaller, refuseSuspended } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
 import { appParam } from './schemas.ts';
 
@@ -98,7 +98,13 @@ const example = {
 const route = routesWith<ComposeAreaDeps, AppCaller>('Compose');
 
 export const composeAreaRoutes = [
-  ...lendRoutes(sendRoutes, { sendMessage: 'member' }),
+  ...lendRoutes<ComposeAreaDeps>(sendRoutes, { sendMessage: 'member' }).map((lent) => ({
+    ...lent,
+    answer: (deps: ComposeAreaDeps, request: Parameters<typeof lent.answer>[1]) => {
+      refuseSuspended(request.caller);
+      return lent.answer(deps, request);
+    },
+  })),
   route({
     id: 'renderMessage',
     method: 'POST',

@@ -21,7 +21,7 @@ import { ApiError, notFound } from '../http/api-error.ts';
 import type { Access, Admission, RequestHead } from '../http/server.ts';
 import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
 import type { ConsoleLimits } from './limits.ts';
-import { checkOrigin } from './origin.ts';
+import { checkOrigin, checkReader } from './origin.ts';
 
 const usedNotedEveryMs = 60_000;
 const knownTokensMax = 10_000;
@@ -88,6 +88,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
 
   const callerOfSession = async (head: RequestHead): Promise<ConsoleCaller> => {
     checkOrigin(head, publicUrl);
+    checkReader(head);
     const visitor = visitorOf(head);
     const cookie = visitor.cookieForm && readCookie(head.header('cookie'), visitor.cookieForm.name);
     const session = cookie ? await findSessionOf(cookie, head.address) : undefined;

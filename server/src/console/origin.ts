@@ -29,6 +29,17 @@ export function checkOrigin(
 }
 
 /**
+ * Throws the 403 for a read that another site's page leads a signed-in browser to: an export is work,
+ * and stands in the audit log.
+ */
+export function checkReader({ header }: Pick<RequestHead, 'header'>): void {
+  const sites = header('sec-fetch-site');
+  // A browser says `none` of an address that its person typed.
+  if (sites.every((site) => site === 'same-origin' || site === 'none')) return;
+  throw new ApiError('cross_origin');
+}
+
+/**
  * Returns whether an origin is the service's own: PUBLIC_URL's, or the one of the Host header under
  * PUBLIC_URL's scheme. A page of a foreign name that leads to this machine has no cookie of ours.
  */

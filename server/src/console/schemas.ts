@@ -1,6 +1,7 @@
 // Schemas that several areas of the console use.
 import { z } from 'zod';
 import { roles } from '../accounts/roles.ts';
+import { isOneLine } from '../ground/one-line.ts';
 import { changedMeanwhile } from '../http/api-error.ts';
 import { component, idSchema, instantText } from '../http/schemas.ts';
 
@@ -15,7 +16,7 @@ export const oneLine = z
   .string()
   .min(1)
   .max(128)
-  .refine((text) => text.trim() !== '' && text.isWellFormed() && !/\p{Cc}/u.test(text), 'A name is one line of text.');
+  .refine((text) => text.trim() !== '' && isOneLine(text), 'A name is one line of text.');
 
 /** An address of e-mail, by the rule of sign-ins: nobody gets an account that cannot sign in. */
 export const emailAddress = z.email('Give an e-mail address.').max(254);

@@ -19,7 +19,6 @@ export interface ConsoleRoutes<Deps> {
 /** Headers of every answer of the console's API. */
 const commonHeaders = {
   'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
 };
 

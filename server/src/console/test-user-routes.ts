@@ -15,7 +15,7 @@ import type { SendRouteDeps } from '../messages/send-routes.ts';
 import { planNamed } from '../quotas/plan.ts';
 import { findTestUsers, listTestDevices, type TestUsers } from '../users/test-user-queries.ts';
 import { replaceTestUsers, testDevicesOfUserMax, testUsersMax } from '../users/test-users.ts';
-import type { AppCaller } from './caller.ts';
+import { type AppCaller, refuseSuspended } from './caller.ts';
 import { callerOf } from './lent-route.ts';
 import { appParam, seenAt } from './schemas.ts';
 
@@ -111,6 +111,7 @@ export const testUserAreaRoutes = [
     },
     refusals: ['not_found', 'quota_exceeded'],
   }).handle(async ({ sql, plans, accept, wait }, { caller, body, aside }) => {
+    refuseSuspended(caller);
     const { app } = caller;
     const list = await findTestUsers(sql, app.id);
     const devices = list ? await listTestDevices(sql, app.id, list, testDevicesOfUserMax) : [];

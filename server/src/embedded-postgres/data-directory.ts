@@ -4,6 +4,12 @@ import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 
+/**
+ * Nobody else needs to read a data directory. As root the database runs as another user, who has to
+ * pass through it.
+ */
+const folderMode = process.getuid?.() === 0 ? 0o711 : 0o700;
+
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'cannot be used by this user',
   EPERM: 'cannot be used by this user',
@@ -72,7 +78,7 @@ function userName(): string {
 async function makeFolder(path: string): Promise<void> {
   if ((await stat(path).catch(() => undefined))?.isDirectory()) return;
   if (dirname(path) !== path) await makeFolder(dirname(path));
-  await mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+  await mkdir(path, { mode: folderMode }).catch(async (error: NodeJS.ErrnoException) => {
     // Another process may have created it first.
     if (error.code !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error;
   });

@@ -158,10 +158,12 @@ async function putEntry(directory: string, entry: TarEntry): Promise<void> {
   else await writeFile(path, entry.content, { mode: 0o600, flag: 'wx' });
 }
 
-/** Removes everything that `restoreCluster` has created. */
+/** Removes everything that `restoreCluster`, and a start after it, has created. */
 export async function undoRestore(dataDir: string, cluster: Cluster): Promise<void> {
   await rm(cluster.directory, { recursive: true, force: true });
-  await rm(join(dataDir, 'database'), { force: true });
+  for (const name of await readdir(dataDir)) {
+    if (!mayBeThere.has(name)) await rm(join(dataDir, name), { recursive: true, force: true });
+  }
 }
 
 function asRestoreError(file: string): (error: unknown) => never {

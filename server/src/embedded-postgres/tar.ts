@@ -72,7 +72,12 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
   const bytes = new Bytes(source);
   for (;;) {
     const header = await bytes.take(blockBytes);
-    if (header.every((byte) => byte === 0)) return;
+    if (header.every((byte) => byte === 0)) {
+      // A second empty block, and whatever checks the rest, such as the checksum of gzip.
+      await bytes.take(blockBytes);
+      await bytes.skipRest();
+      return;
+    }
     const textAt = (from: number, to: number): string =>
       header.subarray(from, to).toString('utf8').split('\0', 1)[0] ?? '';
     const said = Number.parseInt(textAt(148, 156), 8);
@@ -100,6 +105,10 @@ class Bytes {
     const taken: Buffer[] = [];
     for await (const chunk of this.upTo(count)) taken.push(chunk);
     return Buffer.concat(taken);
+  }
+
+  async skipRest(): Promise<void> {
+    while (!(await this.#source.next()).done);
   }
 
   upTo(count: number): AsyncIterable<Buffer> {

@@ -32,6 +32,7 @@ function answer(socket: Duplex, error: ApiError): void {
   const status = error.status === 404 ? '404 Not Found' : '400 Bad Request';
   socket.end(
     `HTTP/1.1 ${status}\r\nx-request-id: ${id}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `x-content-type-options: nosniff\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

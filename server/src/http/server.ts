@@ -265,6 +265,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
 
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    // No browser takes an answer for a page or a script, whatever text it holds.
+    reply.header('x-content-type-options', 'nosniff');
     if (open.hasRoute(request)) reply.headers(corsHeaders);
     if (performance.now() - toldAt >= tellEveryMs && findClient(request.raw).isForwardingIgnored) {
       toldAt = performance.now();
@@ -503,5 +505,8 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   // The rest of an oversize or half-read body must not be taken for the next request.
   if (!request.raw.complete) reply.header('connection', 'close');
-  return sendJson(reply.code(error.status).header('x-request-id', request.id), error.present(request.id));
+  return sendJson(
+    reply.code(error.status).header('x-request-id', request.id).header('x-content-type-options', 'nosniff'),
+    error.present(request.id),
+  );
 }

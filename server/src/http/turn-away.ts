@@ -52,6 +52,7 @@ export function createTurnAway<Of extends Route, Caller>({
     response.writeHead(error.status, {
       ...(isOpenRoute(route) && corsHeaders),
       'x-request-id': id,
+      'x-content-type-options': 'nosniff',
       'retry-after': retryAfterOf(error),
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),

@@ -2,8 +2,9 @@
 // once in the data directory. Without a key the service refuses to start and never stores plain
 // text (R-45).
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDataDirectory } from '../embedded-postgres/data-directory.ts';
 import { readIfThere } from '../embedded-postgres/unfinished.ts';
 import { parseMasterKey, SealError } from '../ground/seal.ts';
 
@@ -70,7 +71,7 @@ async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffe
       `${path} is missing, and what this database keeps secret was sealed with it: put it back, or set MASTER_KEY to that key.`,
     );
   }
-  await mkdir(dataDir, { recursive: true });
+  await makeDataDirectory(dataDir);
   // The key is written completely under another name and then linked. A process that dies here
   // leaves no partial key, and when two start at once, one wins and both read its key.
   const draft = `${path}.${process.pid}`;

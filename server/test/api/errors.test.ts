@@ -48,6 +48,7 @@ function expectError({ status, headers, body }: Response, code: string): void {
   expect(body.message).toMatch(/^\S.*[^\s][.>]$/);
   expect(body.request_id).toMatch(/^req_[0-9A-Za-z]{22}$/);
   expect(headers.get('x-request-id')).toBe(body.request_id);
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(headers.get('retry-after')).toBe(['unavailable', 'rate_limited'].includes(code) ? '1' : null);
   seen.add(code);

@@ -1,5 +1,5 @@
 // Which commands may create a database, and where all commands look for the service's.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -49,6 +49,8 @@ describe('without a database', () => {
     const dataDir = join(newFolder(), 'data');
     const environment = { ...embedded, DATA_DIR: dataDir };
     const made = await cli.runWith(environment, 'app', 'create', 'Shop', '--json');
+    // As root, the database's user passes through it.
+    expect(statSync(dataDir).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
     const recorded = readFileSync(join(dataDir, 'database'), 'utf8').trim();
     const place = isAbsolute(recorded) ? recorded : join(dataDir, recorded);
     whenDone(async () => rmSync(place, { recursive: true, force: true }));

@@ -328,6 +328,20 @@ describe('R-51 a request that another origin may have made', () => {
     },
   );
 
+  it('a link of another site starts no export and no other read', async () => {
+    const owner = await signIn(t, 'owner');
+    const app = encodeId('app', t.app.id);
+    for (const path of ['/apps', `/apps/${app}/users/u-42/export`, `/apps/${app}/audit?format=csv`]) {
+      for (const site of ['cross-site', 'same-site']) {
+        const headers = { cookie: owner.cookie, 'sec-fetch-site': site };
+        const { status, body } = await t.request('GET', `/console/api${path}`, { headers });
+        expect({ path, site, status, error: body.error }).toEqual({ path, site, status: 403, error: 'cross_origin' });
+      }
+    }
+    const headers = { cookie: owner.cookie, 'sec-fetch-site': 'none' };
+    expect((await t.request('GET', '/console/api/apps', { headers })).status).toBe(200);
+  });
+
   it('an operator token beside an Origin or a cookie is 403', async () => {
     const { text: key } = await createToken(t, { organisationId: firstOrganisationId, name: 'script', role: 'owner' });
     for (const headers of [{ origin }, { cookie: 'theme=dark' }] as Record<string, string>[]) {
