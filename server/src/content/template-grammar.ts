@@ -28,6 +28,7 @@ export const filterArguments = {
   date: [1, 1],
 } as const;
 export type FilterName = keyof typeof filterArguments;
+const filterNames: ReadonlySet<string> = new Set(Object.keys(filterArguments));
 
 /** The tags that open a block. Every other tag is removed from liquidjs. */
 export const blockTags = ['if', 'unless', 'case'] as const;
@@ -78,7 +79,6 @@ interface Reader {
 
 // Each pattern can match in one way only, so that none backtracks.
 const opening = /\{\{-?|\{%-?/g;
-const blanks = /[ \t\r\n\u00a0]*/y;
 const word = /[A-Za-z_](?:[A-Za-z0-9_]|-(?![%}]\}))*/y;
 const number = /[+-]?[0-9]+(?:\.[0-9]+)?(?![A-Za-z0-9_.])/y;
 const quoted = /'(?:[^'\\]|\\['"\\nt])*'|"(?:[^"\\]|\\['"\\nt])*"/y;
@@ -219,7 +219,9 @@ function readFilters(reader: Reader): void {
 }
 
 function readOperand(reader: Reader, isArgument = false): void {
-  const text = take(reader, quoted);
+  skipBlanks(reader);
+  const first = reader.source[reader.at];
+  const text = first === "'" || first === '"' ? take(reader, quoted) : null;
   if (text !== null) {
     if (reader.inTag && text.includes('%}')) throw new TemplateSyntaxError("A text inside {% %} cannot hold '%}'.");
     return;
@@ -253,29 +255,35 @@ function readOperand(reader: Reader, isArgument = false): void {
 
 /** Skips blanks. Then takes the text that the pattern matches, or nothing. */
 function take(reader: Reader, pattern: RegExp): string | null {
-  blanks.lastIndex = reader.at;
-  blanks.exec(reader.source);
-  reader.at = blanks.lastIndex;
+  skipBlanks(reader);
   pattern.lastIndex = reader.at;
-  const match = pattern.exec(reader.source);
-  if (!match) return null;
+  if (!pattern.test(reader.source)) return null;
+  const from = reader.at;
   reader.at = pattern.lastIndex;
-  return match[0];
+  return reader.source.slice(from, reader.at);
 }
 
 function filterAhead({ source, at }: Reader): boolean {
-  blanks.lastIndex = at;
-  blanks.exec(source);
-  return source[blanks.lastIndex] === '|';
+  return source[endOfBlanks(source, at)] === '|';
 }
 
 function takeText(reader: Reader, text: '|' | ':' | ','): boolean {
-  blanks.lastIndex = reader.at;
-  blanks.exec(reader.source);
-  reader.at = blanks.lastIndex;
+  skipBlanks(reader);
   if (reader.source[reader.at] !== text) return false;
   reader.at++;
   return true;
+}
+
+function skipBlanks(reader: Reader): void {
+  reader.at = endOfBlanks(reader.source, reader.at);
+}
+
+// No pattern: it stands before each word, and templates of strangers have many (R-103).
+function endOfBlanks(source: string, from: number): number {
+  for (let at = from; ; at++) {
+    const code = source.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x09 && code !== 0x0d && code !== 0x0a && code !== 0xa0) return at;
+  }
 }
 
 function isAttribute(name: string): name is Attribute {
@@ -283,7 +291,7 @@ function isAttribute(name: string): name is Attribute {
 }
 
 function isFilterName(name: string): name is FilterName {
-  return Object.hasOwn(filterArguments, name);
+  return filterNames.has(name);
 }
 
 function unknownVariable(name: string): TemplateSyntaxError {

@@ -161,6 +161,48 @@ describe('personalization', () => {
     expect(render('{{ properties.n | plus: properties.n }}', person({ n: 1.7e308 }))).toBe('');
   });
 
+  test('what the grammar accepts is rendered, although the check of a message has rendered nothing', () => {
+    const operand = fc.constantFrom(
+      'first_name',
+      'properties.plan',
+      "'a'",
+      '12345678901234567891',
+      '-0',
+      'nil',
+      'blank',
+    );
+    const filter = fc.constantFrom(
+      'upcase',
+      "default: 'x'",
+      'truncate: 5',
+      'plus: 1',
+      "replace: 'a', 'b'",
+      "date: '%Y'",
+    );
+    const value = fc.tuple(operand, fc.array(filter, { maxLength: 3 })).map((parts) => parts.flat().join(' | '));
+    const piece = fc.oneof(
+      value.map((text) => `{{- ${text} }}`),
+      fc.tuple(operand, operand).map(([one, other]) => `{% if not ${one} contains ${other} or ${one} >= 2 %}`),
+      value.map((text) => `{% case ${text} %}`),
+      operand.map((text) => `{% elsif ${text} %}`),
+      operand.map((text) => `{% when ${text}, 'b' or 3 -%}`),
+      fc.constantFrom('{% else %}', '{% endif %}', '{% endcase %}', ' text ', '}}', '%}'),
+    );
+    let accepted = 0;
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), fc.constantFrom('text', 'url'), (pieces, use) => {
+        const parsed = parseTemplate(pieces.join(''), use);
+        if (!parsed.ok) return;
+        accepted++;
+        expect(typeof parsed.template.render(ada, 'de')).toBe('string');
+      }),
+      { numRuns: 3000 },
+    );
+    expect(accepted).toBeGreaterThan(300);
+    const longest = templateOf('{{12345678901234567891}}'.repeat(50).padEnd(4096));
+    expect(longest.render(ada, null)).toBe('12345678901234567891'.repeat(50).padEnd(3896));
+  });
+
   test('a malformed template is a finding, never an exception', () => {
     expect(parseTemplate('{{ x }}', 'text')).toEqual({
       ok: false,

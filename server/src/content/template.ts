@@ -72,7 +72,14 @@ export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate 
   try {
     const parts = readTemplate(source);
     const { attributes, propertyKeys, texts } = parts;
-    return { ok: true, template: { attributes, propertyKeys, texts, render: rendererOf(source, parts, use) } };
+    // Made for the first person: a message is checked without it, and liquidjs takes much longer
+    // to read a template than the grammar, which has accepted it.
+    let renderer: Template['render'] | undefined;
+    const render: Template['render'] = (person, language) => {
+      renderer ??= rendererOf(source, parts, use);
+      return renderer(person, language);
+    };
+    return { ok: true, template: { attributes, propertyKeys, texts, render } };
   } catch (error) {
     if (error instanceof TemplateSyntaxError) return { ok: false, message: error.message, allowed: error.allowed };
     return { ok: false, message: 'The template is malformed.', allowed: undefined };
@@ -210,7 +217,8 @@ function createEngine(outputEscape: (value: unknown) => string): Liquid {
     cache: false,
     // A second line of defence: the grammar has no loops, so no template comes near these limits.
     // The time limit is generous, because a stall of the process must not fail a delivery.
-    parseLimit: 4096,
+    // Long numbers are quoted, which makes a template a little longer than its caller wrote it.
+    parseLimit: 8192,
     renderLimit: 1000,
     memoryLimit: 1_000_000,
   };

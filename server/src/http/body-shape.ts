@@ -38,12 +38,15 @@ export const scalar: BodyShape = { isAny: false, members: null, others: null, it
 /** Of a body without a schema. */
 export const anyShape: BodyShape = { ...scalar, isAny: true };
 
-type Defs = JsonSchema['$defs'];
+const scalarTypes = new Set(['string', 'number', 'integer', 'boolean', 'null']);
+
+/** Schemas by the reference that names them in one description. */
+type Defs = ReadonlyMap<string, JsonSchema>;
 
 /** The shape of the bodies that a schema describes: as wide as the schema, or wider. */
 export function shapeOf(schema: z.ZodType): BodyShape {
-  // Schemas that contain themselves are read once.
-  const named = new Map<string, Draft>();
+  // Schemas that contain themselves are read once. By schema or its description.
+  const known = new Map<object, Draft>();
 
   const read = (json: JsonSchema, defs: Defs, into: Draft): Draft => {
     const ref = json.shape ?? json.$ref;
@@ -51,6 +54,10 @@ export function shapeOf(schema: z.ZodType): BodyShape {
     const choices = json.anyOf ?? json.oneOf;
     // A description may state its alternatives twice: by its properties and, narrower, by `oneOf`.
     if (choices && !json.properties) {
+      const [first, ...others] = choices.filter(
+        ({ type = '?' }) => ![type].flat().every((one) => scalarTypes.has(one)),
+      );
+      if (first && others.length === 0) return read(first, defs, into);
       for (const choice of choices) {
         if (read(choice, defs, into) !== into) into.isAny = true;
       }
@@ -82,20 +89,23 @@ export function shapeOf(schema: z.ZodType): BodyShape {
   };
 
   const follow = (ref: string, defs: Defs, into: Draft): Draft => {
-    const known = named.get(ref);
-    if (known) return known;
-    named.set(ref, into);
     const component = schemasByName.get(ref);
-    if (component) {
-      const json = jsonSchemaOf(component);
-      return read(json, json.$defs, into);
-    }
-    const json = defs?.[ref.replace('#/$defs/', '')];
-    return json ? read(json, defs, into) : Object.assign(into, anyShape);
+    const target = component ?? defs.get(ref);
+    if (!target) return Object.assign(into, anyShape);
+    const before = known.get(target);
+    if (before) return before;
+    known.set(target, into);
+    return component ? readAll(component, into) : read(target as JsonSchema, defs, into);
   };
 
-  const root = jsonSchemaOf(schema);
-  return read(root, root.$defs, { ...scalar });
+  const readAll = (described: z.ZodType, into: Draft): Draft => {
+    const json = jsonSchemaOf(described);
+    known.set(json, into);
+    const defs = Object.entries(json.$defs ?? {}).map(([name, def]) => [`#/$defs/${name}`, def] as const);
+    return read(json, new Map([['#', json], ...defs]), into);
+  };
+
+  return readAll(schema, { ...scalar });
 }
 
 /** What a caller may write, as JSON Schema. */

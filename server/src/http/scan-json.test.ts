@@ -2,9 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { shapeOf } from './body-shape.ts';
 import { scanJson } from './scan-json.ts';
-import { list } from './schemas.ts';
+import { component, list } from './schemas.ts';
 
+const node: z.ZodType = component(
+  'ScannedNode',
+  z.lazy(() => z.union([z.strictObject({ all: z.array(node).max(2) }), z.strictObject({ word: z.string() })])),
+);
 const schema = z.strictObject({
+  tree: z.unknown().meta({ type: 'object', shape: 'ScannedNode' }).nullish(),
+  branch: z.unknown().meta({ type: 'object', shape: 'ScannedNode' }).nullish(),
   name: z.string().nullish(),
   ids: list(z.string(), { most: 3 }).nullish(),
   tags: z.record(z.string(), z.string()).optional(),
@@ -58,6 +64,11 @@ describe('what cannot be is left out, and its place says the same', () => {
       '{"deep":{"at":[{"x":1},{"x":2},{"x":3}]}}',
     ],
     ['values of a record that are no text', '{"tags":{"a":{"b":1},"c":"d"}}', '{"tags":{"a":{},"c":"d"}}'],
+    [
+      'lists where a schema that contains itself has none, wherever it is named',
+      '{"tree":{"all":[{"word":[1]},[2]]},"branch":{"all":[{"all":[{"word":{"a":1}}]}]}}',
+      '{"tree":{"all":[{"word":[]},[]]},"branch":{"all":[{"all":[{"word":{}}]}]}}',
+    ],
     ['an escaped name', '{"n\\u0061me":[1]}', '{"n\\u0061me":[]}'],
   ])('%s', (_what, text, kept) => expect(left(text)).toBe(kept));
 });

@@ -23,7 +23,9 @@ export interface Scan {
 
 const quote = 0x22;
 const backslash = 0x5c;
-const none = -1;
+const comma = 0x2c;
+const tooDeep = `The body is nested deeper than ${depthMax} levels.`;
+const tooManyMembers = `An object of the body has more than ${membersMax} members.`;
 
 export function scanJson(bytes: Buffer, shape: BodyShape): Scan {
   const scanner = new Scanner(bytes, shape);
@@ -31,7 +33,7 @@ export function scanJson(bytes: Buffer, shape: BodyShape): Scan {
   return { excess, isOpen: scanner.isOpen, dropped: scanner.dropped };
 }
 
-/** An object or list that is open. */
+/** An object or list that is open, and whose shape says something of what stands in it. */
 interface Level {
   shape: BodyShape;
   isObject: boolean;
@@ -42,22 +44,19 @@ interface Level {
   /** Where the member begins: at the comma before it, or behind the bracket or a dropped member. */
   memberFrom: number;
   hasKept: boolean;
-  isDropping: boolean;
-  /** Where the items begin that are too many. */
-  excessFrom: number;
 }
 
 class Scanner {
   readonly dropped: number[] = [];
   readonly #bytes: Buffer;
   readonly #levels: Level[];
+  /** Members of each object that is skipped, by depth. */
+  readonly #skippedMembers = new Uint32Array(depthMax + 1);
   #depth = 0;
+  #excess: string | null = null;
   #nameFrom = 0;
   #nameTo = 0;
   #unknown = 0;
-  /** The depth of the outermost object or list that stands in the place of a scalar. */
-  #misplacedDepth = 0;
-  #misplacedFrom = none;
 
   constructor(bytes: Buffer, shape: BodyShape) {
     this.#bytes = bytes;
@@ -71,7 +70,7 @@ class Scanner {
 
   run(): string | null {
     const bytes = this.#bytes;
-    for (let i = 0; i < bytes.length; i++) {
+    for (let i = 0; i < bytes.length && this.#excess === null; i++) {
       switch (bytes[i]) {
         case quote:
           this.#nameFrom = i + 1;
@@ -80,89 +79,118 @@ class Scanner {
           break;
         case 0x7b:
         case 0x5b:
-          if (++this.#depth > depthMax) return `The body is nested deeper than ${depthMax} levels.`;
-          this.#open(i, bytes[i] === 0x7b);
+          i = this.#open(i, bytes[i] === 0x7b);
           break;
         case 0x7d:
         case 0x5d:
-          if (this.#depth > 0) this.#close(i);
+          if (this.#depth > 0) this.#depth--;
           break;
         case 0x3a:
-          if (!this.#name()) return `An object of the body has more than ${membersMax} members.`;
+          i = this.#name(i);
           break;
-        case 0x2c:
-          this.#comma(i);
+        case comma:
+          i = this.#comma(i);
       }
     }
-    return null;
+    return this.#excess;
   }
 
-  #open(at: number, isObject: boolean): void {
-    const parent = this.#at(this.#depth - 1);
+  // Each of these three answers the offset of the last byte that it has read.
+
+  #open(at: number, isObject: boolean): number {
+    const parent = this.#at(this.#depth);
     const place = parent.isObject ? parent.member : (parent.shape.items ?? anyShape);
+    if (++this.#depth > depthMax) return this.#refuse(tooDeep);
     const fits = place.isAny || (isObject ? place.members !== null : place.items !== null);
+    if (place.isAny || !fits) {
+      const end = this.#skip(at + 1);
+      if (!fits) this.#drop(at + 1, end);
+      return end - 1;
+    }
     const level = this.#at(this.#depth);
-    level.shape = fits ? place : anyShape;
+    level.shape = place;
     level.isObject = isObject;
     level.count = 0;
     level.memberFrom = at + 1;
     level.hasKept = false;
-    level.isDropping = false;
-    level.excessFrom = none;
-    if (!fits && this.#misplacedFrom === none) {
-      this.#misplacedFrom = at + 1;
-      this.#misplacedDepth = this.#depth;
-    }
+    return at;
   }
 
-  #close(at: number): void {
+  #name(at: number): number {
     const level = this.#at(this.#depth);
-    if (level.isDropping) this.#endMember(level, at, false);
-    if (level.excessFrom !== none) this.#drop(level.excessFrom, at);
-    if (this.#misplacedFrom !== none && this.#misplacedDepth === this.#depth) {
-      this.#drop(this.#misplacedFrom, at);
-      this.#misplacedFrom = none;
-    }
-    this.#depth--;
-  }
-
-  /** Reads the name before a colon. Returns false when the object has too many. */
-  #name(): boolean {
-    const level = this.#at(this.#depth);
-    if (++level.count > membersMax) return false;
+    if (++level.count > membersMax) return this.#refuse(tooManyMembers);
     const { shape } = level;
-    if (shape.isAny || shape.members === null) level.member = anyShape;
-    else {
-      const known = shape.members.get(this.#readName()) ?? shape.others;
-      level.member = known ?? scalar;
-      level.isDropping = known === null && ++this.#unknown > issuesMax;
+    const known = shape.members?.get(this.#readName()) ?? shape.others;
+    level.member = known ?? scalar;
+    if (known !== null || ++this.#unknown <= issuesMax) {
+      level.hasKept = true;
+      return at;
     }
-    level.hasKept ||= !level.isDropping;
-    return true;
-  }
-
-  #comma(at: number): void {
-    const level = this.#at(this.#depth);
-    if (level.isObject) {
-      if (level.isDropping) this.#endMember(level, at, true);
-      else level.memberFrom = at;
-    } else if (++level.count > level.shape.itemsMax && level.excessFrom === none && !level.shape.isAny) {
-      level.excessFrom = at;
-    }
-  }
-
-  // Drops a member with the comma before it, or behind it where it is the first that would be left.
-  #endMember(level: Level, at: number, isComma: boolean): void {
-    const to = isComma && !level.hasKept ? at + 1 : at;
+    // Drops the member with the comma before it, or behind it where it is the first that is left.
+    const end = this.#skip(at + 1, true);
+    const to = this.#bytes[end] === comma && !level.hasKept ? end + 1 : end;
     this.#drop(level.memberFrom, to);
     level.memberFrom = to;
-    level.isDropping = false;
+    return to - 1;
+  }
+
+  #comma(at: number): number {
+    const level = this.#at(this.#depth);
+    if (level.isObject) level.memberFrom = at;
+    else if (++level.count > level.shape.itemsMax) {
+      const end = this.#skip(at + 1);
+      this.#drop(at, end);
+      return end - 1;
+    }
+    return at;
+  }
+
+  /**
+   * Reads what needs no shape, up to the end of the open object or list, or to the end of its
+   * member. Answers the offset of the bracket or comma.
+   */
+  #skip(from: number, isMember = false): number {
+    const bytes = this.#bytes;
+    const members = this.#skippedMembers;
+    const outer = this.#depth;
+    let depth = outer;
+    members[depth] = 0;
+    let i = from;
+    for (; i < bytes.length; i++) {
+      switch (bytes[i]) {
+        case quote:
+          i = endOfString(bytes, i + 1);
+          break;
+        case 0x7b:
+        case 0x5b:
+          if (++depth > depthMax) return this.#refuse(tooDeep);
+          members[depth] = 0;
+          break;
+        case 0x7d:
+        case 0x5d:
+          if (depth === outer) return i;
+          depth--;
+          break;
+        case 0x3a: {
+          const count = (members[depth] ?? 0) + 1;
+          if (count > membersMax) return this.#refuse(tooManyMembers);
+          members[depth] = count;
+          break;
+        }
+        case comma:
+          if (isMember && depth === outer) return i;
+      }
+    }
+    return bytes.length;
+  }
+
+  #refuse(excess: string): number {
+    this.#excess = excess;
+    return this.#bytes.length;
   }
 
   #drop(from: number, to: number): void {
-    const { dropped } = this;
-    while (dropped.length > 0 && (dropped.at(-2) ?? 0) >= from) dropped.length -= 2;
-    if (to > from) dropped.push(from, to);
+    if (to > from) this.dropped.push(from, to);
   }
 
   #readName(): string {
@@ -187,8 +215,6 @@ const closed: Level = {
   member: anyShape,
   memberFrom: 0,
   hasKept: false,
-  isDropping: false,
-  excessFrom: none,
 };
 
 /** The offset of the quote that ends a string which begins at `from`. */
