@@ -198,8 +198,8 @@ describe('every change by the command line', () => {
       ...['app.events', 'event.delete', 'device.purge'],
       // Tested with the routes of the console.
       ...Object.values(auditedRoutes).flat(),
-      // Tested in test/console/roles.test.ts, apps.test.ts, areas.test.ts and sign-in.test.ts.
-      ...['access.refuse', 'app.default_url', 'app.window', 'user.export', 'link.create'],
+      // Tested in test/console/roles.test.ts, apps.test.ts, areas.test.ts, sign-in.test.ts and guesses.test.ts.
+      ...['access.refuse', 'app.default_url', 'app.window', 'user.export', 'link.create', 'session.refuse'],
     ];
     expect(auditActions.filter((action) => !done.has(action) && !elsewhere.includes(action))).toEqual([]);
   });
