@@ -22,7 +22,7 @@ describe('the command line', () => {
     [
       'nothing',
       [],
-      /Say what to do: start, migrate, pause, resume, app, key, channel, device, event, property, webhook, identify-secret, explain, export, seed, import, sandbox, doctor, backup, restore, reports, seal, receipt-key, audit/,
+      /Say what to do: start, migrate, pause, resume, app, key, channel, device, user, event, property, webhook, identify-secret, explain, export, seed, import, sandbox, doctor, backup, restore, reports, seal, receipt-key, audit/,
     ],
     ['an unknown command', ['cook'], /There is no command 'cook': start, migrate/],
     ['a misspelt command', ['ap'], /There is no command 'ap': did you mean 'app'\?/],
