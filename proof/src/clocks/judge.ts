@@ -24,6 +24,8 @@ export interface Sleeper {
   readonly title: string;
   /** The end of this message, and of the next, which the worker sent alone after its sleep. */
   readonly ends: readonly MessageState[];
+  /** Its sleep began between these instants. */
+  readonly fromMs: number;
   readonly asleepMs: number;
   readonly awakeMs: number;
 }
@@ -158,7 +160,7 @@ function judgePushes(
 
   const counts = new Map<string, number>();
   const isUnwritten = ({ title, atMs }: Push): boolean =>
-    title === sleeper?.title && atMs < sleeper.asleepMs && atMs > sleeper.asleepMs - unwrittenMs;
+    title === sleeper?.title && atMs < sleeper.asleepMs && atMs > sleeper.fromMs - unwrittenMs;
   for (const push of pushes) {
     const { token, status, title } = push;
     if (status < 200 || status >= 300 || isUnwritten(push)) continue;

@@ -71,7 +71,7 @@ export interface World {
   /** Some devices of each channel are refused until they are accepted again. */
   refuse(isRefusing: boolean): Promise<void>;
   /** Suspends a node's process. Its wall clock goes on, and its steady clock stands still. */
-  suspend(node: number): Promise<{ wake(): Promise<void> }>;
+  suspend(node: number): Promise<{ readonly fromMs: number; wake(): Promise<void> }>;
   /** Credentials and webhooks that the service holds to be at fault. */
   listBlamed(): Promise<string[]>;
   readonly webhook: {
@@ -115,6 +115,7 @@ export async function startWorld(workbench: Workbench, devicesEach: number, seed
     const stoppedAt = performance.now();
     const stopped = await node?.signalWorker('SIGSTOP');
     return {
+      fromMs: (stopped?.at ?? 0) + ahead.world,
       async wake() {
         behindMs[index] = (behindMs[index] ?? 0) + performance.now() - stoppedAt;
         setNodes();

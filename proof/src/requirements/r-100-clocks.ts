@@ -68,7 +68,7 @@ async function letOneSleep(world: World): Promise<Sleeper> {
   await comesTrue(async () => (await stateOf(next)).status !== 'sending', deadlineMs);
   await resting.wake();
   const ends = [await stateOf(message), await stateOf(next)];
-  return { devices: app.devices, title: message.title, ends, asleepMs, awakeMs };
+  return { devices: app.devices, title: message.title, ends, fromMs: stale.fromMs, asleepMs, awakeMs };
 }
 
 async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<void> {

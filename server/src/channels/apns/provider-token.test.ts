@@ -79,6 +79,22 @@ test('R-100 a token is not renewed by a host whose clock is set forward: Apple t
   clock.now += 120 * minuteMs;
   clock.setByMs = -120 * minuteMs;
   expect(tokens.tokenFor(sender)).toBe(token);
+  // Later the database's clock is set, too.
+  clock.setByMs = 0;
+  expect(tokens.tokenFor(sender)).toBe(token);
+});
+
+test('R-100 a token is renewed after a sleep, which is known only when the doubt is over', () => {
+  const { tokens, clock } = setup();
+  const sender = credential();
+  const token = tokens.tokenFor(sender);
+  clock.now += 120 * minuteMs;
+  clock.setByMs = -120 * minuteMs;
+  clock.isDoubted = true;
+  tokens.tokenFor(sender);
+  clock.setByMs = 0;
+  clock.isDoubted = false;
+  expect(tokens.tokenFor(sender)).not.toBe(token);
 });
 
 test('R-100 a token made while the clock is in doubt, and perhaps hours old, serves no later push', () => {

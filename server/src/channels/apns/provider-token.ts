@@ -27,17 +27,32 @@ export interface ProviderTokens {
   renew(credential: ApnsCredential, refused: string, fault: 'expired' | 'invalid'): string | undefined;
 }
 
+interface Kept {
+  readonly token: string;
+  readonly issuedAtMs: number;
+  ageMs: number;
+  /** Both clocks when the age was counted last. */
+  steadyMs: number;
+  nowMs: number;
+}
+
 /**
- * A token is as old as the younger of two ages: by the steady clock, which a host's clock moves that
- * is set forward, and by the database's clock. So no clock that is set forward costs a token that
- * Apple takes (R-100).
+ * A token ages by the time that has passed on both clocks: a host's clock that is set forward moves
+ * the steady one, and a database's clock that is set moves the other. So no clock that is set costs
+ * a token that Apple takes (R-100).
  */
 export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steadyMs' | 'isInDoubt'>): ProviderTokens {
-  const kept = new Map<string, { token: string; issuedAtMs: number; mintedAtMs: number }>();
+  const kept = new Map<string, Kept>();
 
-  const ageMsOf = ({ issuedAtMs, mintedAtMs }: { issuedAtMs: number; mintedAtMs: number }): number => {
-    const [steadyMs, databaseMs] = [clock.steadyMs() - mintedAtMs, clock.nowMs() - issuedAtMs];
-    return databaseMs < 0 ? steadyMs : Math.min(steadyMs, databaseMs);
+  const ageMsOf = (known: Kept): number => {
+    const steadyMs = clock.steadyMs();
+    // In doubt only one of the clocks knows of a sleep.
+    if (clock.isInDoubt()) return known.ageMs;
+    const nowMs = clock.nowMs();
+    known.ageMs += Math.max(0, Math.min(steadyMs - known.steadyMs, nowMs - known.nowMs));
+    known.steadyMs = steadyMs;
+    known.nowMs = nowMs;
+    return known.ageMs;
   };
 
   const mint = (credential: ApnsCredential): string => {
@@ -47,7 +62,7 @@ export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steady
     if (clock.isInDoubt()) return token;
     const name = nameOf(credential);
     kept.delete(name);
-    kept.set(name, { token, issuedAtMs: nowMs, mintedAtMs: clock.steadyMs() });
+    kept.set(name, { token, issuedAtMs: nowMs, ageMs: 0, steadyMs: clock.steadyMs(), nowMs });
     const oldest = kept.size > tokensKeptMax ? kept.keys().next().value : undefined;
     if (oldest !== undefined) kept.delete(oldest);
     return token;
