@@ -57,6 +57,14 @@ export interface AppOfPhones extends MixedApp {
   readonly devices: number;
 }
 
+/** A webhook request that its receiver could not verify. */
+export interface Refused {
+  readonly atMs: number;
+  /** The second in which it was signed, by the clock that signed it. */
+  readonly signedMs: number;
+  readonly reason: string;
+}
+
 export interface World {
   readonly service: RunningService;
   readonly app: AppOfPhones;
@@ -76,7 +84,7 @@ export interface World {
   listBlamed(): Promise<string[]>;
   readonly webhook: {
     /** Requests that the receiver could not verify. */
-    readonly refused: readonly { readonly atMs: number; readonly reason: string }[];
+    readonly refused: readonly Refused[];
     /** Message and device of each event that the receiver acknowledged. */
     readonly told: ReadonlySet<string>;
   };
@@ -135,7 +143,7 @@ export async function startWorld(workbench: Workbench, devicesEach: number, seed
   };
 
   const { secret } = await service.addWebhook(app, endpoint.urlOf('/clocks'));
-  const refused: { atMs: number; reason: string }[] = [];
+  const refused: Refused[] = [];
   const told = new Set<string>();
   endpoint.answer = ({ body, signature }, response) => {
     try {
@@ -143,7 +151,8 @@ export async function startWorld(workbench: Workbench, devicesEach: number, seed
       told.add(`${data.message_id} ${data.device_id}`);
       response.writeHead(200).end();
     } catch (error) {
-      refused.push({ atMs: nowMs(), reason: String(error) });
+      const signedMs = Number(/t=(\d+)/.exec(signature)?.[1]) * 1_000;
+      refused.push({ atMs: nowMs(), signedMs, reason: String(error) });
       response.writeHead(401).end();
     }
   };
