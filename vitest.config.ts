@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /**
- * What all projects have. Everything that a test waits for has this long, because other programs
- * may have the machine. A test with a deadline of its own would count on the machine's pace.
+ * The settings of every project. Waits are long, because other programs may use the machine. A test
+ * with a deadline of its own would count on the machine's pace.
  */
 const common = {
   testTimeout: 300_000,

@@ -32,7 +32,7 @@ export interface Vectors {
   };
   readonly user_token: {
     readonly secret: string;
-    /** Of every token. */
+    /** The `exp` claim that all tokens have. */
     readonly exp: number;
     readonly valid: readonly {
       readonly name: string;

@@ -1,6 +1,6 @@
 // Plain bodies of any size that the service accepts, beside which the worst ones are judged.
 
-/** What exists in the app that is asked. */
+/** The device and the user that the app under test has. */
 export interface Known {
   readonly deviceId: string;
   readonly externalId: string;

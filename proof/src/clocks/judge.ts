@@ -19,7 +19,7 @@ const heardWithinMs = 1_000;
 const unwrittenMs = 500;
 const deadlineMs = 120_000;
 
-/** What the worker that slept alone had to send, and when it slept. */
+/** The messages of the worker that slept alone, and the time of its sleep. */
 export interface Sleeper {
   readonly devices: number;
   readonly title: string;

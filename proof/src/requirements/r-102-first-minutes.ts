@@ -270,7 +270,7 @@ export const requirement: Requirement = {
     await measure('empty database', async (filling) => {
       await fill(filling, size);
       await sendAll(filling, size);
-      // What an hour brings, as autovacuum does it.
+      // Within an hour autovacuum does the same.
       await sql`VACUUM (ANALYZE)`;
       await filling.window(`${upserts} an hour later`, size.users, () =>
         doAll(size.users, (i) => filling.upsert(i, 2)),

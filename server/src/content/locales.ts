@@ -49,7 +49,8 @@ function canonicalForm(text: string): string | null {
 
 // `zh_TW_#Hant` and `sr__#Latn`: Locale.toString() of Java puts the script last.
 const javaForm = /^([a-z]{2,3})_([a-z]{2}|[0-9]{3})?_#([a-z]{4})(?![a-z0-9])/i;
-// A variant of Java has any form: `ja_JP_JP`.
+// The language and region of a locale of Java. The variant after them may have any form, as in
+// `ja_JP_JP`, and is left out.
 const javaHead = /^[a-z]{2,3}_(?:[a-z]{2}|[0-9]{3})(?=_)/i;
 // POSIX names a script by a modifier: `sr_RS@latin`.
 const posixScripts = [

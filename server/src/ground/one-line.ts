@@ -1,5 +1,5 @@
-// What a name may hold: nothing that moves a cursor, breaks a line, reverses what stands beside it,
-// or cannot be seen. Such names could pass for others in a list, a terminal or a log.
+// Refuses characters in names that move a cursor, break a line, reverse text or cannot be seen. A
+// name with them could pass for another one in a list, a terminal or a log.
 
 /**
  * Control characters, the controls of direction (Unicode UAX #9, section 2), and characters of no

@@ -1,5 +1,5 @@
-// Where a body may hold objects and lists, read from a schema of its route. The scan of a body drops
-// what stands elsewhere before it is parsed.
+// Reads from a route's schema where its body may hold objects and lists. The scan of a body drops
+// objects and lists that stand elsewhere, before the body is parsed.
 import { z } from 'zod';
 import { schemasByName } from './schemas.ts';
 
@@ -35,7 +35,7 @@ export interface JsonSchema {
 
 /** The place of a text, a number or a boolean. */
 export const scalar: BodyShape = { isAny: false, members: null, others: null, items: null, itemsMax: 0 };
-/** Of a body without a schema. */
+/** The shape of a body that has no schema. */
 export const anyShape: BodyShape = { ...scalar, isAny: true };
 
 const scalarTypes = new Set(['string', 'number', 'integer', 'boolean', 'null']);
@@ -108,7 +108,7 @@ export function shapeOf(schema: z.ZodType): BodyShape {
   return readAll(schema, { ...scalar });
 }
 
-/** What a caller may write, as JSON Schema. */
+/** Describes by JSON Schema the values that a schema accepts. */
 export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as unknown as JsonSchema;
 }

@@ -41,7 +41,7 @@ interface Level {
   count: number;
   /** The shape of the member whose value comes. */
   member: BodyShape;
-  /** Where the member begins: at the comma before it, or behind the bracket or a dropped member. */
+  /** The offset of the comma before the member; without a comma, the offset of the member. */
   memberFrom: number;
   hasKept: boolean;
 }

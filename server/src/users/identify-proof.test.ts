@@ -218,7 +218,7 @@ describe('R-46 a token', () => {
 });
 
 describe('R-46 no proof says more than its server meant', () => {
-  // What a server signs is what people choose for themselves, so let them choose it well.
+  // People may choose their own ids. These are ids that an attacker would choose.
   const name = fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }),
     fc.stringMatching(/^[ .,:"{}a-z0-9=_]{1,40}$/),

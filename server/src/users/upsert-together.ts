@@ -15,7 +15,10 @@ export type Upsert = (request: UpsertUser) => Promise<UpsertedUser>;
  */
 const turns = { turnsMax: 2, itemsMax: 25 };
 
-/** For new users whom another transaction is adding. Who is among them shows only by waiting. */
+/**
+ * The turns of upserts that may be of a user whom another transaction is adding. Only a wait tells
+ * which of them is.
+ */
 const oneByOne = { turnsMax: 1, itemsMax: 1 };
 
 /** Milliseconds for which an upsert waits for its user; as long as a statement may wait for a lock. */

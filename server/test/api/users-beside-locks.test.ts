@@ -49,7 +49,7 @@ it('R-102 one user who is locked holds up no other upsert that arrived together 
   await upsertBeside(app, (tx) => tx`SELECT 1 FROM people WHERE app_id = ${app.id} AND external_id = 'u-7' FOR UPDATE`);
 });
 
-it('R-102 a new user whom another transaction is adding holds up no other upsert', async () => {
+it('R-102 an uncommitted insert of a user holds up no upsert of another user', async () => {
   const app = await t.newApp();
   const userId = mintUuid();
   await upsertBeside(

@@ -3,7 +3,7 @@ import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
-it.each(['u-1', '.', '..', 'a/b?c'])('user erase erases the person %j, whom perhaps no path can name', async (id) => {
+it.each(['u-1', '.', '..', 'a/b?c'])('user erase erases the person with the external id %j', async (id) => {
   const { publicId, id: appId } = await cli.newApp('Erasing');
   await cli.sql`INSERT INTO people (app_id, external_id, user_id) VALUES (${appId}, ${id}, gen_random_uuid())`;
   await cli.sql`

@@ -49,7 +49,7 @@ for (const id of ids) console.log(await userToken(secret, id) + '\\n' + await us
   },
   {
     info: 'python',
-    // Where another Python stands first in PATH, the library may belong to the system's.
+    // The system's Python may have the library when the first Python in PATH has not.
     commands: [['python3'], ['/usr/bin/python3']],
     probe: { hash: ['-c', ''], token: ['-c', 'import jwt'] },
     questions: {
