@@ -152,7 +152,7 @@ async function measureUnderLimits(
   { devices, seconds }: { readonly devices: number; readonly seconds: number },
 ): Promise<UnderLimits> {
   const pro = await fillApp(service, 'pro', devices);
-  const keys = [pro.server_key, ...(await makeKeys(service, pro, serverKeys - 1))];
+  const keys = [pro.server_key, ...(await makeKeys(service, pro, { scope: 'server', count: serverKeys - 1 }))];
   const plan = { connections, perSecond: null, seconds };
   const reads = await run({ ...plan, askings: [askingOf('config', pro, keys)] });
   const known = await run({ ...plan, askings: [askingOf('known devices', pro, keys.slice(0, registeringKeys))] });

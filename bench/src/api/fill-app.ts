@@ -11,7 +11,9 @@ interface AppKeys {
   readonly client_key: string;
 }
 
-export interface FilledApp extends AppKeys {
+export interface FilledApp extends Omit<AppKeys, 'client_key'> {
+  /** Several, because the bytes of one client key are limited on every plan. */
+  readonly client_keys: readonly string[];
   /** Each name is the beginning of a device's token and the `external_id` of a user. */
   readonly names: readonly string[];
   readonly messages: readonly string[];
@@ -19,10 +21,18 @@ export interface FilledApp extends AppKeys {
 
 const atOnce = 20;
 const messagesMade = 20;
+/** Together they may send more bytes of registrations a second than the service takes. */
+const clientKeys = 6;
 
 /** Makes an app on the plan `unlimited`, fills it, and then gives it the requested plan. */
 export async function fillApp(service: Service, plan: string, devices: number): Promise<FilledApp> {
-  const app = await service.run<AppKeys>('app', 'create', `Bench ${plan} ${devices}`, '--plan', 'unlimited');
+  const { client_key: clientKey, ...app } = await service.run<AppKeys>(
+    'app',
+    'create',
+    `Bench ${plan} ${devices}`,
+    '--plan',
+    'unlimited',
+  );
   const names = Array.from({ length: devices }, (_, i) => `${app.id}-${i}`);
   const post = (path: string, body: object): Promise<{ id: string }> =>
     callForJson({ method: 'POST', url: service.url + path, key: app.server_key, body });
@@ -41,24 +51,29 @@ export async function fillApp(service: Service, plan: string, devices: number): 
     messages.push((await post('/v1/messages', { audience: { all: true }, content, send_at: sendAt })).id);
   }
   if (plan !== 'unlimited') await service.run('app', 'plan', app.id, plan);
-  return { ...app, names, messages };
+  const clientKeysMade = await makeKeys(service, app, { scope: 'client', count: clientKeys - 1 });
+  return { ...app, client_keys: [clientKey, ...clientKeysMade], names, messages };
 }
 
-/** Creates additional server keys for an app. */
-export async function makeKeys(service: Service, { id }: FilledApp, count: number): Promise<string[]> {
+/** Creates additional keys for an app. */
+export async function makeKeys(
+  service: Service,
+  { id }: Pick<AppKeys, 'id'>,
+  { scope, count }: { readonly scope: 'server' | 'client'; readonly count: number },
+): Promise<string[]> {
   const keys: string[] = [];
   for (let i = 0; i < count; i++) {
-    const made = await service.run<{ key: string }>('key', 'create', id, '--scope', 'server', '--name', `Bench ${i}`);
+    const made = await service.run<{ key: string }>('key', 'create', id, '--scope', scope, '--name', `Bench ${i}`);
     keys.push(made.key);
   }
   return keys;
 }
 
 /**
- * The requests of one kind to an app. Registrations use its client key, as real apps do; all other
+ * The requests of one kind to an app. Registrations use its client keys, as real apps do; all other
  * kinds use its server key.
  */
 export function askingOf(kind: RequestKind, app: FilledApp, keys?: readonly string[]): Asking {
-  const usual = kind === 'new devices' || kind === 'known devices' ? app.client_key : app.server_key;
-  return { kind, keys: keys ?? [usual], ids: kind === 'message' ? app.messages : app.names };
+  const usual = kind === 'new devices' || kind === 'known devices' ? app.client_keys : [app.server_key];
+  return { kind, keys: keys ?? usual, ids: kind === 'message' ? app.messages : app.names };
 }

@@ -1,5 +1,5 @@
 // Measures what a quiet app notices of an app that floods the service. It runs alone, beside 400
-// connections with the flooding app's own client key, and beside 400 connections with random keys.
+// connections with the flooding app's own client keys, and beside 400 connections with random keys.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rounded } from '../../../rig/src/measure.ts';
 import type { BesideFlood, NeighbourFigures } from '../results.ts';
