@@ -13,7 +13,7 @@ interface AppKeys {
 
 export interface FilledApp extends Omit<AppKeys, 'client_key'> {
   /** Several, because the bytes of one client key are limited on every plan. */
-  readonly client_keys: readonly string[];
+  readonly client_keys: readonly [string, ...string[]];
   /** Each name is the beginning of a device's token and the `external_id` of a user. */
   readonly names: readonly string[];
   readonly messages: readonly string[];

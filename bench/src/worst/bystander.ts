@@ -38,7 +38,7 @@ export async function measureBystander(
     const endAt = performance.now() + seconds * 1000;
     while (performance.now() < endAt) {
       const from = performance.now();
-      const place = { method: 'GET', path: '/v1/config', key: calm.client_key };
+      const place = { method: 'GET', path: '/v1/config', key: calm.client_keys[0] };
       asked.push(
         sendOnce(agent, port, place, Buffer.alloc(0)).then(({ status }) => {
           ms.push(performance.now() - from);
@@ -57,7 +57,7 @@ export async function measureBystander(
   const attack = async (first: number): Promise<void> => {
     for (let i = first; !isOver; i++) {
       const body = bodies[i % bodies.length] ?? Buffer.from('{}');
-      const place = { method: 'POST', path: '/v1/events', key: attacker.client_key };
+      const place = { method: 'POST', path: '/v1/events', key: attacker.client_keys[0] };
       // A body that is refused unread ends its connection while it is being written.
       const { status, retryAfterMs } = await sendOnce(agent, port, place, body).catch(() => ({
         status: 429,
