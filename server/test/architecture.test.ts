@@ -184,6 +184,34 @@ describe('the layout', () => {
     expect(goesOut(line)).toBe(true);
   });
 
+  it('R-106 texts are signed by one helper', () => {
+    const words = /\b(?:createHmac|hkdf(?:Sync)?|hmacs?Sha256|timingSafeEqual|createSign|subtle)\b(?=[(.,\s}])/g;
+    const asymmetric = /import \{[^}]*\bsign\b[^}]*\} from 'node:crypto'/;
+    const found = sources.flatMap((path) => {
+      const code = (text.get(path) ?? '').replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '');
+      const used = new Set([...code.matchAll(words)].map(([word]) => word));
+      if (asymmetric.test(code)) used.add('sign');
+      return used.size > 0 ? [`${relative(src, path)}: ${[...used].sort().join()}`] : [];
+    });
+    expect(found.sort()).toEqual([
+      // Compares hashes of passwords.
+      'accounts/password.ts: timingSafeEqual',
+      // JSON Web Tokens in the forms of Apple, Google and RFC 8292, by keys that do nothing else.
+      'channels/apns/provider-token.ts: sign',
+      'channels/fcm/access-token.ts: sign',
+      // Tests by a fixed word, which is thrown away, that the halves of a key fit.
+      'channels/public-half.ts: sign',
+      // Derives keys of encryption (RFC 8291). It signs nothing.
+      'channels/webpush/encrypt.ts: hmacSha256',
+      'channels/webpush/vapid.ts: sign',
+      // Compares digests of push tokens, and of the operator's bearer tokens.
+      'devices/token.ts: timingSafeEqual',
+      'ground/hmac-sha256.ts: hmacSha256,hmacsSha256',
+      'ground/signed-text.ts: createHmac,hkdfSync,hmacSha256,hmacsSha256,timingSafeEqual',
+      'http/bearer.ts: timingSafeEqual',
+    ]);
+  });
+
   it('R-39 other programs are started only where a process, a database or a sandbox is started', () => {
     const starting = sources.filter((path) => /node:child_process/.test(text.get(path) ?? '')).map(roomOf);
     expect([...new Set(starting)].sort()).toEqual(['cli', 'embedded-postgres', 'process']);

@@ -2,7 +2,8 @@
 // encrypted in a format of their own, XChaCha20-Poly1305, until they are sealed again.
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import { type Seal, SealError } from '../ground/seal.ts';
-import { type AuthKeys, authSecretOf } from './signed-token.ts';
+import { formerSecretOf } from '../ground/signed-text.ts';
+import type { AuthKeys } from './signed-token.ts';
 
 type Column = 'secret' | 'backup_codes';
 
@@ -16,7 +17,7 @@ export interface FactorSeal {
 
 export function createFactorSeal(seal: Seal, { key, previous }: AuthKeys): FactorSeal {
   const formerKeys = [key, ...(previous ? [previous] : [])].map((masterKey) => {
-    const secret = authSecretOf(masterKey);
+    const secret = formerSecretOf(masterKey);
     return { version: sha256(secret).readUInt32BE(), key: sha256(secret) };
   });
   const placeOf = (rowId: string, column: Column) => ({ table: 'second_factors', column, rowId, appId: '' });

@@ -1,10 +1,14 @@
 // The cookie of a sign-in by OpenID Connect, between the start and the callback. State, nonce and
-// PKCE verifier are derived from the cookie under the key of the console's cookies, so a start
-// stores nothing, and an altered cookie fits no answer of the provider. Pure.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+// PKCE verifier are derived from the cookie, each under a key of its own, so a start stores nothing,
+// and an altered cookie fits no answer of the provider. Pure.
+import { randomBytes } from 'node:crypto';
 import { isRecord } from '../ground/is-record.ts';
+import { isSame, isSignedBy, sign, signedFormerly } from '../ground/signed-text.ts';
+import type { ConsoleKeys } from './signed-token.ts';
 
 export const proofSeconds = 600;
+/** Stands in the cookie of an attempt; former releases wrote nothing in its place. */
+const presentForm = 2;
 
 /** Values that tie the provider's answer to one browser and one attempt. */
 export interface Proof {
@@ -30,32 +34,33 @@ export interface WaitingIdentity {
 
 /** Begins an attempt. Returns the cookie's value and the proof. */
 export function beginProof(
-  key: string,
+  keys: ConsoleKeys,
   nowMs: number,
   link: string | null,
 ): { readonly cookie: string; readonly proof: Proof } {
-  const cookie = encode([nowMs, randomBytes(32).toString('base64url'), link]);
-  return { cookie, proof: proofOf(key, cookie) };
+  const cookie = encode([nowMs, randomBytes(32).toString('base64url'), link, presentForm]);
+  return { cookie, proof: proofOf(keys, cookie) };
 }
 
 /** Reads the cookie of an attempt; undefined: it is none of ours, or older than ten minutes. */
-export function readProof(key: string, cookie: string, nowMs: number): Beginning | undefined {
+export function readProof(keys: ConsoleKeys, cookie: string, nowMs: number): Beginning | undefined {
   const value = decode(cookie);
   if (!Array.isArray(value) || typeof value[0] !== 'number' || !isFresh(value[0], nowMs)) return undefined;
-  return { proof: proofOf(key, cookie), link: typeof value[2] === 'string' ? value[2] : null };
+  const proof = value[3] === presentForm ? proofOf(keys, cookie) : formerProofOf(keys, cookie, nowMs);
+  return proof && { proof, link: typeof value[2] === 'string' ? value[2] : null };
 }
 
 /** Writes the cookie of an identity that waits for the proof of the account's password. */
-export function writeWaiting(key: string, identity: WaitingIdentity): string {
+export function writeWaiting({ oidcIdentity }: ConsoleKeys, identity: WaitingIdentity): string {
   const payload = encode(identity);
-  return `${payload}.${macOf(key, 'waiting', payload)}`;
+  return `${payload}.${sign(oidcIdentity, payload)}`;
 }
 
 /** Reads that cookie; undefined: it is altered, or older than ten minutes. */
-export function readWaiting(key: string, cookie: string, nowMs: number): WaitingIdentity | undefined {
+export function readWaiting(keys: ConsoleKeys, cookie: string, nowMs: number): WaitingIdentity | undefined {
   const [payload = '', mac = ''] = cookie.split('.');
-  const [given, wanted] = [Buffer.from(mac), Buffer.from(macOf(key, 'waiting', payload))];
-  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return undefined;
+  const isFormer = () => isSame(mac, signedFormerly(keys.formerOidc, nowMs, `oidc waiting:${payload}`));
+  if (!isSignedBy([keys.oidcIdentity], mac, payload) && !isFormer()) return undefined;
   const value = decode(payload);
   if (!isRecord(value)) return undefined;
   // Only `writeWaiting` makes this code, so the fields are its own.
@@ -63,16 +68,15 @@ export function readWaiting(key: string, cookie: string, nowMs: number): Waiting
   return isFresh(identity.atMs, nowMs) ? identity : undefined;
 }
 
-function proofOf(key: string, cookie: string): Proof {
-  return {
-    state: macOf(key, 'state', cookie),
-    nonce: macOf(key, 'nonce', cookie),
-    verifier: macOf(key, 'verifier', cookie),
-  };
+function proofOf({ oidcState, oidcNonce, oidcVerifier }: ConsoleKeys, cookie: string): Proof {
+  return { state: sign(oidcState, cookie), nonce: sign(oidcNonce, cookie), verifier: sign(oidcVerifier, cookie) };
 }
 
-function macOf(key: string, use: string, text: string): string {
-  return createHmac('sha256', key).update(`oidc ${use}:${text}`).digest('base64url');
+function formerProofOf({ formerOidc }: ConsoleKeys, cookie: string, nowMs: number): Proof | undefined {
+  const [state, nonce, verifier] = ['state', 'nonce', 'verifier'].map((use) =>
+    signedFormerly(formerOidc, nowMs, `oidc ${use}:${cookie}`),
+  );
+  return state && nonce && verifier ? { state, nonce, verifier } : undefined;
 }
 
 function isFresh(atMs: number, nowMs: number): boolean {

@@ -1,6 +1,14 @@
 // The value of a session cookie: the token and its signature. The key of the signature is derived
 // from the master key, so the database alone signs nothing (R-50). Pure.
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import {
+  isSame,
+  isSignedBy,
+  type SigningKey,
+  type SigningKeys,
+  sign,
+  signedFormerly,
+  signingKeys,
+} from '../ground/signed-text.ts';
 
 /** The master key, and the former one while secrets are sealed again. */
 export interface AuthKeys {
@@ -8,46 +16,63 @@ export interface AuthKeys {
   readonly previous?: Buffer | undefined;
 }
 
-/** The secrets that sign cookies: the first one signs, each of them verifies. */
-export function authSecretsOf({ key, previous }: AuthKeys): [string, ...string[]] {
-  return [authSecretOf(key), ...(previous ? [authSecretOf(previous)] : [])];
+const names = [
+  ...(['session', 'step', 'browser', 'formerCookie', 'formerOidc'] as const),
+  ...(['oidcState', 'oidcNonce', 'oidcVerifier', 'oidcIdentity'] as const),
+];
+
+/** The keys under one master key that sign the console's cookies. */
+export type ConsoleKeys = SigningKeys<(typeof names)[number]>;
+
+/** Derives the keys of cookies: the first ones sign, each of them verifies. */
+export function consoleKeysOf({ key, previous }: AuthKeys): [ConsoleKeys, ...ConsoleKeys[]] {
+  return [signingKeys(names, key), ...(previous ? [signingKeys(names, previous)] : [])];
 }
 
-/** The secret of one master key. */
-export function authSecretOf(masterKey: Buffer): string {
-  return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-accounts', 32)).toString('base64url');
+export function signToken(key: SigningKey<'session' | 'step'>, token: string): string {
+  return `${token}.${sign(key, token)}`;
 }
 
-export function signToken(secret: string, token: string): string {
-  return encodeURIComponent(`${token}.${signatureOf(secret, token)}`);
+/**
+ * Returns whether one of the keys signed the cookie of a session. Strangers can make no such value.
+ */
+export function isSigned(keys: readonly ConsoleKeys[], cookie: string, nowMs: number): boolean {
+  const [token, signature] = [tokenOf(cookie), signatureIn(cookie)];
+  return (
+    isSignedBy(
+      keys.map(({ session }) => session),
+      signature,
+      token,
+    ) || isSignedFormerly(keys, cookie, nowMs)
+  );
 }
 
-/** Returns whether one of the secrets signed a cookie's value. Strangers can make no such value. */
-export function isSigned(secrets: readonly string[], signed: string): boolean {
-  const token = tokenOf(signed);
-  const given = Buffer.from(decode(signed).slice(token.length + 1));
-  return secrets.some((secret) => {
-    const wanted = Buffer.from(signatureOf(secret, token));
-    return wanted.length === given.length && timingSafeEqual(wanted, given);
-  });
-}
-
-function signatureOf(secret: string, token: string): string {
-  return createHmac('sha256', secret).update(token).digest('base64');
+/** Returns whether one of the keys signed a cookie of any kind in the form of former releases. */
+export function isSignedFormerly(keys: readonly ConsoleKeys[], cookie: string, nowMs: number): boolean {
+  return keys.some(({ formerCookie }) =>
+    isSame(signatureIn(cookie), signedFormerly(formerCookie, nowMs, tokenOf(cookie))),
+  );
 }
 
 /**
  * Returns the token of a cookie's value. The hash in the database says whether it is a good one.
  */
-export function tokenOf(signed: string): string {
-  const text = decode(signed);
+export function tokenOf(cookie: string): string {
+  const text = decode(cookie);
   const at = text.lastIndexOf('.');
   return at < 0 ? '' : text.slice(0, at);
 }
 
-function decode(signed: string): string {
+/** Returns the signature of a cookie's value. */
+export function signatureIn(cookie: string): string {
+  const text = decode(cookie);
+  return text.slice(text.lastIndexOf('.') + 1);
+}
+
+// Former signatures were in base64, whose letters a cookie carries in percent encoding.
+function decode(cookie: string): string {
   try {
-    return decodeURIComponent(signed);
+    return decodeURIComponent(cookie);
   } catch {
     return '';
   }

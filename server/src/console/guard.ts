@@ -8,7 +8,7 @@ import { findSession, findTokenByHash, type OperatorToken, touchSession, touchTo
 import { isAtLeast, type Role, roles } from '../accounts/roles.ts';
 import { hashSecret, lacksSecondFactor, type Session } from '../accounts/session.ts';
 import { cookieFormOf, readCookie } from '../accounts/session-cookie.ts';
-import { isSigned, tokenOf } from '../accounts/signed-token.ts';
+import { type ConsoleKeys, isSigned, tokenOf } from '../accounts/signed-token.ts';
 import type { KeyLookups } from '../apps/key-lookups.ts';
 import { findApp } from '../apps/queries.ts';
 import type { Actor } from '../audit/actor.ts';
@@ -35,8 +35,8 @@ export interface GuardDeps {
   /** Counts a request of an operator token (contract 19: 60 a second each). */
   admitToken(organisationId: Uuid, tokenId: Uuid): Promise<Admission> | null;
   readonly limits: ConsoleLimits;
-  /** The secrets that cookies of sessions are signed with, the present one first. */
-  readonly authSecrets: readonly string[];
+  /** The keys that cookies of sessions are signed with, the present ones first. */
+  readonly consoleKeys: readonly ConsoleKeys[];
   /**
    * Limits look-ups of cookies that nobody signed and of unknown tokens, because anybody can invent
    * them.
@@ -68,7 +68,7 @@ export interface ConsoleGuard {
 }
 
 export function createGuard(deps: GuardDeps): ConsoleGuard {
-  const { sql, txSql, clock, publicUrl, limits, authSecrets, lookups } = deps;
+  const { sql, txSql, clock, publicUrl, limits, consoleKeys, lookups } = deps;
   const knownTokens = createKnownTokens();
   const visitorOf = ({ header, peer }: RequestHead): Visitor => ({
     cookieForm: cookieFormOf(publicUrl, {
@@ -83,7 +83,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
   // session.
   const findSessionOf = (cookie: string, address: string): Promise<Session | undefined> => {
     const find = () => findSession(sql, clock, hashSecret(tokenOf(cookie)));
-    return isSigned(authSecrets, cookie) ? find() : lookups.run(address, find);
+    return isSigned(consoleKeys, cookie, clock.nowMs()) ? find() : lookups.run(address, find);
   };
 
   const callerOfSession = async (head: RequestHead): Promise<ConsoleCaller> => {

@@ -8,6 +8,7 @@ import { type OidcClient, OidcError } from '../accounts/oidc-client.ts';
 import { beginProof, proofSeconds, readProof, readWaiting, writeWaiting } from '../accounts/oidc-proof.ts';
 import { enterByOidc, linkIdentity } from '../accounts/oidc-sign-in.ts';
 import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../accounts/session-cookie.ts';
+import type { ConsoleKeys } from '../accounts/signed-token.ts';
 import { firstOrganisationId } from '../apps/queries.ts';
 import type { OidcConfig } from '../config.ts';
 import type { Clock } from '../database/clock.ts';
@@ -29,7 +30,7 @@ export interface OidcRouteDeps {
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly log: Log;
-  readonly authSecrets: readonly [string, ...string[]];
+  readonly consoleKeys: readonly [ConsoleKeys, ...ConsoleKeys[]];
   /** Null: there is none. */
   readonly oidc: Oidc | null;
   mayRecordStranger(address: string): boolean;
@@ -112,7 +113,7 @@ export const oidcRoutes = [
     const form = caller.cookieForm;
     if (!form) return back('https_required');
     const {
-      authSecrets: [authSecret],
+      consoleKeys: [keys],
       clock,
       txSql,
     } = deps;
@@ -125,7 +126,7 @@ export const oidcRoutes = [
     };
     const attemptForm = laxFor(form, 'oidc');
     const cookie = readCookie(header('cookie'), attemptForm.name);
-    const begun = cookie === undefined ? undefined : readProof(authSecret, cookie, clock.nowMs());
+    const begun = cookie === undefined ? undefined : readProof(keys, cookie, clock.nowMs());
     // A browser without the attempt's cookie was sent here by somebody else.
     if (!begun) return back('failed');
     const forget = clearCookie(attemptForm);
@@ -142,7 +143,7 @@ export const oidcRoutes = [
       }
       if (entry.refusal !== 'confirm') return refuse(entry.refusal, null, [forget]);
       const { issuer, subject } = identity;
-      const waiting = writeWaiting(authSecret, { issuer, subject, email: entry.email, atMs: clock.nowMs() });
+      const waiting = writeWaiting(keys, { issuer, subject, email: entry.email, atMs: clock.nowMs() });
       return refuse('confirm', entry.email, [forget, writeCookie(laxFor(form, 'identity'), waiting, proofSeconds)]);
     } catch (error) {
       return refuse(explain(deps, error), null, [forget]);
@@ -171,7 +172,7 @@ export const oidcLinkRoutes = [
     oidcOf(deps);
     const form = laxFor(formOf(caller), 'identity');
     const cookie = readCookie(header('cookie'), form.name);
-    const identity = cookie && readWaiting(deps.authSecrets[0], cookie, deps.clock.nowMs());
+    const identity = cookie && readWaiting(deps.consoleKeys[0], cookie, deps.clock.nowMs());
     if (!identity) throw notFound('No identity waits to be linked: sign in by the provider again.');
     await linkIdentity({ ...deps, by: caller.by }, sessionOf(caller), identity);
     return new Answer<200, { done: true }>(200, { 'set-cookie': clearCookie(form) }, { done: true });
@@ -183,8 +184,8 @@ function oidcOf({ oidc }: OidcRouteDeps): Oidc {
   return oidc;
 }
 
-async function begin({ authSecrets, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
-  const { cookie, proof } = beginProof(authSecrets[0], clock.nowMs(), link);
+async function begin({ consoleKeys, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
+  const { cookie, proof } = beginProof(consoleKeys[0], clock.nowMs(), link);
   return { cookie, address: await oidc.begin(proof) };
 }
 

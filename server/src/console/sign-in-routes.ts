@@ -16,7 +16,7 @@ import {
 } from '../accounts/second-factor.ts';
 import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../accounts/session-cookie.ts';
 import { type SignInDeps as Deps, findAccountOfStep, finishSignIn, signIn, stepSeconds } from '../accounts/sign-in.ts';
-import { signToken, tokenOf } from '../accounts/signed-token.ts';
+import { type ConsoleKeys, signToken, tokenOf } from '../accounts/signed-token.ts';
 import { firstOrganisationId } from '../apps/queries.ts';
 import type { Audited } from '../audit/record-audit.ts';
 import { ApiError } from '../http/api-error.ts';
@@ -28,7 +28,7 @@ import { done, emailAddress as email, oneLine, role } from './schemas.ts';
 
 export interface SignInDeps extends Deps {
   /** The secrets of cookies: the first one signs, each of them verifies. */
-  readonly authSecrets: readonly [string, ...string[]];
+  readonly consoleKeys: readonly [ConsoleKeys, ...ConsoleKeys[]];
   /** Whether a failed sign-in to no account is recorded: one of each network in a minute. */
   mayRecordStranger(address: string): boolean;
   readonly oidc: { readonly isOnly: boolean; readonly name: string } | null;
@@ -197,7 +197,7 @@ export const signInRoutes = [
       (signedIn) => 'session' in signedIn,
     );
     if ('session' in result) return signedIn(deps, request, credentials.email, result.session);
-    const step = writeCookie(formFor(form, 'step'), signToken(deps.authSecrets[0], result.step), stepSeconds);
+    const step = writeCookie(formFor(form, 'step'), signToken(deps.consoleKeys[0].step, result.step), stepSeconds);
     return new Answer<200, { next: 'second_factor' }>(200, { 'set-cookie': step }, { next: 'second_factor' });
   }),
   open({
@@ -348,9 +348,9 @@ function stepOf({ caller, header }: Asked<Visitor>): string | null {
 }
 
 /** The id of this browser, where the person of the address has signed in with it before. */
-function browserOf({ authSecrets, clock }: SignInDeps, { caller, header }: Asked<Visitor>, email: string | null) {
+function browserOf({ consoleKeys, clock }: SignInDeps, { caller, header }: Asked<Visitor>, email: string | null) {
   const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'browser').name);
-  return readBrowser(authSecrets, cookie, email, clock.nowMs());
+  return readBrowser(consoleKeys, cookie, email, clock.nowMs());
 }
 
 function guessOf(
@@ -382,19 +382,22 @@ async function confirmed<Result>(
 }
 
 /** The session goes on under a new token. */
-function renewed({ authSecrets: [secret] }: SignInDeps, { caller }: Asked<ConsoleCaller>, token: string) {
-  const cookie = writeCookie(formOf(caller), signToken(secret, token));
+function renewed({ consoleKeys: [keys] }: SignInDeps, { caller }: Asked<ConsoleCaller>, token: string) {
+  const cookie = writeCookie(formOf(caller), signToken(keys.session, token));
   return new Answer<200, { done: true }>(200, { 'set-cookie': cookie }, { done: true });
 }
 
 /** Cookies of a new session, and of a browser that its person has signed in with from now on. */
 export function sessionCookies(
-  { authSecrets: [secret], clock }: Pick<SignInDeps, 'authSecrets' | 'clock'>,
+  { consoleKeys: [keys], clock }: Pick<SignInDeps, 'consoleKeys' | 'clock'>,
   form: CookieForm,
   { token, email, browserId = null }: { readonly token: string; readonly email: string; browserId?: string | null },
 ): string[] {
-  const browser = writeBrowser(secret, email, clock.nowMs(), browserId);
-  return [writeCookie(form, signToken(secret, token)), writeCookie(formFor(form, 'browser'), browser, browserSeconds)];
+  const browser = writeBrowser(keys.browser, email, clock.nowMs(), browserId);
+  return [
+    writeCookie(form, signToken(keys.session, token)),
+    writeCookie(formFor(form, 'browser'), browser, browserSeconds),
+  ];
 }
 
 function signedIn(deps: SignInDeps, request: Asked<Visitor>, email: string, token: string) {

@@ -1,6 +1,6 @@
 // The one row that all processes of a service share: the keys of receipt tokens, and the identity
 // of the database's server.
-import { hkdfSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Seal } from '../ground/seal.ts';
 import type { ClockStep } from './clock.ts';
 import type { Sql } from './db.ts';
@@ -44,14 +44,6 @@ export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
   const stored = await findStoredKeys(sql);
   if (!stored) throw new Error('the instance row is missing');
   return { receiptKeys: openStoredKeys(seal, stored).map(({ bytes }) => bytes) };
-}
-
-/**
- * The key of list cursors, derived from the master key so that every process has it and nothing is
- * stored.
- */
-export function cursorKeyOf(masterKey: Buffer): Buffer {
-  return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-cursors', 32));
 }
 
 export interface IgnoredForwarder {

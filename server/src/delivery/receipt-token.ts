@@ -1,11 +1,9 @@
 // The signed token of a notification (contract 14). It names a batch and a place in it, and
 // authorizes marks on that one delivery and nothing else. It holds no device id, because tokens are
 // readable in payloads, addresses and the logs of proxies. Pure.
-import { timingSafeEqual } from 'node:crypto';
-import { hmacSha256, hmacsSha256 } from '../ground/hmac-sha256.ts';
 import { type Uuid, uuidFromBytes, uuidToBytes } from '../ground/ids.ts';
+import { isSignedBy, receiptSigner, signingKey } from '../ground/signed-text.ts';
 
-const label = Buffer.from('carillon-receipt', 'ascii');
 const macBytes = 16;
 const placeMax = 0xffff;
 
@@ -31,16 +29,14 @@ export type ReceiptSubject =
 
 /** Mints the tokens of one batch by place. The parts that all devices share are prepared once. */
 export function receiptTokensOf(key: Buffer, batchId: Uuid): (place: number) => string {
-  const all = Buffer.concat([label, Buffer.from([version]), uuidToBytes(batchId), Buffer.alloc(2 + macBytes)]);
-  const macFrom = label.length + signedBytes;
-  const labelled = all.subarray(0, macFrom);
-  const token = all.subarray(label.length);
-  const macOfOne = hmacsSha256(key, labelled.length);
+  const token = Buffer.concat([Buffer.from([version]), uuidToBytes(batchId), Buffer.alloc(2 + macBytes)]);
+  const parts = token.subarray(1, signedBytes);
+  const signParts = receiptSigner(signingKey('receipt', key));
   return (place) => {
     if (!(place >= 0 && place <= placeMax)) throw new RangeError('there is no such place in a batch');
-    all.writeUInt16BE(place, label.length + placeFrom);
+    token.writeUInt16BE(place, placeFrom);
     // The HMAC is longer than the rest of the buffer, so its first half is kept.
-    all.write(macOfOne(labelled), macFrom, 'latin1');
+    token.write(signParts(parts), signedBytes, 'latin1');
     return token.toString('base64url');
   };
 }
@@ -64,12 +60,29 @@ function readSigned(keys: readonly Buffer[], token: string): Buffer | undefined 
   // The last character has spare bits. Only the canonical spelling is a token.
   if (bytes.toString('base64url') !== token || bytes[0] !== (isFormer ? formerVersion : version)) return undefined;
   const signed = bytes.subarray(0, isFormer ? formerSignedBytes : signedBytes);
-  const mac = bytes.subarray(signed.length);
-  return keys.some((key) => timingSafeEqual(macOf(key, signed), mac)) ? signed : undefined;
+  const mac = bytes.toString('latin1', signed.length);
+  return (isFormer ? isFormerBy(keys, mac, signed) : isPresentBy(keys, mac, signed)) ? signed : undefined;
 }
 
-function macOf(key: Buffer, signed: Buffer): Buffer {
-  return hmacSha256(key, Buffer.concat([label, signed])).subarray(0, macBytes);
+function isPresentBy(keys: readonly Buffer[], mac: string, signed: Buffer): boolean {
+  const [batch, place] = [signed.subarray(1, placeFrom), signed.subarray(placeFrom)];
+  return isSignedBy(
+    keys.map((key) => signingKey('receipt', key)),
+    mac,
+    batch,
+    place,
+  );
+}
+
+function isFormerBy(keys: readonly Buffer[], mac: string, signed: Buffer): boolean {
+  const [message, device, batch] = [signed.subarray(1, 17), signed.subarray(17, 33), signed.subarray(33)];
+  return isSignedBy(
+    keys.map((key) => signingKey('receiptOfVersion1', key)),
+    mac,
+    message,
+    device,
+    batch,
+  );
 }
 
 function base64UrlLength(bytes: number): number {

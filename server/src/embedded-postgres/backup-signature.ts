@@ -2,8 +2,8 @@
 // from the master key (RFC 5869), which is never in the backup. The signature is the extra field of
 // an empty gzip member (RFC 1952, section 2.3.1.1), so that any tar still lists a signed file.
 // Independent of a backup's content.
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { masterKeyId } from '../ground/seal.ts';
+import { formerFormsEndMs, isSame, signingKey, streamSigner } from '../ground/signed-text.ts';
 
 const macBytes = 32;
 const keyIdBytes = 4;
@@ -22,37 +22,54 @@ export type Verdict =
   | { readonly is: 'signed' }
   | { readonly is: 'unsigned' }
   | { readonly is: 'altered' }
+  /** The signature is in the form of former releases, which has ended. */
+  | { readonly is: 'ended' }
   /** None of the given master keys signed the file; `keyId` is the signer's. */
   | { readonly is: 'unknown-key'; readonly keyId: string };
 
 /** Yields `source` and then the signature. */
 export async function* signed(source: AsyncIterable<Buffer>, masterKey: Buffer): AsyncGenerator<Buffer> {
-  const mac = createHmac('sha256', signingKey(masterKey));
+  const mac = streamSigner(signingKey('backup', masterKey));
   for await (const chunk of source) {
     mac.update(chunk);
     yield chunk;
   }
-  yield Buffer.concat([beforeSignature, Buffer.from(masterKeyId(masterKey), 'hex'), mac.digest(), afterSignature]);
+  yield Buffer.concat([
+    beforeSignature,
+    Buffer.from(masterKeyId(masterKey), 'hex'),
+    Buffer.from(mac.end(), 'latin1'),
+    afterSignature,
+  ]);
 }
 
 /** Reads a whole file and compares its signature in constant time. Rejects as `source` does. */
-export async function judgeSignature(source: AsyncIterable<Buffer>, masterKeys: readonly Buffer[]): Promise<Verdict> {
-  const macs = masterKeys.map((key) => ({ keyId: masterKeyId(key), mac: createHmac('sha256', signingKey(key)) }));
+export async function judgeSignature(
+  source: AsyncIterable<Buffer>,
+  masterKeys: readonly Buffer[],
+  nowMs: number,
+): Promise<Verdict> {
+  const macs = masterKeys.map((key) => ({
+    keyId: masterKeyId(key),
+    present: streamSigner(signingKey('backup', key)),
+    former: streamSigner(signingKey('formerBackup', key)),
+  }));
   let last: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {
     const held = Buffer.concat([last, chunk]);
     const before = held.subarray(0, Math.max(held.length - signatureBytes, 0));
-    for (const { mac } of macs) mac.update(before);
+    for (const mac of macs.flatMap(({ present, former }) => [present, former])) mac.update(before);
     last = held.subarray(before.length);
   }
   const signature = readSignature(last);
   if (!signature) return { is: 'unsigned' };
   const found = macs.find(({ keyId }) => keyId === signature.keyId);
   if (!found) return { is: 'unknown-key', keyId: signature.keyId };
-  return { is: timingSafeEqual(found.mac.digest(), signature.mac) ? 'signed' : 'altered' };
+  if (isSame(signature.mac, found.present.end())) return { is: 'signed' };
+  if (!isSame(signature.mac, found.former.end())) return { is: 'altered' };
+  return { is: nowMs < formerFormsEndMs ? 'signed' : 'ended' };
 }
 
-function readSignature(last: Buffer): { keyId: string; mac: Buffer } | undefined {
+function readSignature(last: Buffer): { keyId: string; mac: string } | undefined {
   const at = beforeSignature.length;
   const isSignature =
     last.length === signatureBytes &&
@@ -60,9 +77,5 @@ function readSignature(last: Buffer): { keyId: string; mac: Buffer } | undefined
     last.subarray(-afterSignature.length).equals(afterSignature);
   if (!isSignature) return undefined;
   const mac = at + keyIdBytes;
-  return { keyId: last.subarray(at, mac).toString('hex'), mac: last.subarray(mac, mac + macBytes) };
-}
-
-function signingKey(masterKey: Buffer): Buffer {
-  return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-backup', 32));
+  return { keyId: last.subarray(at, mac).toString('hex'), mac: last.toString('latin1', mac, mac + macBytes) };
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { masterKeyId } from '../ground/seal.ts';
+import { formerFormsEndMs } from '../ground/signed-text.ts';
 import { type BackupFacts, factsName, thisArchitecture } from './backup.ts';
 import { decrypted, isEncrypted } from './backup-encryption.ts';
 import { judgeSignature } from './backup-signature.ts';
@@ -75,12 +76,16 @@ async function checkSignature(
   bytes: () => AsyncIterable<Buffer>,
   { masterKeys, acceptsUnsigned }: RestoreOptions,
 ): Promise<boolean> {
-  const verdict = await judgeSignature(bytes(), masterKeys);
+  const verdict = await judgeSignature(bytes(), masterKeys, Date.now());
   switch (verdict.is) {
     case 'signed':
       return true;
     case 'altered':
       throw new RestoreError(`${file} was altered after it was made: its signature does not fit. Nothing was restored`);
+    case 'ended':
+      throw new RestoreError(
+        `${file} is signed in a form that counted until ${new Date(formerFormsEndMs).toISOString().slice(0, 10)}: restore it with the release that made it`,
+      );
     case 'unsigned':
       if (acceptsUnsigned) return false;
       throw new RestoreError(

@@ -25,17 +25,24 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Buffer {
 }
 
 /**
- * For many messages of one key and length, as text with one byte in each character: a Buffer for
- * each would cost half as much as the hash. The same limits apply.
+ * For many messages of one key, start and length, as text with one byte in each character: a Buffer
+ * for each would cost half as much as the hash. `messageBytes` counts what follows `start`, and the
+ * function takes that alone. The same limits apply.
  */
-export function hmacsSha256(key: Uint8Array, messageBytes: number): (message: Uint8Array) => string {
-  if (messageBytes > messageBytesMax) throw new RangeError('too long for this HMAC');
-  const ownInner = Buffer.alloc(blockBytes + messageBytes);
+export function hmacsSha256(
+  key: Uint8Array,
+  messageBytes: number,
+  start: Uint8Array = new Uint8Array(),
+): (message: Uint8Array) => string {
+  const messageFrom = blockBytes + start.length;
+  if (start.length + messageBytes > messageBytesMax) throw new RangeError('too long for this HMAC');
+  const ownInner = Buffer.alloc(messageFrom + messageBytes);
   const ownOuter = Buffer.alloc(blockBytes + digestBytes);
   pad(key, ownInner, ownOuter);
+  ownInner.set(start, blockBytes);
   return (message) => {
     if (message.length !== messageBytes) throw new RangeError('a message of another length');
-    ownInner.set(message, blockBytes);
+    ownInner.set(message, messageFrom);
     return digest(ownInner, ownOuter);
   };
 }

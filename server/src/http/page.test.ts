@@ -4,7 +4,8 @@ import { ApiError } from './api-error.ts';
 import { createCursors, pageQuery, toPage } from './page.ts';
 import { validate } from './validate.ts';
 
-const cursors = createCursors(Buffer.alloc(32, 7));
+const clock = { nowMs: () => Date.UTC(2026, 10, 28) };
+const cursors = createCursors(Buffer.alloc(32, 7), clock);
 const scope = ['app', '/v1/messages', null];
 const refused = 'cursor: invalid_value';
 const read = (cursor: string, by = cursors, under: readonly unknown[] = scope): unknown => {
@@ -57,15 +58,12 @@ describe('cursors', () => {
       [],
     ];
     for (const other of others) expect(read(cursor, cursors, other)).toBe(refused);
-    expect(read(cursor, createCursors(Buffer.alloc(32, 8)))).toBe(refused);
-    expect(read(cursor, createCursors(Buffer.alloc(32, 7)))).toEqual(['id']);
+    expect(read(cursor, createCursors(Buffer.alloc(32, 8), clock))).toBe(refused);
+    expect(read(cursor, createCursors(Buffer.alloc(32, 7), clock))).toEqual(['id']);
   });
 
   it('cannot be made to belong elsewhere by moving the border between scope and position', () => {
-    // The signed text is scope, line break, position. Neither part can contain the break, so no two
-    // texts are equal.
     expect(cursors.write(['b'], ['a\n'])).not.toBe(cursors.write(['b'], ['a']));
-    expect(JSON.stringify(['a\n'])).not.toContain('\n');
   });
 });
 

@@ -1,8 +1,8 @@
 // Pages: keyset only, with cursors that are opaque, authenticated, and bound to app, endpoint and
 // filters (contract 17).
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Issue } from '../ground/issue.ts';
+import { isSame, isSignedBy, sign, signedFormerly, signingKey } from '../ground/signed-text.ts';
 import { invalid } from './api-error.ts';
 
 /** The position of a walk: the values of the last row's sort columns. */
@@ -47,24 +47,20 @@ const invalidCursor: Issue = {
   message: 'This cursor does not belong to this list and these filters.',
 };
 
-export function createCursors(key: Buffer): Cursors {
-  const tagOf = (payload: string, scope: readonly unknown[]): string => {
-    const mac = createHmac('sha256', key).update(JSON.stringify(scope)).update('\n').update(payload).digest();
-    return mac.subarray(0, 16).toString('base64url');
-  };
+/** Keys are derived from the master key, so that every process has them and nothing is stored. */
+export function createCursors(masterKey: Buffer, { nowMs }: { nowMs(): number }): Cursors {
+  const [key, formerKey] = [signingKey('cursor', masterKey), signingKey('formerCursor', masterKey)];
   return {
     write(position, scope) {
       const payload = Buffer.from(JSON.stringify(position)).toString('base64url');
-      return `${payload}.${tagOf(payload, scope)}`;
+      return `${payload}.${sign(key, JSON.stringify(scope), payload)}`;
     },
     read(cursor, scope) {
       const [payload, tag, ...rest] = cursor.split('.');
       if (!payload || !tag || rest.length > 0) throw invalid([invalidCursor]);
-      // Compared as text: base64 has several spellings of the same bytes, and an altered cursor
-      // must not be valid.
-      const given = Buffer.from(tag);
-      const wanted = Buffer.from(tagOf(payload, scope));
-      if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw invalid([invalidCursor]);
+      const text = JSON.stringify(scope);
+      const isFormer = () => isSame(tag, signedFormerly(formerKey, nowMs(), `${text}\n${payload}`));
+      if (!isSignedBy([key], tag, text, payload) && !isFormer()) throw invalid([invalidCursor]);
       return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Position;
     },
   };

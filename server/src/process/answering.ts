@@ -5,7 +5,7 @@ import { createAuthenticate } from '../apps/authenticate.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import { createKeyLookups } from '../apps/key-lookups.ts';
 import { createFieldUses } from '../audience/follow-use.ts';
-import { cursorKeyOf, noteIgnoredForwarder } from '../database/instance.ts';
+import { noteIgnoredForwarder } from '../database/instance.ts';
 import { createRegister } from '../devices/register-together.ts';
 import { createTrack } from '../events/track-events.ts';
 import { createFairSlots } from '../ground/fair-slots.ts';
@@ -70,7 +70,7 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys, passwor
   const { config, databases, clock, log, plans } = foundation;
   const { promptSql, sql, waitMs } = databases;
   const addressLimits = limitAddresses(foundation, metrics);
-  const parts = partsOfRoutes(deps, addressLimits, cursorKeyOf(masterKeys.key));
+  const parts = partsOfRoutes(deps, addressLimits, masterKeys.key);
   const routes = routesOf(parts);
   const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs });
   const passwords = createPasswords(passwordCost);
@@ -107,7 +107,7 @@ export function createAnswering(deps: AnsweringDeps, { http, masterKeys, passwor
 function partsOfRoutes(
   { foundation, sending: { run, endpointRules }, metrics, stage }: AnsweringDeps,
   addressLimits: AddressLimits,
-  cursorKey: Buffer,
+  masterKey: Buffer,
 ): HttpDeps {
   const { config, databases, clock, log, pause, seal, plans, timeZones, localInstants } = foundation;
   const { ledger, teller, outbox, receiptKeys } = foundation;
@@ -148,7 +148,7 @@ function partsOfRoutes(
     run,
     endpointRules,
     audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
-    cursors: createCursors(cursorKey),
+    cursors: createCursors(masterKey, clock),
     numbers,
     upsert: createUpsert({ sql: txSql, clock, numbers, waitMs }),
     register: createRegister({ sql: txSql, clock, waitMs }),

@@ -6,7 +6,7 @@ import { hasOwner } from '../accounts/link-queries.ts';
 import { createOidcClient } from '../accounts/oidc-client.ts';
 import type { Passwords } from '../accounts/password.ts';
 import { resealSecondFactors } from '../accounts/second-factor.ts';
-import { authSecretsOf } from '../accounts/signed-token.ts';
+import { consoleKeysOf } from '../accounts/signed-token.ts';
 import { type Caller, nobody } from '../apps/caller.ts';
 import type { KeyLookups } from '../apps/key-lookups.ts';
 import { findAppsByName } from '../apps/queries.ts';
@@ -67,7 +67,7 @@ export function wireConsole({
   const { promptSql, sql, txSql, waitMs } = databases;
   const { publicUrl } = config;
   const admitToken = createRateLimit({ sql: promptSql, clock, plans: operatorPlans, waitMs });
-  const authSecrets = authSecretsOf(masterKeys);
+  const consoleKeys = consoleKeysOf(masterKeys);
   const factors = createFactorSeal(seal, masterKeys);
   const limits = createConsoleLimits(clock);
   const guard = createGuard({
@@ -76,7 +76,7 @@ export function wireConsole({
     clock,
     publicUrl,
     lookups,
-    authSecrets,
+    consoleKeys,
     admitToken: (organisationId, tokenId) =>
       admitToken({ ...nobody, appId: organisationId, keyId: tokenId, scope: 'server', plan: operatorPlan.name }),
     limits,
@@ -96,7 +96,7 @@ export function wireConsole({
     sandboxed: sandboxedChannels(config),
     passwords,
     factors,
-    authSecrets,
+    consoleKeys,
     mayRecordStranger: limits.mayRecordStranger,
     log,
     oidc: oidcOf(config, sending.endpointRules, clock),

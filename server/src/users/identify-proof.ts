@@ -1,8 +1,8 @@
 // Checks the proof of a device's user by the app's own server: a token or a hash under a secret that
 // no page and no phone knows (contract 15). Pure. The answer is yes or no and never gives a reason.
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SecretForm } from '../apps/identify-record.ts';
 import type { IdentifyRules } from '../apps/identify-secrets.ts';
+import { isSignedBy, signingKey } from '../ground/signed-text.ts';
 import { readUserToken } from './user-token.ts';
 
 export interface IdentityClaim {
@@ -16,7 +16,6 @@ export interface IdentityClaim {
   readonly userHash: string | null | undefined;
 }
 
-const hashForm = /^[0-9a-f]{64}$/;
 const aheadSecondsMax = 86_400;
 /** By how much the clock of a caller's server may differ from ours. */
 const leewaySeconds = 60;
@@ -47,12 +46,6 @@ function isValidAt({ exp, nbf = -Infinity }: Claims, now: number): boolean {
 }
 
 function isHashOf({ externalId, userHash }: IdentityClaim, secrets: readonly string[]): boolean {
-  if (typeof userHash !== 'string' || !hashForm.test(userHash)) return false;
-  const given = Buffer.from(userHash, 'hex');
-  let isEqual = false;
-  for (const secret of secrets) {
-    const wanted = createHmac('sha256', Buffer.from(secret, 'utf8')).update(externalId, 'utf8').digest();
-    if (timingSafeEqual(wanted, given)) isEqual = true;
-  }
-  return isEqual;
+  const keys = secrets.map((secret) => signingKey('userHash', secret));
+  return typeof userHash === 'string' && isSignedBy(keys, userHash, externalId);
 }

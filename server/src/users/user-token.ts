@@ -1,6 +1,6 @@
 // Reads a user_token: a JSON Web Token (RFC 7519) in compact form, signed by HS256 alone (contract
 // 15). Pure. Nothing of a token is read before one of the secrets has proven it.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isSignedBy, signingKey } from '../ground/signed-text.ts';
 
 const lengthMax = 2048;
 
@@ -8,22 +8,12 @@ const lengthMax = 2048;
 export function readUserToken(text: string, secrets: readonly string[]): Readonly<Record<string, unknown>> | undefined {
   if (text.length > lengthMax) return undefined;
   const [head = '', body = '', signature = '', ...more] = text.split('.');
-  const given = decode(signature);
-  if (!given || more.length > 0 || !isSigned(`${head}.${body}`, given, secrets)) return undefined;
+  const keys = secrets.map((secret) => signingKey('userToken', secret));
+  if (more.length > 0 || !isSignedBy(keys, signature, head, body)) return undefined;
   const header = readObject(head);
   // Extensions that a reader must understand (RFC 7515 4.1.11, RFC 7797): this one knows none.
   if (header?.['alg'] !== 'HS256' || Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return undefined;
   return readObject(body);
-}
-
-function isSigned(text: string, given: Buffer, secrets: readonly string[]): boolean {
-  let isEqual = false;
-  for (const secret of secrets) {
-    const wanted = createHmac('sha256', Buffer.from(secret, 'utf8')).update(text, 'utf8').digest();
-    // Every secret is tried, so that the time taken does not tell which secret matched.
-    if (given.length === wanted.length && timingSafeEqual(wanted, given)) isEqual = true;
-  }
-  return isEqual;
 }
 
 /** Bytes of the one spelling in base64url: no padding, no other letters, no bits left over. */

@@ -1,6 +1,7 @@
 // The signature of a request: `t=<unix seconds>,v1=<lowercase hex>` over `<t>.<raw body>`, keyed
 // with the UTF-8 bytes of the whole secret (contract 13.3). Pure, except `makeSecret`.
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { sign, signingKey } from '../ground/signed-text.ts';
 
 /** Makes a secret of 32 random bytes, which is shown once. */
 export function makeSecret(): string {
@@ -9,10 +10,7 @@ export function makeSecret(): string {
 
 /** `secrets` holds one, or during a dual rotation the new secret and then the old one. */
 export function signatureOf(secrets: readonly string[], unixSeconds: number, body: Buffer): string {
-  const pairs = secrets.map((secret) => {
-    const mac = createHmac('sha256', Buffer.from(secret, 'utf8')).update(`${unixSeconds}.`).update(body).digest('hex');
-    return `v1=${mac}`;
-  });
+  const pairs = secrets.map((secret) => `v1=${sign(signingKey('webhook', secret), `${unixSeconds}`, body)}`);
   return [`t=${unixSeconds}`, ...pairs].join(',');
 }
 

@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createInvite, createResetLink, createSetupLink } from '../../src/accounts/links.ts';
 import { writeWaiting } from '../../src/accounts/oidc-proof.ts';
 import type { Role } from '../../src/accounts/roles.ts';
-import { authSecretOf } from '../../src/accounts/signed-token.ts';
+import { consoleKeysOf } from '../../src/accounts/signed-token.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { listRoutes } from '../../src/console/serve.ts';
 import { encodeId } from '../../src/ground/ids.ts';
@@ -201,7 +201,7 @@ const acts: Readonly<Record<string, () => Promise<Act>>> = {
   linkOidc: async () => {
     const { email, cookie } = await withPassword();
     const identity = { issuer: oidc.OIDC_ISSUER, subject: email, email, atMs: t.clock.nowMs() - 60_000 };
-    const waiting = `__Host-carillon_identity=${writeWaiting(authSecretOf(t.masterKey), identity)}`;
+    const waiting = `__Host-carillon_identity=${writeWaiting(consoleKeysOf({ key: t.masterKey })[0], identity)}`;
     return { send: senderOf(t, { cookie: `${cookie}; ${waiting}` }), actor: email };
   },
   changePassword: async () => {

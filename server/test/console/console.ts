@@ -5,7 +5,7 @@ import { createToken } from '../../src/accounts/operator-tokens.ts';
 import { insertSession } from '../../src/accounts/queries.ts';
 import type { Role } from '../../src/accounts/roles.ts';
 import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { authSecretOf, signToken } from '../../src/accounts/signed-token.ts';
+import { consoleKeysOf, signToken } from '../../src/accounts/signed-token.ts';
 import { firstOrganisationId } from '../../src/apps/queries.ts';
 import { transaction } from '../../src/database/db.ts';
 import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
@@ -36,7 +36,7 @@ export async function signIn(t: Bundle, role: Role, organisationId: Uuid = first
     const session = { id: mintUuid(), tokenHash: hashSecret(token), accountId, address: null, userAgent: null };
     await insertSession(tx, t.clock, session);
   });
-  const cookie = `${cookieName}=${signToken(authSecretOf(t.masterKey), token)}`;
+  const cookie = `${cookieName}=${signToken(consoleKeysOf({ key: t.masterKey })[0].session, token)}`;
   return { accountId, email, cookie, send: senderOf(t, { cookie }) };
 }
 

@@ -3,7 +3,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { createToken, revokeToken, tokenPrefix } from '../../src/accounts/operator-tokens.ts';
 import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { authSecretOf, signToken } from '../../src/accounts/signed-token.ts';
+import { consoleKeysOf, signToken } from '../../src/accounts/signed-token.ts';
 import { createGuard } from '../../src/console/guard.ts';
 import { createConsoleLimits } from '../../src/console/limits.ts';
 import { mintToken } from '../../src/ground/checked-token.ts';
@@ -13,6 +13,7 @@ import { cookieName, firstOrganisationId, signIn } from './console.ts';
 
 const t = await setup({ workers: false });
 const formerKey = Buffer.alloc(32, 7);
+const sessionKeyOf = (key: Buffer) => consoleKeysOf({ key })[0].session;
 /** The addresses whose look-ups waited in line. */
 let waited: string[] = [];
 const guard = createGuard({
@@ -20,7 +21,7 @@ const guard = createGuard({
   txSql: t.sql,
   clock: t.clock,
   publicUrl: t.config.publicUrl,
-  authSecrets: [authSecretOf(t.masterKey), authSecretOf(formerKey)],
+  consoleKeys: consoleKeysOf({ key: t.masterKey, previous: formerKey }),
   admitToken: () => null,
   limits: createConsoleLimits(t.clock),
   lookups: {
@@ -53,7 +54,7 @@ it.each([
   ['that nobody signed', () => `${mintSecret()}.${Buffer.alloc(32).toString('base64')}`],
   ['without a signature', () => mintSecret()],
   ['that is no text', () => '%ff'],
-  ['that another key signed', () => signToken(authSecretOf(Buffer.alloc(32, 9)), mintSecret())],
+  ['that another key signed', () => signToken(sessionKeyOf(Buffer.alloc(32, 9)), mintSecret())],
 ])('a cookie %s waits in line', async (_what, value) => {
   expect(await ask(cookieOf(value()))).toBe('not_signed_in');
   expect(waited).toEqual([address]);
@@ -64,10 +65,10 @@ it('the cookie of a session never waits, also while the master key is replaced',
   expect(await ask({ cookie })).toBe('person');
   const token = mintSecret();
   await t.sql`UPDATE account_sessions SET token_hash = ${hashSecret(token)} WHERE account_id = ${accountId}`;
-  expect(await ask(cookieOf(signToken(authSecretOf(formerKey), token)))).toBe('person');
+  expect(await ask(cookieOf(signToken(sessionKeyOf(formerKey), token)))).toBe('person');
   expect(waited).toEqual([]);
   // After the replacement the session goes on.
-  expect(await ask(cookieOf(signToken(authSecretOf(Buffer.alloc(32, 9)), token)))).toBe('person');
+  expect(await ask(cookieOf(signToken(sessionKeyOf(Buffer.alloc(32, 9)), token)))).toBe('person');
   expect(waited).toEqual([address]);
 });
 
