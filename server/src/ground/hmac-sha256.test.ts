@@ -25,6 +25,10 @@ describe('HMAC-SHA256', () => {
         const many = hmacsSha256(key, messageBytes);
         many(randomBytes(messageBytes));
         expect(Buffer.from(many(message), 'latin1')).toEqual(expected);
+        const startBytes = messageBytes >> 1;
+        const behind = hmacsSha256(key, messageBytes - startBytes, message.subarray(0, startBytes));
+        behind(randomBytes(messageBytes - startBytes));
+        expect(Buffer.from(behind(message.subarray(startBytes)), 'latin1')).toEqual(expected);
       }
     }
   });
@@ -42,6 +46,7 @@ describe('HMAC-SHA256', () => {
     expect(() => hmacSha256(Buffer.alloc(32), Buffer.alloc(257))).toThrow(RangeError);
     expect(() => hmacsSha256(Buffer.alloc(65), 1)).toThrow(RangeError);
     expect(() => hmacsSha256(Buffer.alloc(32), 257)).toThrow(RangeError);
+    expect(() => hmacsSha256(Buffer.alloc(32), 200, Buffer.alloc(57))).toThrow(RangeError);
     expect(() => hmacsSha256(Buffer.alloc(32), 5)(Buffer.alloc(4))).toThrow(RangeError);
   });
 });

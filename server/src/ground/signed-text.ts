@@ -21,8 +21,7 @@ interface Form<Names extends readonly string[] = readonly string[]> {
   write(parts: readonly Part[]): Buffer;
 }
 
-const receiptLabel = 'carillon-receipt';
-const receiptWidths = [16, 2];
+const receiptStart = Buffer.from('carillon-receipt\u0002');
 
 /** Forms of the house, and forms that the contract fixes byte for byte. */
 const present = {
@@ -36,8 +35,8 @@ const present = {
   cursor: { ...framed('carillon list cursor', ['scope', 'position']), bytes: 16 },
   backup: openEnded('carillon backup', ['content']),
   // Contract 14. Tokens of version 1 verify as long as their messages are kept.
-  receipt: packed(`${receiptLabel}\u0002`, ['batch', 'place'], receiptWidths),
-  receiptOfVersion1: packed(`${receiptLabel}\u0001`, ['message', 'device', 'batch'], [16, 16, 16]),
+  receipt: packed(receiptStart, ['batch', 'place'], [16, 2]),
+  receiptOfVersion1: packed(Buffer.from('carillon-receipt\u0001'), ['message', 'device', 'batch'], [16, 16, 16]),
   // Contract 13.3.
   webhook: joined('whsec_', ['seconds', 'body'], 'hex'),
   // Contract 15: RFC 7515, section 5.1, and the HMAC of the external id alone.
@@ -102,7 +101,7 @@ function derived(masterKey: Buffer, label: string): Buffer {
 
 /** Signs a statement; the result is in the one spelling of its form. */
 export function sign<Name extends PresentName>(key: SigningKey<Name>, ...parts: PartsOf<Name>): string {
-  return signatureOf(key, parts);
+  return signatureOf(key, textOf(key.name, parts));
 }
 
 /**
@@ -114,7 +113,9 @@ export function isSignedBy<Name extends PresentName>(
   given: string,
   ...parts: PartsOf<Name>
 ): boolean {
-  return keys.filter((key) => isSame(given, signatureOf(key, parts))).length > 0;
+  const [first] = keys;
+  const text = first && textOf(first.name, parts);
+  return text !== undefined && keys.filter((key) => isSame(given, signatureOf(key, text))).length > 0;
 }
 
 /** The signature in a former form, to compare with; undefined once former forms have ended. */
@@ -123,7 +124,7 @@ export function signedFormerly<Name extends FormerName>(
   nowMs: number,
   ...parts: PartsOf<Name>
 ): string | undefined {
-  return nowMs < formerFormsEndMs ? signatureOf(key, parts) : undefined;
+  return nowMs < formerFormsEndMs ? signatureOf(key, textOf(key.name, parts)) : undefined;
 }
 
 /** Compares two signatures in constant time. */
@@ -137,10 +138,8 @@ export function isSame(given: string, wanted: string | undefined): boolean {
  * Signs many receipts, as cheaply as a push needs it. The result takes the parts without a border
  * and returns the whole HMAC, one byte in each character.
  */
-export function receiptSigner({ name, bytes }: SigningKey<'receipt'>): (parts: Uint8Array) => string {
-  const widths = receiptWidths.reduce((sum, width) => sum + width);
-  const start = textOf(name, [Buffer.alloc(16), Buffer.alloc(2)]).subarray(0, -widths);
-  return hmacsSha256(bytes, widths, start);
+export function receiptSigner({ bytes }: SigningKey<'receipt'>): (parts: Uint8Array) => string {
+  return hmacsSha256(bytes, 18, receiptStart);
 }
 
 export interface StreamSigner {
@@ -173,9 +172,8 @@ export function listForms() {
   }));
 }
 
-function signatureOf<Name extends FormName>({ name, bytes }: SigningKey<Name>, parts: PartsOf<Name>): string {
+function signatureOf({ name, bytes }: SigningKey, text: Buffer): string {
   const form: Form = forms[name];
-  const text = textOf(name, parts);
   const isShort = text.length <= 256 && bytes.length <= 64;
   const mac = isShort ? hmacSha256(bytes, text) : createHmac('sha256', bytes).update(text).digest();
   return mac.subarray(0, form.bytes).toString(form.spelling);
@@ -194,11 +192,11 @@ function openEnded<const Names extends readonly [string]>(label: string, names: 
 }
 
 /** Parts of fixed widths behind a start of the text, under the receipt key. */
-function packed<const Names extends readonly string[]>(start: string, names: Names, widths: readonly number[]) {
+function packed<const Names extends readonly string[]>(start: Buffer, names: Names, widths: readonly number[]) {
   const write = (parts: readonly Part[]): Buffer => {
     const bytes = parts.map(bytesOf);
     if (bytes.some(({ length }, i) => length !== widths[i])) throw new RangeError('a part of another width');
-    return Buffer.concat([bytesOf(start), ...bytes]);
+    return Buffer.concat([start, ...bytes]);
   };
   return { source: 'receipt key', label: null, names, bytes: 16, spelling: 'latin1', write } as const;
 }
