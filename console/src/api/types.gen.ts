@@ -137,7 +137,8 @@ export type CataloguedEvent = {
   readonly properties: readonly ({
     readonly key: string;
     readonly type: "string" | "number" | "boolean" | "object" | "array" | "null";
-    readonly samples: readonly (string | number | boolean)[];
+    /** Left out for roles below member. */
+    readonly samples?: readonly (string | number | boolean)[] | undefined;
   })[];
   /** Events by day in UTC, oldest first; the last day is today. */
   readonly days: readonly {
@@ -155,7 +156,8 @@ export type CataloguedProperty = {
   readonly operators: readonly Operator[];
   readonly indexed: boolean;
   readonly users_count: number;
-  readonly samples: readonly PropertyValue[];
+  /** Left out for roles below member. */
+  readonly samples?: readonly PropertyValue[] | undefined;
   readonly conflicts_count: number;
   readonly last_conflict_at: Instant | null;
   readonly first_seen_at: Instant | null;
@@ -468,8 +470,8 @@ export type DeliveryHistory = {
 
 export type DeliveryOfMessage = {
   readonly device_id: DeviceId;
-  /** The user of the device at the time of the push. */
-  readonly external_id: string | null;
+  /** The user of the device at the time of the push. Left out for roles below member. */
+  readonly external_id?: string | null | undefined;
   readonly platform: "web" | "ios" | "android";
   readonly channel: "webpush" | "apns" | "fcm";
   readonly status: "retrying" | "sent" | "failed" | "skipped";
@@ -901,8 +903,8 @@ export type ExplainStep = {
 
 export type ExplainedDelivery = {
   readonly device_id: DeviceId;
-  /** The user of the device at the time of the push. */
-  readonly external_id: string | null;
+  /** The user of the device at the time of the push. Left out for roles below member. */
+  readonly external_id?: string | null | undefined;
   readonly platform: "web" | "ios" | "android";
   readonly channel: "webpush" | "apns" | "fcm";
   readonly status: "retrying" | "sent" | "failed" | "skipped";
@@ -1440,7 +1442,7 @@ export type MessageWithFailures = {
     readonly id: KeyId | null;
     readonly name: string;
   };
-  readonly audience: Audience;
+  readonly audience: ShownAudience;
   /** Ids of the audience that name no active device. */
   readonly audience_unmatched: number;
   readonly content: Content;
@@ -2162,6 +2164,16 @@ export type Setup = {
   readonly name: string;
   readonly email: string;
   readonly password: string;
+};
+
+/** As it was sent. Empty where only `external_ids` would stand and the role does not see them. */
+export type ShownAudience = {
+  readonly all?: true | undefined;
+  readonly device_ids?: readonly string[] | undefined;
+  /** Left out for roles below member. */
+  readonly external_ids?: readonly string[] | undefined;
+  readonly segment_id?: string | undefined;
+  readonly filter?: Filter | undefined;
 };
 
 /** Why a delivery was not tried. */

@@ -21,6 +21,7 @@ import { routesWith } from '../http/route.ts';
 import { component, count, deviceId, instant, pageFields } from '../http/schemas.ts';
 import { listErasedSubjects } from '../users/erasure-queries.ts';
 import type { AppCaller } from './caller.ts';
+import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
 import { appParam, lastPage } from './schemas.ts';
 
@@ -41,7 +42,7 @@ const event = component(
         z.strictObject({
           key: z.string(),
           type: z.enum(eventPropertyTypes),
-          samples: z.array(z.union([z.string(), z.number(), z.boolean()])),
+          samples: hideable('event_properties.samples', z.array(z.union([z.string(), z.number(), z.boolean()]))),
         }),
       )
       .describe('A key with values of several types has one entry for each.'),

@@ -6,9 +6,13 @@ import { deliveryCode } from '../delivery/delivery.ts';
 import type { presentDeliveries } from '../delivery/list-timeline.ts';
 import { component, count } from '../http/schemas.ts';
 import { delivery, exampleDelivery } from '../messages/delivery-routes.ts';
+import { hideable } from './hide-values.ts';
 
 const explained = codeMeaning.nullable().describe('The meaning of `error_code`; null without one.');
-export const explainedDelivery = component('ExplainedDelivery', delivery.extend({ explained }));
+export const explainedDelivery = component(
+  'ExplainedDelivery',
+  delivery.extend({ external_id: hideable('people.external_id', delivery.shape.external_id), explained }),
+);
 export const exampleExplained = { ...exampleDelivery, explained: null };
 
 type Shown = Awaited<ReturnType<typeof presentDeliveries>>[number];

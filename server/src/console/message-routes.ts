@@ -18,8 +18,10 @@ import { messageStatuses } from '../messages/message.ts';
 import { exampleMessage, message, presentListed, type presentMessage } from '../messages/present-message.ts';
 import { exampleListed, messagePage, readRoutes } from '../messages/routes.ts';
 import { clickLook, findMessageTerms, hasClick, listMessages } from '../messages/stored-queries.ts';
+import { filterNode } from '../segments/routes.ts';
 import type { AppCaller } from './caller.ts';
 import { exampleExplained, explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
+import { hideable } from './hide-values.ts';
 import { lendRoutes } from './lent-route.ts';
 import { appParam, lastPage, searchField } from './schemas.ts';
 
@@ -32,10 +34,23 @@ export interface MessageAreaDeps {
   readonly forms: AnswerForms;
 }
 
+const shownAudience = component(
+  'ShownAudience',
+  z
+    .strictObject({
+      all: z.literal(true).optional(),
+      device_ids: z.array(z.string()).optional(),
+      external_ids: hideable('messages.audience.external_ids', z.array(z.string())),
+      segment_id: z.string().optional(),
+      filter: filterNode.optional(),
+    })
+    .describe('As it was sent. Empty where only `external_ids` would stand and the role does not see them.'),
+);
 const toldMessage = {
   schema: component(
     'MessageWithFailures',
     message.extend({
+      audience: shownAudience,
       exclude_segment_id: segmentId.nullable().describe('The segment that the message leaves out.'),
       per_second: z.int().nullable().describe('Pushes a second, at most; null: no bound.'),
       local_send_at: z.string().nullable().describe("The `send_at` that holds on each person's clock, as written."),

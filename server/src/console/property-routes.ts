@@ -31,6 +31,7 @@ import {
 } from '../properties/routes.ts';
 import { listSegmentsNaming, type SegmentNaming } from '../segments/queries.ts';
 import type { AppCaller } from './caller.ts';
+import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
 import { appParam, lastPage } from './schemas.ts';
 
@@ -48,6 +49,7 @@ const type = z.enum(propertyTypes);
 const cataloguedProperty = component(
   'CataloguedProperty',
   propertySchema.extend({
+    samples: hideable('properties.samples', propertySchema.shape.samples),
     segments: z.array(segmentName).describe('Segments whose filters compare it.'),
     conflict_days: z
       .array(z.strictObject({ day: z.string(), count }))

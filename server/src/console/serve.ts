@@ -8,6 +8,7 @@ import type { BoundRoute, Guarded, RequestHead } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
 import type { ConsoleGuard, Found } from './guard.ts';
+import { hideValues } from './hide-values.ts';
 
 export interface ConsoleRoutes<Deps> {
   readonly ofVisitor: readonly Route<Deps, Visitor>[];
@@ -34,6 +35,7 @@ export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRo
  * Binds the routes. Reads of an app wait for a turn among those of its API, and reads of an
  * organisation for a turn of its own, so that no console page delays other apps (R-62). Counts and
  * reports wait for a turn of the organisation, so that it cannot take all of them by having apps.
+ * What a caller's role does not see is left out of the answer (contract 19).
  */
 export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>(
   { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
@@ -69,7 +71,7 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
         (_caller, { address }) => `visitor ${networkOf(address)}`,
       ),
     ),
-    ...ofOrganisation.map((route) =>
+    ...ofOrganisation.map(hideValues).map((route) =>
       guarded(
         route,
         (head) => guard.caller(head, route),
@@ -77,7 +79,7 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
         route.method === 'GET' ? ({ organisationId }, work) => readTurns.run(organisationId, work) : undefined,
       ),
     ),
-    ...ofApp.map((route) =>
+    ...ofApp.map(hideValues).map((route) =>
       guarded(
         route,
         (head) => guard.appCaller(head, route),

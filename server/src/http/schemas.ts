@@ -18,6 +18,15 @@ export function component<Schema extends z.ZodType>(id: string, schema: Schema):
   return schema;
 }
 
+/** Schemas of what the database stores, with `table.column`, or a part of such a document. */
+export const storedFields = new WeakMap<z.ZodType, string>();
+
+/** Says which stored field a part of an answer shows, so that an API can hide it from roles. */
+export function stored<Schema extends z.ZodType>(field: string, schema: Schema): Schema {
+  storedFields.set(schema, field);
+  return schema;
+}
+
 /** Whether clients would take the text in a path for a step to another path, and never send it. */
 export function isPathStep(text: unknown): boolean {
   return text === '.' || text === '..';

@@ -2,7 +2,7 @@
 // and which slot a new key gets. Pure.
 import { type Property, type PropertyType, propertyTypes } from './property.ts';
 
-const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; readonly count: number }>> = {
+export const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; readonly count: number }>> = {
   string: { column: 'text', count: 30 },
   number: { column: 'number', count: 30 },
   boolean: { column: 'bool', count: 10 },

@@ -9,7 +9,7 @@ import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant, pageFields, segmentId } from '../http/schemas.ts';
+import { component, instant, pageFields, segmentId, stored } from '../http/schemas.ts';
 import { operatorsOfType } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
@@ -33,7 +33,7 @@ const comparison = component(
   z.strictObject({
     field: z.string().describe('A field of GET /v1/properties.'),
     op: z.enum([...new Set(Object.values(operatorsOfType).flat())]),
-    value: z.union([scalar, z.array(scalar).min(1).max(listMax)]).optional(),
+    value: stored('segments.filter.value', z.union([scalar, z.array(scalar).min(1).max(listMax)]).optional()),
   }),
 );
 const eventLeaf = component(
@@ -46,7 +46,7 @@ const eventLeaf = component(
     where: z.array(comparison).min(1).max(conditionsMax).nullish(),
   }),
 );
-const filterNode: z.ZodType = component(
+export const filterNode: z.ZodType = component(
   'Filter',
   z.lazy(() =>
     z.union([
