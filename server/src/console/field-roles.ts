@@ -149,8 +149,7 @@ const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>>
     never: 'webhook_id number',
   },
   webhook_events: {
-    never:
-      'webhook_id id kind message_id device_id channel attempts at due_at claim_id error_code details is_replay',
+    never: 'webhook_id id kind message_id device_id channel attempts at due_at claim_id error_code details is_replay',
   },
   webhook_replays: { never: 'webhook_id from_at to_at kinds batch_id queued moved_at' },
   webhook_work: { never: 'webhook_id next_at' },

@@ -71,14 +71,16 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
         (_caller, { address }) => `visitor ${networkOf(address)}`,
       ),
     ),
-    ...ofOrganisation.map(hideValues).map((route) =>
-      guarded(
-        route,
-        (head) => guard.caller(head, route),
-        ofOwn,
-        route.method === 'GET' ? ({ organisationId }, work) => readTurns.run(organisationId, work) : undefined,
+    ...ofOrganisation
+      .map(hideValues)
+      .map((route) =>
+        guarded(
+          route,
+          (head) => guard.caller(head, route),
+          ofOwn,
+          route.method === 'GET' ? ({ organisationId }, work) => readTurns.run(organisationId, work) : undefined,
+        ),
       ),
-    ),
     ...ofApp.map(hideValues).map((route) =>
       guarded(
         route,
