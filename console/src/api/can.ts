@@ -43,6 +43,7 @@ const actsByRole = {
   'user.erase': ['admin', 'erase users'],
   'user.export': ['admin', 'export users'],
   'user.read': ['member', 'see users'],
+  'value.read': ['member', 'see values of people'],
   'webhook.edit': ['admin', 'add and change webhooks'],
 } as const satisfies Record<string, readonly [Role, string]>;
 

@@ -1,9 +1,11 @@
 // The same message as a call of the API, to send it from a program.
 import { Tabs } from '@mantine/core';
 import type { Message } from '../api/objects.ts';
+import { useMay } from '../api/session.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { curlOf } from './curl.ts';
+import { HiddenValuesNote } from './hidden-values.tsx';
 
 export function ApiCall({ message }: { message: Message }) {
   const { audience, content, name, metadata, exclude_segment_id: excluded, per_second: rate } = message;
@@ -20,6 +22,15 @@ export function ApiCall({ message }: { message: Message }) {
     `const carillon = new Carillon({ baseUrl: '${window.location.origin}', apiKey: process.env.CARILLON_SERVER_KEY });`,
     `await carillon.messages.send(${body});`,
   ].join('\n');
+  const { may } = useMay('value.read');
+  // Without the values it would be another call.
+  if (!may && (audience.filter || Object.keys(audience).length === 0)) {
+    return (
+      <Card title="As API call">
+        <HiddenValuesNote />
+      </Card>
+    );
+  }
   return (
     <Card title="As API call">
       <Tabs defaultValue="curl" keepMounted={false}>

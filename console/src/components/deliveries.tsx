@@ -12,6 +12,7 @@ import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 import { DeliveryCsv } from './delivery-csv.tsx';
 import { ChoiceField } from './filter-fields.tsx';
+import { HiddenValue } from './hidden-values.tsx';
 import { List, useFilters } from './list.tsx';
 import { Status } from './status.tsx';
 
@@ -34,7 +35,11 @@ const columns: readonly Column<Delivery>[] = [
     onCard: 'title',
     cell: ({ device_id }) => <span className="mono">{device_id}</span>,
   },
-  { name: 'User', width: 'minmax(80px, 1fr)', cell: ({ external_id }) => external_id },
+  {
+    name: 'User',
+    width: 'minmax(80px, 1fr)',
+    cell: ({ external_id }) => (external_id === undefined ? <HiddenValue /> : external_id),
+  },
   {
     name: 'Reason',
     width: 'minmax(120px, 1.5fr)',

@@ -6,6 +6,7 @@ import { IconDownload } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import type { Delivery } from '../api/objects.ts';
 import { type DeliveryFilters, listDeliveries } from '../api/operations.ts';
+import { useMay } from '../api/session.ts';
 import { formatNumber } from '../format.ts';
 import { writeCsv } from '../ui/csv.ts';
 import { saveFile } from '../ui/save-file.ts';
@@ -40,6 +41,7 @@ interface DeliveryCsvProps {
 export function DeliveryCsv({ app, message, filters }: DeliveryCsvProps) {
   const [read, setRead] = useState<number>();
   const stop = useRef<AbortController>(null);
+  const { may } = useMay('value.read');
   const save = async () => {
     stop.current = new AbortController();
     const { signal } = stop.current;
@@ -53,9 +55,10 @@ export function DeliveryCsv({ app, message, filters }: DeliveryCsvProps) {
         setRead(rows.length);
         cursor = page.next_cursor ?? undefined;
       } while (cursor !== undefined && rows.length < rowsMax);
+      const shown = may ? columns : columns.filter((column) => column !== 'external_id');
       const text = writeCsv(
-        columns,
-        rows.map((row) => columns.map((column) => row[column])),
+        shown,
+        rows.map((row) => shown.map((column) => row[column])),
       );
       saveFile(`${message}-deliveries.csv`, new Blob([text], { type: 'text/csv' }));
       if (cursor !== undefined) {

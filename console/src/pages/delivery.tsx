@@ -6,6 +6,7 @@ import { queries } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { stateOf } from '../components/deliveries.tsx';
 import { DeliveryTimeline } from '../components/delivery-timeline.tsx';
+import { HiddenValue } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { Status } from '../components/status.tsx';
@@ -91,12 +92,14 @@ function Whole(props: { app: string; message: string; name: string; delivery: De
                 ],
                 [
                   'User',
-                  delivery.external_id === null ? null : may ? (
-                    <Link key="u" to={paths.user(app, delivery.external_id)}>
-                      {delivery.external_id}
-                    </Link>
+                  delivery.external_id === undefined ? (
+                    <HiddenValue key="u" />
                   ) : (
-                    delivery.external_id
+                    delivery.external_id && (
+                      <Link key="u" to={paths.user(app, delivery.external_id)}>
+                        {delivery.external_id}
+                      </Link>
+                    )
                   ),
                 ],
                 ['Channel', channelNames[delivery.channel]],

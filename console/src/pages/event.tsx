@@ -5,6 +5,7 @@ import { Link, useParams } from 'react-router';
 import type { CataloguedEvent, RecentEvent } from '../api/objects.ts';
 import { queries } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
+import { HiddenValue } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { eventTypeNames } from '../components/property-text.ts';
@@ -96,7 +97,7 @@ function PropertyTable({ event }: { event: CataloguedEvent }) {
           name: 'Samples',
           isLong: true,
           cell: ({ samples }) =>
-            samples.length === 0 ? <span className="muted">–</span> : samples.map(String).join(', '),
+            samples ? samples.map(String).join(', ') || <span className="muted">–</span> : <HiddenValue />,
         },
       ]}
     />

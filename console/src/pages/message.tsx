@@ -232,7 +232,8 @@ function describeAudience(app: string, audience: Message['audience']): ReactNode
   if (audience.device_ids) return count(audience.device_ids.length, 'named device');
   if (audience.external_ids) return count(audience.external_ids.length, 'named user');
   if (audience.segment_id) return <SegmentLink app={app} id={audience.segment_id} />;
-  return 'A filter, shown below in the call';
+  if (audience.filter) return 'A filter, shown below in the call';
+  return 'Users by their external ids, for members';
 }
 
 /** The segment by its name; its id alone while the name is read, and when the segment is gone. */

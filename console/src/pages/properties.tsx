@@ -11,6 +11,7 @@ import { useAppId, useMay } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstProperty } from '../components/first-code.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
+import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
 import { List, useFilters } from '../components/list.tsx';
 import { readRows, tellProperties } from '../components/list-answers.ts';
 import { propertyTypeNames } from '../components/property-text.ts';
@@ -31,7 +32,7 @@ const columns: readonly Column<CataloguedProperty>[] = [
   {
     name: 'Samples',
     width: 'minmax(120px, 3fr)',
-    cell: ({ samples }) => (samples.length === 0 ? null : samples.map(String).join(', ')),
+    cell: ({ samples }) => (samples ? samples.map(String).join(', ') || null : <HiddenValue />),
   },
   {
     name: 'Conflicts',
@@ -68,6 +69,7 @@ export function Properties() {
         }
         actions={may ? <Declare app={app} /> : <span className="muted">{reason}</span>}
       />
+      <HiddenValuesNote />
       <Card isFlush>
         <Filters>
           <SearchField label="Find" placeholder="The beginning of a key" {...field('q')} />

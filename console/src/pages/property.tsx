@@ -11,6 +11,7 @@ import { changeProperty, deleteProperty } from '../api/operations.ts';
 import { queries, queryClient } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
+import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { ProblemPanel } from '../components/problem.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
@@ -59,6 +60,7 @@ function Whole({ app, property }: { app: string; property: CataloguedProperty })
         }
       />
       <div className="stack">
+        <HiddenValuesNote />
         <Card title="About it">
           <Facts
             facts={[
@@ -68,7 +70,7 @@ function Whole({ app, property }: { app: string; property: CataloguedProperty })
                   {property.field}
                 </code>,
               ],
-              ['Samples', samples.length === 0 ? null : samples.map(String).join(', ')],
+              ['Samples', samples ? samples.map(String).join(', ') || null : <HiddenValue key="samples" />],
               ['First seen', <RelativeTime key="first" at={property.first_seen_at} none="never: it is declared" />],
               ['Last seen', <RelativeTime key="last" at={property.last_seen_at} none="never" />],
               [

@@ -13,6 +13,7 @@ import { nameOfField } from '../components/filter-builder/fields.ts';
 import { useLiveCount } from '../components/filter-builder/live-count.tsx';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
+import { HiddenValuesNote } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { count } from '../format.ts';
 import { SegmentForm } from '../forms/segment.tsx';
@@ -55,6 +56,7 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
           </Alert>
         )}
         {!may && <p className="muted">{reason}</p>}
+        <HiddenValuesNote />
         <SegmentForm
           app={app}
           segment={segment}

@@ -8,6 +8,7 @@ import { useAppId, useMay } from '../api/session.ts';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
 import { SearchField } from '../components/filter-fields.tsx';
+import { HiddenValuesNote } from '../components/hidden-values.tsx';
 import { List, useFilters } from '../components/list.tsx';
 import { readRows, tellSegments } from '../components/list-answers.ts';
 import { paths } from '../paths.ts';
@@ -62,6 +63,7 @@ export function Segments() {
         answer={filters.q === undefined ? tellSegments(readRows(query.data)) : 'Those whose name begins with the text.'}
         actions={make}
       />
+      <HiddenValuesNote />
       <Card isFlush>
         <Filters>
           <SearchField label="Find" placeholder="Id, or the beginning of a name" {...field('q')} />

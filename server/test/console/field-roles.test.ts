@@ -136,19 +136,23 @@ async function fill() {
   const server = t.clientOf(named.key);
   await make('/channels/webpush', { subject: `mailto:${canary('credentials.public')}@shop.example` });
   await ok(owner.send('PUT', at('/channels/apns'), applePush));
-  const subscription = t.pushSubscription(canary('devices.token'));
-  const device = await ok(
-    server.post('/v1/devices', {
-      platform: 'web',
-      token: subscription,
-      app_version: canary('audience.app_version'),
-      sdk: canary('audience.sdk'),
-      os: canary('audience.os'),
-      os_version: canary('audience.os_version'),
-      model: canary('audience.model'),
-      properties: { badge: canary('devices.properties') },
-    }),
-  );
+  const register = (subscription: object): Promise<Response['body']> =>
+    ok(
+      server.post('/v1/devices', {
+        platform: 'web',
+        token: subscription,
+        app_version: canary('audience.app_version'),
+        sdk: canary('audience.sdk'),
+        os: canary('audience.os'),
+        os_version: canary('audience.os_version'),
+        model: canary('audience.model'),
+        properties: { badge: canary('devices.properties') },
+      }),
+    );
+  const device = await register(t.pushSubscription(canary('devices.token')));
+  /** A device of nobody, whose client knows its subscription. */
+  const subscription = t.pushSubscription();
+  await register(subscription);
   const person = canary('people.external_id');
   const user = await ok(
     server.post('/v1/users', {

@@ -22,7 +22,10 @@ export function useVariables(app: string): readonly Variable[] {
   return useMemo(
     () => [
       ...attributes,
-      ...(catalog?.data ?? []).map(({ key, samples }) => ({ name: `properties.${key}`, samples: samples.slice(0, 3) })),
+      ...(catalog?.data ?? []).map(({ key, samples }) => ({
+        name: `properties.${key}`,
+        samples: samples?.slice(0, 3) ?? [],
+      })),
     ],
     [catalog],
   );

@@ -12,7 +12,12 @@ export interface Catalog {
 
 interface CataloguedEvent {
   readonly name: string;
-  readonly properties: readonly { readonly key: string; readonly type: string; readonly samples: readonly unknown[] }[];
+  readonly properties: readonly {
+    readonly key: string;
+    readonly type: string;
+    /** Absent where the role does not see them. */
+    readonly samples?: readonly unknown[] | undefined;
+  }[];
 }
 
 export interface Builder {

@@ -2,7 +2,7 @@
 // the value, and a person may choose another one.
 import { Autocomplete, Select } from '@mantine/core';
 import { useState } from 'react';
-import { useBuilder } from './builder-context.ts';
+import { type Catalog, useBuilder } from './builder-context.ts';
 import { keyOf, nameOfOperator, operatorsOfType, propertyOf, valueFor } from './fields.ts';
 import type { Json } from './tree.ts';
 import { ValueInput } from './value-input.tsx';
@@ -15,7 +15,7 @@ const typeOptions = types.map((value) => ({ value, label: typeNames[value] }));
 interface EventPropertyProps {
   readonly name: string;
   readonly condition: Json;
-  readonly known: readonly { readonly key: string; readonly type: string; readonly samples: readonly unknown[] }[];
+  readonly known: Catalog['events'][number]['properties'];
   readonly onChange: (next: Json) => void;
 }
 

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { queries } from '../../api/queries.ts';
 import { platformNames } from '../../format.ts';
+import { HiddenValue } from '../hidden-values.tsx';
 import { useBuilder } from './builder-context.ts';
 import { type FieldType, formOf, platforms, readDuration, type Unit, unitNames } from './fields.ts';
 import { fromLocalInput, toLocalInput } from './local-instant.ts';
@@ -24,8 +25,10 @@ interface ValueInputProps extends ValueProps {
 }
 
 export function ValueInput({ type, op, field, samples = [], ...props }: ValueInputProps) {
+  const { isReadOnly } = useBuilder();
   const form = formOf(op);
   if (form === 'none') return null;
+  if (isReadOnly && props.value === undefined) return <HiddenValue />;
   if (form === 'duration') return <DurationInput {...props} />;
   if (form === 'instant') return <InstantInput {...props} />;
   if (field === 'device.platform' && (op === 'eq' || op === 'neq' || form === 'list')) {
