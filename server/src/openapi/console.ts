@@ -9,6 +9,8 @@ each release; the changelog says so.
 - A page calls it with the cookie of a session. A script calls it with an operator token:
   \`Authorization: Bearer ot_live_…\`, without a cookie and without an \`Origin\` header.
 - \`x-least-role\` is the least role of the caller: viewer, member, admin, owner. \`person\` stands for any role by a session.
+- A viewer gets names, types and numbers. Values of people are left out of their answers, also the \`value\` of conditions
+  in filters.
 - What another organisation owns is 404.
 - A write of something that people edit carries the \`updated_at\` that was read. If it has changed since, the answer is 400
   \`changed_meanwhile\` with the present object.
