@@ -14,6 +14,8 @@ import { ConfirmButton } from '../components/confirm.tsx';
 import { ContentAsSent } from '../components/content-as-sent.tsx';
 import { Deliveries } from '../components/deliveries.tsx';
 import { FailureTable } from '../components/failure-table.tsx';
+import { toTree } from '../components/filter-builder/tree.ts';
+import { tell } from '../components/filter-builder/words.ts';
 import { useIsLive } from '../components/live-feed.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Funnel, MessageOverTime } from '../components/message-over-time.tsx';
@@ -232,7 +234,7 @@ function describeAudience(app: string, audience: Message['audience']): ReactNode
   if (audience.device_ids) return count(audience.device_ids.length, 'named device');
   if (audience.external_ids) return count(audience.external_ids.length, 'named user');
   if (audience.segment_id) return <SegmentLink app={app} id={audience.segment_id} />;
-  if (audience.filter) return 'A filter, shown below in the call';
+  if (audience.filter) return `A filter: ${tell(toTree(audience.filter))}`;
   return 'Users by their external ids, for members';
 }
 
