@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { OidcConfig } from '../config.ts';
-import type { Clock } from '../database/clock.ts';
+import { type Clock, readNowMs } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import { inOneLine } from '../ground/one-line.ts';
@@ -34,12 +34,13 @@ interface Arrival extends Visit {
 
 /**
  * `unverified`: the provider does not vouch for the address. `confirm`: an account has this
- * address, and its person proves the password before the two are linked.
+ * address, and its person proves the password before the two are linked. `atMs` is when, by the
+ * database's clock, which also dates sessions: two clocks differ by some milliseconds.
  */
 export type Entry =
   | { readonly token: string; readonly email: string }
   | { readonly refusal: 'unverified' | 'not_invited' }
-  | { readonly refusal: 'confirm'; readonly email: string };
+  | { readonly refusal: 'confirm'; readonly email: string; readonly atMs: number };
 
 /** Lets a person in whose identity was checked, in one transaction with its audit entries. */
 export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<Entry> {
@@ -52,7 +53,9 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
     // The lock lets callbacks follow each other: of two first sign-ins one makes the account.
     await lockOrganisation(tx, link?.organisationId ?? deps.organisationId);
     const known = await findAccountByIdentity(tx, identity);
-    if (!known && (await findAccountByEmail(tx, email))) return { refusal: 'confirm', email };
+    const toConfirm = async () =>
+      ({ refusal: 'confirm', email, atMs: Math.floor(await readNowMs(tx, clock)) }) as const;
+    if (!known && (await findAccountByEmail(tx, email))) return toConfirm();
     const accountId = known?.id ?? mintUuid(clock.nowMs());
     const account = { id: accountId, email: known?.email ?? email };
     const audited = { tx, clock, by: personOf(account, address) };
@@ -63,7 +66,7 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
       organisationId = admission.organisationId;
       // Another organisation's transaction may have made an account of the address a moment ago.
       const isKnown = known || (await makeAccount({ tx, clock }, { ...identity, id: accountId, email }));
-      if (!isKnown) return rollback({ refusal: 'confirm', email });
+      if (!isKnown) return rollback(await toConfirm());
       await insertMember(tx, clock, { organisationId, accountId, role: admission.role });
       const after = { role: admission.role, by: 'oidc' };
       const target = encodeId('acc', accountId);

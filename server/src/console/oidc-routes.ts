@@ -143,7 +143,7 @@ export const oidcRoutes = [
       }
       if (entry.refusal !== 'confirm') return refuse(entry.refusal, null, [forget]);
       const { issuer, subject } = identity;
-      const waiting = writeWaiting(keys, { issuer, subject, email: entry.email, atMs: clock.nowMs() });
+      const waiting = writeWaiting(keys, { issuer, subject, email: entry.email, atMs: entry.atMs });
       return refuse('confirm', entry.email, [forget, writeCookie(laxFor(form, 'identity'), waiting, proofSeconds)]);
     } catch (error) {
       return refuse(explain(deps, error), null, [forget]);
