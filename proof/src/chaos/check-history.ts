@@ -18,6 +18,7 @@ import {
   type WaitLine,
 } from './history-files.ts';
 import {
+  ConnectionUse,
   deathOfSender,
   judgePair,
   judgeRecovery,
@@ -146,8 +147,6 @@ async function collect<Line>(directory: string, name: string): Promise<Line[]> {
   return lines;
 }
 
-const slotMs = 250;
-
 async function readRun(directory: string, events: readonly EventLine[], violations: string[]): Promise<Run> {
   const deviceOfToken = new Map<string, number>();
   const deviceOfId = new Map<string, number>();
@@ -167,8 +166,7 @@ async function readRun(directory: string, events: readonly EventLine[], violatio
   }
 
   const gone = new Set<number>();
-  /** When each connection was used, in slots of a quarter of a second. */
-  const used = new Map<number, Set<number>>();
+  const used = new ConnectionUse();
   let requests = 0;
   for await (const line of readLines<HistoryLine>(directory, fileNames.history)) {
     const [token, at, status, , , , title, connectionId] = line;
@@ -177,14 +175,9 @@ async function readRun(directory: string, events: readonly EventLine[], violatio
     if (device === undefined) violations.push(`a push to a token that nobody has: ${token}`);
     else if (status === 404 || status === 410) gone.add(device);
     if (!messageOf.has(title)) violations.push(`a push that belongs to no message: '${title}' at ${at}`);
-    const slots = used.get(connectionId) ?? new Set();
-    used.set(connectionId, slots.add(Math.floor(at / slotMs)));
+    used.note(connectionId, at);
   }
-  const wasUsed = (connectionId: number, fromMs: number, toMs: number): boolean => {
-    for (const slot of used.get(connectionId) ?? []) if (slot * slotMs > fromMs && slot * slotMs < toMs) return true;
-    return false;
-  };
-  const msToDeath = deathOfSender(events, wasUsed);
+  const msToDeath = deathOfSender(events, (...span) => used.wasUsed(...span));
   return { directory, deviceOfToken, deviceOfId, messageOf, titles, asked, gone, msToDeath, requests };
 }
 

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { DeliveryLine, EventLine, MessageLine, RunFacts } from './history-files.ts';
-import { deathOfSender, judgePair, judgeRecovery, judgeTold, judgeTotals, type Pair, type Request } from './rules.ts';
+import {
+  ConnectionUse,
+  deathOfSender,
+  judgePair,
+  judgeRecovery,
+  judgeTold,
+  judgeTotals,
+  type Pair,
+  type Request,
+} from './rules.ts';
 
 const request = (fields: Partial<Request> = {}): Request => ({
   at: 10_000,
@@ -114,6 +123,16 @@ describe('the death of a sender', () => {
     const usedAt = (at: number) => (_connection: number, fromMs: number, toMs: number) => at > fromMs && at < toMs;
     expect(deathOfSender([held], usedAt(36_500))(request())).toBe(400);
     expect(deathOfSender([held], usedAt(20_000))(request())).toBeUndefined();
+  });
+
+  it('counts a stop also when the sender was used in the moment in which it went on', () => {
+    const held: EventLine = { ...kill, kind: 'stop', until: 36_010 };
+    const used = new ConnectionUse();
+    used.note(1, 36_012);
+    const msToDeath = deathOfSender([held], (...span) => used.wasUsed(...span));
+    expect(msToDeath(request())).toBe(400);
+    used.note(1, 30_000);
+    expect(msToDeath(request())).toBeUndefined();
   });
 });
 

@@ -109,6 +109,27 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
 
 /** A death more than this long after a sender's last known push does not explain that push. */
 const deathMsMost = 10_000;
+const slotMs = 250;
+
+/** When connections were used. It is kept in slots, because a run has millions of requests. */
+export class ConnectionUse {
+  readonly #slots = new Map<number, Set<number>>();
+
+  note(connectionId: number, atMs: number): void {
+    const slots = this.#slots.get(connectionId) ?? new Set();
+    this.#slots.set(connectionId, slots.add(Math.floor(atMs / slotMs)));
+  }
+
+  /**
+   * Whether the connection was used between two times. Only slots count that lie within both,
+   * because a process that was stopped may use its connection in the moment in which it goes on.
+   */
+  wasUsed(connectionId: number, fromMs: number, toMs: number): boolean {
+    for (const slot of this.#slots.get(connectionId) ?? [])
+      if (slot * slotMs >= fromMs && (slot + 1) * slotMs <= toMs) return true;
+    return false;
+  }
+}
 
 /**
  * A sender is known by its connection. After a death the connection is never used again, and during
@@ -116,7 +137,7 @@ const deathMsMost = 10_000;
  */
 export function deathOfSender(
   events: readonly EventLine[],
-  wasUsed: (connectionId: number, fromMs: number, toMs: number) => boolean,
+  wasUsed: ConnectionUse['wasUsed'],
 ): RuleContext['msToDeath'] {
   return (request) => {
     const deaths = events.flatMap(({ at, until, kind }) => {

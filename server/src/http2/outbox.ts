@@ -7,6 +7,12 @@ import { ByteWriter } from './byte-writer.ts';
 /** Bytes up to which a buffer is reused; a larger one comes from an unusually large turn. */
 const keptBytesMax = 262_144;
 
+/**
+ * Milliseconds. Whether a request may be made is decided in the turn of the event loop that writes
+ * it. A process that is stopped in that turn for longer may have lost the right (R-04).
+ */
+const turnMsMax = 5_000;
+
 export class Outbox extends ByteWriter {
   readonly #socket: Duplex;
   readonly #onFlush: () => void;
@@ -22,14 +28,20 @@ export class Outbox extends ByteWriter {
 
   /**
    * Schedules a write after the event loop has delivered its input, and after all promises that
-   * this turn resolves.
+   * this turn resolves. If the process is stopped meanwhile, nothing is written and the connection
+   * ends, because its headers cannot be taken back one by one.
    */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    const steadyMs = performance.now();
+    const wallMs = Date.now();
     setImmediate(() => {
       this.#isScheduled = false;
-      this.flush();
+      // The steady clock stands still while the host sleeps.
+      const tookMs = Math.max(performance.now() - steadyMs, Date.now() - wallMs);
+      if (tookMs > turnMsMax) this.#socket.destroy(new Error('The process was stopped before it wrote.'));
+      else this.flush();
     });
   }
 

@@ -416,6 +416,27 @@ describe('our own engine', () => {
     await closed;
   });
 
+  test.each([
+    ['the process is stopped', performance, 'now'],
+    ['the host sleeps', Date, 'now'],
+  ] as const)('R-04 sends nothing of a turn in which %s, and reports it as refused', async (_name, clock, read) => {
+    const paths: string[] = [];
+    const port = await serve((stream, path) => {
+      paths.push(path);
+      accept(stream);
+    });
+    const { session, closed } = await open(ownEngine, port);
+    const now = vi.spyOn(clock as { now(): number }, read);
+    onTestFinished(() => now.mockRestore());
+    expect(await ask(session, request({ path: '/before' }))).toMatchObject({ status: 201 });
+    const asked = ask(session, request({ path: '/beside' }));
+    const readAt = clock.now();
+    now.mockReturnValue(readAt + 20_000);
+    expect(await asked).toMatchObject({ refused: true });
+    expect(await closed).toMatchObject({ message: 'The process was stopped before it wrote.' });
+    expect(paths).toEqual(['/before']);
+  });
+
   test('R-38b does not take a peer for a flood that returns its windows byte by byte, of the stream and of all', async () => {
     const server = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
       socket.on('error', () => {});
