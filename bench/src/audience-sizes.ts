@@ -6,6 +6,8 @@ import { RunError } from '../../rig/src/workbench.ts';
 
 /** The number of devices of an audience when no option gives one. */
 export const audienceUsual = 1_000_000;
+/** The same in a smoke run. Indexes are built for apps of 5,000 devices and more. */
+export const audienceQuick = 6_000;
 /** The smaller sizes that are measured on the way to the requested one. */
 const steps = [10_000, 100_000, 1_000_000];
 

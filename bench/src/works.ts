@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { measureApi } from './api.ts';
 import { measureAudience } from './audience.ts';
-import { audienceName, audienceUsual } from './audience-sizes.ts';
+import { audienceName, audienceQuick, audienceUsual } from './audience-sizes.ts';
 import { isWay, type Way, ways } from './channels.ts';
 import { type ConsolePart, consoleDevicesUsual, consoleParts, measureConsole } from './console.ts';
 import { measureEvents } from './events.ts';
@@ -100,7 +100,7 @@ export const workTable: Readonly<Record<string, Work>> = {
     about: 'previews of filters beside JSONB, upserts and a snapshot, and how they grow with the audience',
     options: ['devices'],
     async measure(workbench, { devices: asked }, isQuick) {
-      const devices = asked ?? (isQuick ? 3_000 : audienceUsual);
+      const devices = asked ?? (isQuick ? audienceQuick : audienceUsual);
       const result = await measureAudience(workbench, { devices, isQuick });
       return { name: audienceName(devices), result, isTrial: devices < audienceUsual };
     },
