@@ -41,6 +41,29 @@ rmSync(artifactsDir, { recursive: true, force: true });
 const run = await Run.open();
 
 const suites = [
+  // The two that take longest come first.
+  defineSuite({
+    name: 'Screens of the console in Chromium',
+    missing: listMissing(['chromium']),
+    start: async () => await ConsoleBench.start(),
+    tests: [...consoleCampaignTests, ...consolePageTests, ...consoleLookTests],
+  }),
+  defineSuite({
+    name: 'The console in Chromium',
+    missing: listMissing(['chromium']),
+    start: async () => await ConsoleBench.start(),
+    tests: [
+      // It needs a service that nobody has set up yet, so it comes first.
+      ...consoleFirstDayTests,
+      ...consoleTests,
+      ...consoleLiveTests,
+      ...consoleComposeTests,
+      ...consoleDraftTests,
+      ...consoleSegmentTests,
+      ...consoleReportTests,
+      ...consoleWebhookTests,
+    ],
+  }),
   defineSuite({
     name: 'The harness',
     missing: listMissing(['dbus']),
@@ -68,25 +91,6 @@ const suites = [
     missing: listMissing(['chromium', 'dbus']),
     start: async () => await ChromiumBench.start(run),
     tests: [...standInTests, ...actionTests],
-  }),
-  defineSuite({
-    name: 'The console in Chromium',
-    missing: listMissing(['chromium']),
-    start: async () => await ConsoleBench.start(),
-    tests: [
-      // It needs a service that nobody has set up yet, so it comes first.
-      ...consoleFirstDayTests,
-      ...consoleTests,
-      ...consoleLiveTests,
-      ...consoleComposeTests,
-      ...consoleDraftTests,
-      ...consoleLookTests,
-      ...consoleSegmentTests,
-      ...consoleReportTests,
-      ...consoleCampaignTests,
-      ...consoleWebhookTests,
-      ...consolePageTests,
-    ],
   }),
   defineSuite({
     name: 'The console in Firefox',

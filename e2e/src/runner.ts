@@ -1,5 +1,5 @@
-// Runs suites one after another and prints one line for each test. The tests of a suite share one
-// bench: its browser and servers. A suite that cannot start fails with all its tests. A test that
+// Runs suites, two at once, and prints one line for each test. The tests of a suite run one after
+// another and share one bench: its browser and servers. A suite that cannot start fails with all its tests. A test that
 // did not run is never reported as passed.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -56,20 +56,27 @@ export interface Tally {
 const testTimeoutMs = 120_000;
 const startTimeoutMs = 120_000;
 const stopTimeoutMs = 60_000;
+/** A browser test waits more than it works. */
+const suitesAtOnce = 2;
 
 /** Hides the type of the bench, so that one list can hold suites with different benches. */
 export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
   return { name: suite.name, run: async (settings) => await runSuite(suite, settings) };
 }
 
+/** The suites begin in their order, so one that takes long should come first. */
 export async function runSuites(suites: readonly RunnableSuite[], settings: RunnerSettings): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
-  for (const suite of suites) {
-    const { passed, failed, skipped } = await suite.run(settings);
-    tally.passed += passed;
-    tally.failed += failed;
-    tally.skipped += skipped;
-  }
+  const waiting = [...suites];
+  const runOneByOne = async (): Promise<void> => {
+    for (let suite = waiting.shift(); suite; suite = waiting.shift()) {
+      const { passed, failed, skipped } = await suite.run(settings);
+      tally.passed += passed;
+      tally.failed += failed;
+      tally.skipped += skipped;
+    }
+  };
+  await Promise.all(Array.from({ length: suitesAtOnce }, runOneByOne));
   return tally;
 }
 
@@ -108,9 +115,9 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
       continue;
     }
     tally.failed += 1;
+    const dir = await saveArtifacts(title(test), bench, error.cause, settings.artifactsDir);
     print(`FAIL ${title(test)} (${seconds} s)`);
     print(indent(describeError(error.cause)));
-    const dir = await saveArtifacts(title(test), bench, error.cause, settings.artifactsDir);
     print(indent(`see ${dir}`));
     await error.cleanUp();
   }
