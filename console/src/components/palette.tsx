@@ -4,7 +4,7 @@ import { Button, Kbd, Modal, TextInput } from '@mantine/core';
 import { useDebouncedValue, useDisclosure, useHotkeys } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react';
+import { type KeyboardEvent, useEffect, useEffectEvent, useId, useMemo, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { type Act, mayDo, type Role } from '../api/can.ts';
 import {
@@ -36,7 +36,7 @@ export const commandKey = isMac ? '⌘' : 'Ctrl';
 
 export function Palette({ appId }: { appId: string | undefined }) {
   const [isOpen, { open, close }] = useDisclosure(false);
-  const [text, setText] = useTypedText(isOpen);
+  const { text, setText, isEntered } = useTypedText(isOpen);
   const [areKeysShown, keys] = useDisclosure(false);
   useHotkeys([['mod+K', open]], []);
   useHotkeys([['shift+?', keys.open]]);
@@ -68,7 +68,7 @@ export function Palette({ appId }: { appId: string | undefined }) {
         title="Search"
         styles={{ header: { display: 'none' } }}
       >
-        <Finder appId={appId} text={text} onText={setText} onDone={close} />
+        <Finder appId={appId} text={text} onText={setText} isEntered={isEntered} onDone={close} />
       </Modal>
       <Modal opened={areKeysShown} onClose={keys.close} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
         <dl className="facts" style={{ gridTemplateColumns: 'max-content minmax(0, 1fr)' }}>
@@ -101,21 +101,25 @@ const shortcuts = [
  */
 function useTypedText(isOpen: boolean) {
   const [text, setText] = useState('');
+  const [isEntered, setEntered] = useState(false);
+  const keep = useEffectEvent((event: globalThis.KeyboardEvent) => {
+    const isCommand = event.ctrlKey || event.metaKey || event.altKey || event.repeat;
+    if (isCommand || document.activeElement?.hasAttribute('data-palette')) return;
+    if (event.key.length === 1) setText((before) => before + event.key);
+    else if (event.key === 'Enter' && text !== '' && !document.activeElement?.closest('.hits')) setEntered(true);
+    else return;
+    event.preventDefault();
+  });
   useEffect(() => {
     if (!isOpen) return;
-    const keep = (event: globalThis.KeyboardEvent) => {
-      const isCommand = event.ctrlKey || event.metaKey || event.altKey;
-      if (event.key.length !== 1 || isCommand || document.activeElement?.hasAttribute('data-palette')) return;
-      event.preventDefault();
-      setText((before) => before + event.key);
-    };
     window.addEventListener('keydown', keep, true);
     return () => {
       window.removeEventListener('keydown', keep, true);
       setText('');
+      setEntered(false);
     };
   }, [isOpen]);
-  return [text, setText] as const;
+  return { text, setText, isEntered };
 }
 
 const pauseMs = 150;
@@ -124,10 +128,12 @@ interface FinderProps {
   readonly appId: string | undefined;
   readonly text: string;
   readonly onText: (text: string) => void;
+  /** Enter was pressed before the field had the focus. */
+  readonly isEntered: boolean;
   readonly onDone: () => void;
 }
 
-function Finder({ appId, text, onText, onDone }: FinderProps) {
+function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
   const navigate = useNavigate();
   const listId = useId();
   const [at, setAt] = useState(0);
@@ -150,6 +156,11 @@ function Finder({ appId, text, onText, onDone }: FinderProps) {
     onDone();
     await navigate(hit.to);
   };
+  const chooseFirst = useEffectEvent(() => void choose(hits[0]));
+  const isFound = hits.length > 0;
+  useEffect(() => {
+    if (isEntered && isFound) chooseFirst();
+  }, [isEntered, isFound]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, hits.length - 1));
     else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0));
