@@ -61,6 +61,16 @@ interface Finding {
   readonly nodes: readonly { readonly html: string }[];
 }
 
+/** Resolves when the page has drawn its dark theme. */
+async function turnDark(page: Page): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+  await page.evaluate(async () => {
+    await new Promise(requestAnimationFrame);
+    await Promise.all(document.getAnimations().map(({ finished }) => finished));
+  });
+}
+
 /** The serious findings of axe, whose script the page has loaded. */
 async function findSerious(page: Page, options: { readonly runOnly?: readonly string[] }): Promise<string[]> {
   const violations = await page.evaluate(async (given) => {
@@ -90,7 +100,7 @@ export const consolePageTests: readonly Test<ConsoleBench>[] = [
         await page.evaluate(axe);
         found.push(...(await findSerious(page, {})).map((finding) => `${screen.name}: ${finding}`));
         // The themes differ in their colors alone.
-        await page.emulateMedia({ colorScheme: 'dark' });
+        await turnDark(page);
         const inDark = await findSerious(page, { runOnly: ['color-contrast', 'link-in-text-block'] });
         found.push(...inDark.map((finding) => `${screen.name}, dark: ${finding}`));
         await page.close();

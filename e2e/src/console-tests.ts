@@ -240,6 +240,11 @@ export const consoleTests: readonly Test<ConsoleBench>[] = [
       await page.getByRole('option', { name: /Webhooks/ }).waitFor();
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+      // Nor for its answer: the first that is found is opened.
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type('segments');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Segments', exact: true }).waitFor();
       await page.keyboard.press('Control+k');
       await page.keyboard.type(device.id);
       await page.getByRole('option', { name: device.id }).waitFor();

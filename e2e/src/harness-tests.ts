@@ -55,6 +55,7 @@ async function runInnerSuites(bench: HarnessBench, failsWhenMissing: boolean) {
     words: [],
     failsWhenMissing,
     artifactsDir: bench.artifactsDir,
+    suitesAtOnce: 1,
     print: (line) => lines.push(line),
   });
   return { tally, lines };

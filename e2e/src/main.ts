@@ -122,6 +122,7 @@ const { passed, failed, skipped } = await runSuites(suites, {
   words: process.argv.slice(2),
   failsWhenMissing: process.env['CI'] === 'true',
   artifactsDir,
+  suitesAtOnce: 2,
   print,
 });
 const leftovers = run.listProcesses();

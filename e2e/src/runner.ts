@@ -1,4 +1,4 @@
-// Runs suites, two at once, and prints one line for each test. The tests of a suite run one after
+// Runs suites, some at once, and prints one line for each test. The tests of a suite run one after
 // another and share one bench: its browser and servers. A suite that cannot start fails with all its tests. A test that
 // did not run is never reported as passed.
 
@@ -43,6 +43,8 @@ export interface RunnerSettings {
   /** Whether a suite that cannot run is a failure, as in the CI job with browsers. */
   failsWhenMissing: boolean;
   artifactsDir: string;
+  /** Suites that run at the same time; a browser test waits more than it works. */
+  suitesAtOnce: number;
   print: (line: string) => void;
 }
 
@@ -56,8 +58,6 @@ export interface Tally {
 const testTimeoutMs = 120_000;
 const startTimeoutMs = 120_000;
 const stopTimeoutMs = 60_000;
-/** A browser test waits more than it works. */
-const suitesAtOnce = 2;
 
 /** Hides the type of the bench, so that one list can hold suites with different benches. */
 export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
@@ -76,7 +76,7 @@ export async function runSuites(suites: readonly RunnableSuite[], settings: Runn
       tally.skipped += skipped;
     }
   };
-  await Promise.all(Array.from({ length: suitesAtOnce }, runOneByOne));
+  await Promise.all(Array.from({ length: settings.suitesAtOnce }, runOneByOne));
   return tally;
 }
 
