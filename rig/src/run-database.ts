@@ -13,6 +13,8 @@ export interface RunDatabase {
   readonly url: string;
   /** For observers; nodes have pools of their own. */
   readonly sql: Sql;
+  /** The same as the superuser, who may alter the server and make further databases. */
+  readonly admin: Sql;
   readonly clusterDir: string;
   /** The environment of a service on this database. */
   readonly environment: Readonly<Record<string, string>>;
@@ -31,12 +33,17 @@ export async function startRunDatabase(workbench: Workbench): Promise<RunDatabas
     await embedded.stop();
     await rm(embedded.clusterDir, { recursive: true, force: true });
   });
-  const sql = openPool({ url: embedded.url, connectionsMax: 3, name: 'carillon proof', statementTimeoutMs: 300_000 });
-  workbench.onClose(() => sql.end({ timeout: 1 }));
+  const open = (url: string): Sql => {
+    const pool = openPool({ url, connectionsMax: 3, name: 'carillon proof', statementTimeoutMs: 300_000 });
+    workbench.onClose(() => pool.end({ timeout: 1 }));
+    return pool;
+  };
+  const sql = open(embedded.url);
   await prepareDatabase(sql);
   return {
     url: embedded.url,
     sql,
+    admin: open(embedded.adminUrl),
     clusterDir: embedded.clusterDir,
     environment: { DATABASE_URL: embedded.url, MASTER_KEY: randomBytes(32).toString('base64') },
     stop: () => embedded.stop(),

@@ -93,11 +93,11 @@ function isReady(url: string): Promise<boolean> {
   });
 }
 
-/** The URL of the service's own database. */
+/** The URL of the service's own database, for its superuser. */
 export async function findDatabaseUrl({ dataDir }: Service): Promise<string> {
   const found = await findEmbeddedPostgres(dataDir);
   if (found === undefined) throw new RunError(`no database runs on ${dataDir}`);
-  return found.url;
+  return found.adminUrl;
 }
 
 /** Opens the service's own database, for reads and fillings of a benchmark. */

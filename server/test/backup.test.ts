@@ -35,12 +35,12 @@ whenDone(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-async function openDatabase(dataDir: string): Promise<TestDatabase> {
+async function openDatabase(dataDir: string): Promise<TestDatabase & Pick<EmbeddedDatabase, 'adminUrl'>> {
   const server = await startEmbeddedPostgres({ dataDir, log: () => undefined });
   embedded.push(server);
   const sql = openPool({ url: server.url, connectionsMax: 4, name: 'tests', statementTimeoutMs: 60_000 });
   whenDone(() => sql.end({ timeout: 1 }));
-  return { url: server.url, sql };
+  return { url: server.url, adminUrl: server.adminUrl, sql };
 }
 
 /** Runs a command on a data directory of its own. */
@@ -409,7 +409,7 @@ describe('a backup that cannot be written', () => {
     const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
     const target = new Writable({ write: (_chunk, _encoding, done) => done(full) });
     const options = {
-      url: database.url,
+      url: database.adminUrl,
       clusterDir: made.clusterDir,
       masterKey: Buffer.alloc(32, 1),
       recipient: undefined,

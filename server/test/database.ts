@@ -29,8 +29,10 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = inject('serverUrl');
   const name = `carillon_${process.pid}_${++databases}`;
-  const admin = openPool({ url: serverUrl, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
-  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${inject('templateName')} STRATEGY FILE_COPY`);
+  const admin = openPool({ url: inject('adminUrl'), connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
+  const role = new URL(serverUrl).username;
+  const template = inject('templateName');
+  await admin.unsafe(`CREATE DATABASE ${name} OWNER ${role} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = databaseUrlFor(serverUrl, name);
   const sql = openPool({ url, connectionsMax: 4, name: 'tests', statementTimeoutMs: 60_000 });
   whenDone(async () => {
@@ -39,6 +41,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     await admin.end();
   });
   return { url, sql };
+}
+
+/** A connection of the superuser to the same database, until the test or its file is done. */
+export async function openAsSuperuser(sql: Sql): Promise<Sql> {
+  const [row] = await sql<{ name: string }[]>`SELECT current_database() AS name`;
+  const url = databaseUrlFor(inject('adminUrl'), row?.name ?? '');
+  const admin = openPool({ url, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
+  whenDone(() => admin.end({ timeout: 5 }));
+  return admin;
+}
+
+/** Leaves an index as a build does that was broken off. */
+export async function breakIndex(sql: Sql, name: string): Promise<void> {
+  const admin = await openAsSuperuser(sql);
+  await admin`UPDATE pg_index SET indisvalid = false WHERE indexrelid = ${name}::text::regclass`;
 }
 
 /** Makes a server report these settings to sessions of this database that begin later. */

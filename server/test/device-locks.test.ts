@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { openAsSuperuser } from './database.ts';
 import { untilLockWaits, untilUndone } from './lock-waits.ts';
 import { setup } from './setup.ts';
 import { verdictOf } from './verdict-of.ts';
@@ -98,7 +99,8 @@ describe('a request that the database ends as a deadlock', () => {
     await t.server.post('/v1/users', { external_id, device_id: body.id });
     const id = decodeId('dev', body.id) ?? '';
     let answer: ReturnType<typeof request> | undefined;
-    await t.sql.begin(async (tx) => {
+    const admin = await openAsSuperuser(t.sql);
+    await admin.begin(async (tx) => {
       // This transaction's deadlock timeout is long, so the database ends the request.
       await tx`SET LOCAL deadlock_timeout = '1h'`;
       await tx`SELECT 1 FROM audience WHERE device_id = ${id} FOR UPDATE`;

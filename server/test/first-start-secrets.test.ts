@@ -18,7 +18,14 @@ whenDone(async () => rmSync(dataDir, { recursive: true, force: true }));
 
 it('R-53 the banner of the first start, and its file, say that they contain a secret and how to replace it', async () => {
   const config = loadConfig({ DATA_DIR: dataDir }, dataDir);
-  const embedded = { url, loopbackUrl: undefined, clusterDir: dataDir, isNew: true, stop: async () => undefined };
+  const embedded = {
+    url,
+    adminUrl: url,
+    loopbackUrl: undefined,
+    clusterDir: dataDir,
+    isNew: true,
+    stop: async () => undefined,
+  };
   const deps = { sql, seal: createSeal(Buffer.alloc(32, 1)), config, plans: builtInPlans, embedded, paused: null };
   const address = 'http://127.0.0.1:8080';
   const notice = await firstStart(deps);

@@ -1,7 +1,7 @@
 // Builds the program when its sources are newer, for tests that run it. It provides one PostgreSQL
 // server and one migrated template for the run; each test file gets a database copied from it.
-// DATABASE_URL selects an external server, whose user must be able to create databases. Otherwise
-// the embedded server is used.
+// DATABASE_URL selects an external server and the role that owns the databases, DATABASE_ADMIN_URL
+// its superuser, who makes and drops them. Otherwise the embedded server is used.
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,6 +21,8 @@ const builder = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url))
 declare module 'vitest' {
   export interface ProvidedContext {
     serverUrl: string;
+    /** The same server for its superuser, who makes and drops the databases. */
+    adminUrl: string;
     templateName: string;
   }
 }
@@ -38,10 +40,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ? await startEmbeddedPostgres({ dataDir, isDisposable: true, log: () => undefined })
     : undefined;
   const serverUrl = external ?? embedded?.url ?? '';
+  const adminUrl = embedded?.adminUrl ?? process.env['DATABASE_ADMIN_URL'] ?? serverUrl;
   const templateName = `carillon_template_${process.pid}`;
 
-  const admin = openPool({ url: serverUrl, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
-  await admin.unsafe(`CREATE DATABASE ${templateName}`);
+  const admin = openPool({ url: adminUrl, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
+  await admin.unsafe(`CREATE DATABASE ${templateName} OWNER ${new URL(serverUrl).username}`);
   const template = openPool({
     url: databaseUrlFor(serverUrl, templateName),
     connectionsMax: 2,
@@ -52,6 +55,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await template.end();
 
   project.provide('serverUrl', serverUrl);
+  project.provide('adminUrl', adminUrl);
   project.provide('templateName', templateName);
 
   return async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { describeSchema } from '../../rig/src/describe-schema.ts';
 import { listMigrations, migrate, missingMigrations } from '../src/database/migrate.ts';
-import { createTestDatabase } from './database.ts';
+import { breakIndex, createTestDatabase } from './database.ts';
 
 const { sql } = await createTestDatabase();
 
@@ -77,7 +77,7 @@ it('R-93 a migration outside a transaction is recorded when it is done, and repe
   expect(await migrate(sql, [...migrations, mended])).toEqual([]);
   // As if a process had ended while the index was built: the index exists and is unusable.
   await sql`DELETE FROM schema_migrations WHERE number = 9002`;
-  await sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'apps_by_draft'::regclass`;
+  await breakIndex(sql, 'apps_by_draft');
   expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);
   expect(await sql`SELECT indisvalid FROM pg_index WHERE indexrelid = 'apps_by_draft'::regclass`).toEqual([
     { indisvalid: true },

@@ -7,7 +7,7 @@ import { connect, openPool, type Tx } from '../src/database/db.ts';
 import { listMigrations, migrate } from '../src/database/migrate.ts';
 import { tellWaits } from '../src/database/tell-waits.ts';
 import { prepareDatabase } from '../src/process/prepare-database.ts';
-import { createTestDatabase, whenDone } from './database.ts';
+import { breakIndex, createTestDatabase, whenDone } from './database.ts';
 
 const limitlessMs = 0;
 
@@ -50,7 +50,7 @@ describe('R-104 an upgrade', () => {
     const build = 'CREATE INDEX CONCURRENTLY IF NOT EXISTS apps_by_draft ON apps (name)';
     if (isBroken) {
       await admin`CREATE INDEX apps_by_draft ON apps (name)`;
-      await admin`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'apps_by_draft'::regclass`;
+      await breakIndex(admin, 'apps_by_draft');
     }
     const migrations = [...(await listMigrations()), draft(build, false)];
     const migrating = tellWaits(sql, tell, () => migrate(sql, migrations, tell));

@@ -223,11 +223,11 @@ async function startOnEmpty(workbench: Workbench, directory: string): Promise<{ 
   }
   const open = (url: string): Sql =>
     openPool({ url, connectionsMax: 1, name: 'carillon proof', statementTimeoutMs: 600_000 });
-  const admin = open(serverUrl);
+  const admin = open(process.env['DATABASE_ADMIN_URL'] ?? serverUrl);
   const name = `carillon_first_minutes_${process.pid}`;
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  await admin.unsafe(`CREATE DATABASE ${name}`);
+  await admin.unsafe(`CREATE DATABASE ${name} OWNER ${url.username}`);
   workbench.onClose(async () => {
     await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
     await admin.end();

@@ -50,9 +50,9 @@ async function prove({ report, seed }: ProofOptions, sql: Sql, where: string, fi
  * Opens a database whose default collation is a language's. The service must not follow that
  * collation.
  */
-async function openIcuDatabase({ sql, url }: RunDatabase, { workbench }: ProofOptions): Promise<Sql> {
-  await sql.unsafe(
-    `CREATE DATABASE proof_icu TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US-u-ks-level1'`,
+async function openIcuDatabase({ admin, url }: RunDatabase, { workbench }: ProofOptions): Promise<Sql> {
+  await admin.unsafe(
+    `CREATE DATABASE proof_icu TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US-u-ks-level1' OWNER ${new URL(url).username}`,
   );
   const address = new URL(url);
   address.pathname = '/proof_icu';

@@ -30,7 +30,7 @@ async function withEmptyDatabase(
   name: string,
   use: (empty: Empty) => Promise<void>,
 ): Promise<void> {
-  await database.sql.unsafe(`CREATE DATABASE ${name}`);
+  await database.admin.unsafe(`CREATE DATABASE ${name} OWNER ${new URL(database.url).username}`);
   const url = new URL(database.url);
   url.pathname = `/${name}`;
   const sql = openPool({ url: url.href, connectionsMax: 2, name: 'carillon proof', statementTimeoutMs: 60_000 });
@@ -38,7 +38,7 @@ async function withEmptyDatabase(
     await use({ environment: { ...database.environment, DATABASE_URL: url.href }, sql });
   } finally {
     await sql.end({ timeout: 1 });
-    await database.sql.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
+    await database.admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
   }
 }
 

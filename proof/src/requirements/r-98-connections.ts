@@ -233,7 +233,7 @@ const tooFewConnections = 12;
 async function startOnSmall({ workbench, report }: ProofOptions, scale: Scale): Promise<void> {
   const database = await startRunDatabase(workbench);
   const allow = async (most: number): Promise<void> => {
-    await database.sql.unsafe(`ALTER SYSTEM SET max_connections = ${most}`);
+    await database.admin.unsafe(`ALTER SYSTEM SET max_connections = ${most}`);
     await database.stop();
     await database.start();
   };

@@ -73,7 +73,7 @@ async function copyInto(place: BackupFile, { dataDir }: Config, options: CopyOpt
     const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
     try {
       say(`Copying ${embedded.clusterDir}`);
-      const [{ url, clusterDir }, { file, target }] = [embedded, place];
+      const [{ adminUrl: url, clusterDir }, { file, target }] = [embedded, place];
       const facts = await backUp({ url, clusterDir, target, ...options }).catch(asBackupError(file));
       return { ...facts, bytes: await place.publish() };
     } finally {

@@ -14,6 +14,7 @@ import {
   judgeProofs,
   judgePublicUrl,
   judgeReach,
+  judgeRole,
   judgeSchema,
   judgeSettings,
   judgeSlots,
@@ -68,6 +69,8 @@ const at = new Date('2026-11-21T10:15:30.123Z');
 
 describe('the doctor', () => {
   it.each<[string, Finding, Finding['verdict'], RegExp]>([
+    ['an ordinary role', judgeRole(false), 'ok', /no superuser/],
+    ['a superuser', judgeRole(true), 'warn', /give it a role/],
     ['a server in order', judgeSettings(settings({}), false), 'ok', /PostgreSQL 18\.1/],
     ['an old server', judgeSettings(settings({ server_version_num: '140009' }), false), 'fail', /upgrade/],
     ['fsync off', judgeSettings(settings({ fsync: 'off' }), false), 'fail', /fsync is off.*turn it on/],

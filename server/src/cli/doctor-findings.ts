@@ -42,6 +42,16 @@ export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe
   };
 }
 
+/** Judges the service's role at the database. */
+export function judgeRole(isSuperuser: boolean): Finding {
+  const check = 'role';
+  if (!isSuperuser)
+    return { check, verdict: 'ok', message: 'The role of the service is no superuser of the database.' };
+  const message =
+    'The service is a superuser of the database, so a fault in it could reach files and other databases of the server: give it a role that owns its database and nothing else (docs/self-hosting.md).';
+  return { check, verdict: 'warn', message };
+}
+
 /**
  * Judges the connection's way to the database. `fault` says what is wrong with it; undefined:
  * nothing is.

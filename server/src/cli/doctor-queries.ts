@@ -25,9 +25,19 @@ export async function readServerMs(sql: Sql): Promise<number> {
   return row?.ms ?? 0;
 }
 
-/** Reads the directory in which the server keeps its files. */
+/** Returns whether the role of this connection is a superuser. */
+export async function isSuperuser(sql: Sql): Promise<boolean> {
+  const rows = await sql`SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper`;
+  return rows.length > 0;
+}
+
+/**
+ * Reads the directory in which the server keeps its files; undefined for a role that may not know.
+ */
 export async function readDataDirectory(sql: Sql): Promise<string | undefined> {
-  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
+  const [row] = await sql<
+    { directory: string }[]
+  >`SELECT setting AS directory FROM pg_settings WHERE name = 'data_directory'`;
   return row?.directory;
 }
 

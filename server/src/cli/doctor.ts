@@ -46,6 +46,7 @@ import {
   judgeProofs,
   judgePublicUrl,
   judgeReach,
+  judgeRole,
   judgeSchema,
   judgeSettings,
   judgeSlots,
@@ -58,6 +59,7 @@ import {
   countConnections,
   countDevicesOfApp,
   isIndexBeingBuilt,
+  isSuperuser,
   listAppsWithoutSecret,
   listAssignedKeys,
   listPrepared,
@@ -109,6 +111,7 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
     return finding;
   };
   await look('database', async () => judgeSettings(await readSettings(sql), config.allowUnsafePostgres));
+  await look('role', async () => judgeRole(await isSuperuser(sql)));
   await look('connections', async () => judgeConnections(await countConnections(sql)));
   await look('clock', () => checkClock(sql));
   await look('disk', () => checkDisk(config, sql));

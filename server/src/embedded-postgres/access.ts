@@ -11,15 +11,19 @@ import type { ProgramUser } from './programs.ts';
  * identifies the user (PostgreSQL documentation, "Peer Authentication"). On loopback, when it is
  * requested, a password does.
  */
-export async function writeAccess(directory: string, role: string, user: ProgramUser | undefined): Promise<string[]> {
+export async function writeAccess(
+  directory: string,
+  roles: readonly string[],
+  user: ProgramUser | undefined,
+): Promise<string[]> {
   const names = await namesOf([0, process.getuid?.() ?? 0, user?.uid ?? 0]);
   // Other software's processes run as nobody too.
   if (process.getuid?.() === 0) names.delete('nobody');
-  const ident = [...names].map((name) => `carillon ${quoted(name)} ${role}`);
+  const ident = [...names].flatMap((name) => roles.map((role) => `carillon ${quoted(name)} ${role}`));
   // When no user has a name in the system's list, PostgreSQL cannot identify who connects. The
   // socket's private directory still restricts access.
   const local = names.size > 0 ? 'peer map=carillon' : 'trust';
-  const hba = [`local all ${role} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
+  const hba = [`local all ${roles.join()} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
   const [hbaPath, identPath] = [join(directory, 'carillon_hba.conf'), join(directory, 'carillon_ident.conf')];
   await replaceFile(hbaPath, hba, user);
   await replaceFile(identPath, ident, user);

@@ -8,8 +8,10 @@ import { memoryOfProcess, sharedBuffersMb } from './memory.ts';
 import * as programs from './programs.ts';
 import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
 
-/** The superuser of the cluster, and its database. */
+/** The superuser of the cluster, for its server and its backups; and the name of the database. */
 export const carillon = 'carillon';
+/** The role of the service and its commands. It owns the database, and may do nothing else. */
+export const serviceRole = 'carillon_service';
 
 export interface Cluster {
   /**

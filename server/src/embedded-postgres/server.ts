@@ -5,7 +5,7 @@ import { chmod, open, readFile, rm, rmdir, stat, symlink } from 'node:fs/promise
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeAccess } from './access.ts';
-import { type Cluster, carillon } from './cluster.ts';
+import { type Cluster, carillon, serviceRole } from './cluster.ts';
 import {
   type Connection,
   isServerOf,
@@ -242,7 +242,7 @@ export class EmbeddedServer {
     };
     const parameters = [
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-      ...(await writeAccess(directory, carillon, user)),
+      ...(await writeAccess(directory, [carillon, serviceRole], user)),
     ];
     const warning = await warnOfNeighbours(user, directory);
     if (warning) this.#log(warning);

@@ -4,9 +4,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tx } from '../database/db.ts';
-import { carillon, findCluster, makeCluster } from './cluster.ts';
+import { carillon, findCluster, makeCluster, serviceRole } from './cluster.ts';
 import type { Connection } from './postmaster.ts';
 import { EmbeddedServer } from './server.ts';
+import { addressOf, provideDatabase } from './service-role.ts';
 
 /**
  * Advisory locks in the database `postgres`, where no other part of Carillon connects. They end
@@ -42,10 +43,13 @@ export interface EmbeddedOptions {
 
 export interface EmbeddedDatabase {
   /**
-   * `postgres://carillon@localhost:5432/carillon?host=/directory`, in libpq's form.
+   * `postgres://carillon_service@localhost:5432/carillon?host=/directory`, in libpq's form. Its role
+   * owns the database and is no superuser.
    */
   readonly url: string;
-  /** The same by TCP, when a port was requested, with a password that is valid for this run. */
+  /** The same for the superuser of the cluster: for backups, and for tests that make databases. */
+  readonly adminUrl: string;
+  /** `url` by TCP, when a port was requested, with a password that is valid for this run. */
   readonly loopbackUrl: string | undefined;
   readonly clusterDir: string;
   /**
@@ -80,8 +84,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       try {
         await connection.sql`SELECT pg_advisory_lock_shared(${locks.inUse})`;
         if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
-        await createDatabase(connection.sql);
-        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${carillon} PASSWORD '${password}'`);
+        await provideDatabase(connection, cluster);
+        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${serviceRole} PASSWORD '${password}'`);
         if (purpose === 'command') return connection;
         if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
         await server.stop();
@@ -145,9 +149,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let current: Promise<Connection | undefined> = Promise.resolve(first);
   keep(first);
   return {
-    url: socketUrl(first),
+    url: addressOf(first, serviceRole),
+    adminUrl: addressOf(first, carillon),
     loopbackUrl:
-      listenPort === undefined ? undefined : `postgres://${carillon}:${password}@127.0.0.1:${listenPort}/${carillon}`,
+      listenPort === undefined
+        ? undefined
+        : `postgres://${serviceRole}:${password}@127.0.0.1:${listenPort}/${carillon}`,
     clusterDir: cluster.directory,
     isNew: found === undefined,
     stop: () => {
@@ -158,18 +165,16 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
 }
 
 /**
- * The address of the server that runs on a data directory, if one does. It may stop at any time:
+ * The addresses of the server that runs on a data directory, if one does. It may stop at any time:
  * see `purpose: 'command'`.
  */
-export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
+export async function findEmbeddedPostgres(
+  dataDir: string,
+): Promise<Pick<EmbeddedDatabase, 'url' | 'adminUrl'> | undefined> {
   const cluster = await findCluster(dataDir);
   const connection = cluster && (await new EmbeddedServer(cluster, () => undefined).find());
   await connection?.end();
-  return connection && { url: socketUrl(connection) };
-}
-
-function socketUrl({ host, port }: Connection): string {
-  return `postgres://${carillon}@localhost:${port}/${carillon}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
+  return connection && { url: addressOf(connection, serviceRole), adminUrl: addressOf(connection, carillon) };
 }
 
 async function becomeTheService(sql: Tx, dataDir: string): Promise<void> {
@@ -185,16 +190,6 @@ async function becomeTheService(sql: Tx, dataDir: string): Promise<void> {
       `Another service (${holder?.name ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
     );
   }
-}
-
-async function createDatabase(sql: Tx): Promise<void> {
-  const [found] = await sql`SELECT FROM pg_database WHERE datname = ${carillon}`;
-  if (found) return;
-  await sql.unsafe(`CREATE DATABASE ${carillon}`).catch((error: unknown) => {
-    // Two processes created it at once: 42P04 duplicate_database, 23505 from the catalog's own
-    // index.
-    if (!hasCode(error, /^(42P04|23505)$/)) throw error;
-  });
 }
 
 function isConnectionLost(error: unknown): boolean {

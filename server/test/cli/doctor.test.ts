@@ -10,7 +10,7 @@ import { loadInstance } from '../../src/database/instance.ts';
 import { listPartitions } from '../../src/delivery/partitions.ts';
 import { mintUuid } from '../../src/ground/ids.ts';
 import { createSeal, parseMasterKey } from '../../src/ground/seal.ts';
-import { durable, reportSettings, whenDone } from '../database.ts';
+import { breakIndex, durable, reportSettings, whenDone } from '../database.ts';
 import { setup } from '../setup.ts';
 import { setupCommandLine } from './run-carillon.ts';
 
@@ -47,6 +47,7 @@ describe('doctor', () => {
         'way to the database',
         'files',
         'database',
+        'role',
         'clock',
         'disk',
         'cluster',
@@ -165,7 +166,7 @@ describe('doctor', () => {
       },
     });
     await cli.sql`CREATE INDEX audience_by_bool_01 ON audience (app_id, bool_01)`;
-    await cli.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_bool_01'::regclass`;
+    await breakIndex(cli.sql, 'audience_by_bool_01');
     expect((await examine()).of('slots')).toMatchObject({ verdict: 'warn', message: expect.stringMatching(/broken/) });
     await cli.sql`DROP INDEX audience_by_bool_01`;
     await cli.sql`DELETE FROM properties WHERE app_id = ${id}`;

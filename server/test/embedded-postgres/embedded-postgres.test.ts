@@ -81,13 +81,14 @@ describe('a first start', () => {
     }
     const [settings] = await query(
       url,
-      `SELECT current_user, current_database(), current_setting('fsync') AS fsync,
+      `SELECT current_user, rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication AS may_more, current_database(), current_setting('fsync') AS fsync,
          current_setting('full_page_writes') AS full_page_writes, current_setting('listen_addresses') AS listen_addresses,
          current_setting('server_encoding') AS encoding, datlocprovider, datlocale
-       FROM pg_database WHERE datname = current_database()`,
+       FROM pg_database, pg_roles WHERE datname = current_database() AND rolname = current_user`,
     );
     expect(settings).toEqual({
-      currentUser: 'carillon',
+      currentUser: 'carillon_service',
+      mayMore: false,
       currentDatabase: 'carillon',
       fsync: 'on',
       fullPageWrites: 'on',
@@ -289,15 +290,53 @@ describe('R-94 several processes that use one directory:', () => {
   it("a command uses the service's server, and the last to leave stops the server", async () => {
     await prepare();
     const service = run();
-    const { url } = await service.ready();
+    const { url, adminUrl } = await service.ready();
     const command = run({ purpose: 'command' });
     expect((await command.ready()).url).toBe(url);
     await service.stop();
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    expect(await findEmbeddedPostgres(join(folder, 'data'))).toEqual({ url });
+    expect(await findEmbeddedPostgres(join(folder, 'data'))).toEqual({ url, adminUrl });
     await command.stop();
     expect(serverPids(folder)).toEqual([]);
     expect(await findEmbeddedPostgres(join(folder, 'data'))).toBeUndefined();
+  });
+
+  it('a database of an earlier version, which belongs to the superuser, is given to the role of the service', async () => {
+    await prepare();
+    const former = run({ purpose: 'command' });
+    const { url, adminUrl, clusterDir } = await former.ready();
+    // As an earlier version left it, with its server running.
+    for (const statement of [
+      'ALTER DATABASE carillon OWNER TO carillon',
+      'CREATE TABLE shelves (id int GENERATED ALWAYS AS IDENTITY, number serial) PARTITION BY RANGE (id)',
+      'CREATE TABLE shelf PARTITION OF shelves FOR VALUES FROM (0) TO (10)',
+      'CREATE SEQUENCE tickets',
+      'CREATE VIEW "All shelves" AS SELECT * FROM shelves',
+      "CREATE TYPE wood AS ENUM ('oak')",
+      'CREATE FUNCTION one() RETURNS int LANGUAGE sql AS $$SELECT 1$$',
+    ])
+      await query(adminUrl, statement);
+    const rules = join(clusterDir, 'carillon_hba.conf');
+    await fs.writeFile(rules, (await fs.readFile(rules, 'utf8')).replace(',carillon_service', ''));
+    await query(adminUrl, 'SELECT pg_reload_conf()');
+    await expect.poll(() => query(url, 'SELECT 1').catch((error) => error.code)).toBe('28000');
+    const service = run();
+    await service.ready();
+    await former.stop();
+    const owned = `SELECT DISTINCT pg_get_userbyid(owner) AS role FROM (
+      SELECT relowner FROM pg_class WHERE relnamespace = 'public'::regnamespace UNION ALL
+      SELECT proowner FROM pg_proc WHERE pronamespace = 'public'::regnamespace UNION ALL
+      SELECT typowner FROM pg_type WHERE typnamespace = 'public'::regnamespace UNION ALL
+      SELECT datdba FROM pg_database WHERE datname = current_database()) AS all_owned (owner)`;
+    expect(await query(url, owned)).toEqual([{ role: 'carillon_service' }]);
+    for (const statement of [
+      'DROP VIEW "All shelves"',
+      'DROP TABLE shelves',
+      'DROP SEQUENCE tickets',
+      'CREATE TABLE more ()',
+    ])
+      await query(url, statement);
+    await service.stop();
   });
 
   it('a command that starts first keeps its server when a service starts', async () => {

@@ -33,6 +33,7 @@ const program = `
 
 export interface Ready {
   url: string;
+  adminUrl: string;
   loopbackUrl?: string;
   clusterDir: string;
   isNew: boolean;

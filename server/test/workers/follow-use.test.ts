@@ -5,6 +5,7 @@ import { followUse } from '../../src/audience/follow-use.ts';
 import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/audience/index-queries.ts';
 import { type IndexLimits, indexLimits } from '../../src/audience/plan-indexes.ts';
 import { transaction } from '../../src/database/db.ts';
+import { breakIndex } from '../database.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -66,7 +67,7 @@ describe('indexes follow use', () => {
 
   it('an index whose build was interrupted is built again', async () => {
     await t.sql`CREATE INDEX audience_by_country ON audience (app_id, country)`;
-    await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_country'::regclass`;
+    await breakIndex(t.sql, 'audience_by_country');
     const filter = { field: 'country', op: 'eq', value: 'DE' };
     await t.server.post('/v1/segments', { name: 'Germans', filter });
     await follow();
@@ -174,7 +175,7 @@ describe('indexes follow use', () => {
   it('an index for users without a number always exists, and is repaired when it is broken', async () => {
     const find = async () => (await listFollowingIndexes(t.sql, 'audience_unnumbered'))[0];
     expect(await find()).toMatchObject({ isValid: true });
-    await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_unnumbered'::regclass`;
+    await breakIndex(t.sql, 'audience_unnumbered');
     await follow();
     expect(await find()).toMatchObject({ isValid: true });
   });
