@@ -48,7 +48,6 @@ export async function fillReports(workbench: Workbench, dataDir: string, sizes: 
     const ahead = await secondsOf(() => classAhead({ sql, clock }));
     progress(`what is not settled classed ahead in ${ahead.toFixed(1)} s`);
     await sql`VACUUM (ANALYZE) attributions, credited_totals, open_credits, rollups, rollup_deltas, subject_events`;
-    await sql`CHECKPOINT`;
     return {
       appId: encodeId('app', app.id),
       serverKey: app.serverKey,

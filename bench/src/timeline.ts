@@ -134,7 +134,6 @@ async function fill(workbench: Workbench, dataDir: string, devices: number): Pro
   try {
     await prepareDatabase(sql);
     const world = await makeTimelineWorld(sql, await createClock(sql), devices);
-    await sql`CHECKPOINT`;
     return world;
   } finally {
     await sql.end({ timeout: 5 });
