@@ -104,8 +104,8 @@ export function checkFilter(filter: Filter, catalog: ReadonlyMap<string, Propert
   return checked === undefined || issues.length > 0 ? { issues } : { filter: spelled(checked) };
 }
 
-// After all checks: reading a language takes microseconds, and a filter that is refused may hold
-// two hundred thousand (R-103).
+// After all checks: reading a language takes microseconds, and writing a country in upper case a
+// tenth of one. A filter that is refused may hold two hundred thousand (R-103).
 function spelled(node: CheckedFilter): CheckedFilter {
   if (node.kind === 'leaf') return { ...node, test: withSpellings(node.operand, node.test) };
   if (node.kind === 'not') return { ...node, node: spelled(node.node) };
@@ -140,6 +140,8 @@ function withSpellings(operand: Operand, test: Test): Test {
     return { ...test, values: test.values.flatMap(spellingsOfStart) };
   }
   if (test.kind !== 'is') return test;
+  // Stored countries are in upper case.
+  if (operand.builtin === 'country') return { kind: 'is', values: test.values.map((value) => String(value).toUpperCase()) };
   if (operand.builtin !== 'language' && operand.builtin !== 'device.locale') return test;
   return { kind: 'is', values: [...new Set(test.values.flatMap((value) => spellingsOf(String(value))))] };
 }
@@ -203,7 +205,7 @@ const operatorsOfEvents = [
 function readConditionValue(value: unknown, type: CheckedCondition['type']): ReadValue {
   if (typeof value !== type) return mismatch(type ?? 'missing');
   if (typeof value === 'string' && value.length > textLengthMax) return tooLong;
-  return typeof value === 'number' ? finite(value) : { value: value as string | boolean };
+  return typeof value === 'number' ? finite(value) : (value as string | boolean);
 }
 
 /**
@@ -219,7 +221,8 @@ function typeOfCondition({ value }: Comparison): CheckedCondition['type'] | unde
 }
 
 type Problem = { readonly code: IssueCode; readonly message: string; readonly allowed?: readonly unknown[] };
-type ReadValue = { readonly value: string | number | boolean } | Problem;
+/** A value itself, because a filter that is refused may hold two hundred thousand (R-103). */
+type ReadValue = string | number | boolean | Problem;
 /** `isWhole`: the value is compared as a whole and not as a part of a text. */
 type Reader = (value: unknown, isWhole: boolean) => ReadValue;
 
@@ -274,8 +277,8 @@ function checkComparison(
     return refuse(['value'], { code: 'too_big', message: 'A duration is at most 365 days.' });
   }
   const single = read(value, positive === 'eq');
-  if ('code' in single) return refuse(['value'], single);
-  const test = testOf(positive, single.value);
+  if (typeof single === 'object') return refuse(['value'], single);
+  const test = testOf(positive, single);
   return 'code' in test ? refuse(['value'], test) : { test, isNegated };
 }
 
@@ -292,8 +295,8 @@ function readList(
   const values: (string | number | boolean)[] = [];
   for (const [index, item] of value.entries()) {
     const one = read(item, true);
-    if ('code' in one) return { at: ['value', index], problem: one };
-    values.push(one.value);
+    if (typeof one === 'object') return { at: ['value', index], problem: one };
+    values.push(one);
   }
   return { values };
 }
@@ -317,36 +320,24 @@ function testOf(op: Operator, value: string | number | boolean): Test | Problem 
 }
 
 /**
- * `builtin` is the field when its values have a canonical form; null for a property and for a part
- * of a text, which have none.
+ * `builtin` is the field that a whole value is compared with; null for a property and for a part of
+ * a text.
  */
 function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField | null): ReadValue {
   if (typeof value === 'number' && type === 'number') return finite(value);
-  if (typeof value === 'boolean' && type === 'boolean') return { value };
+  if (typeof value === 'boolean' && type === 'boolean') return value;
   if (typeof value !== 'string' || type !== 'string') return mismatch(type);
   if (value.length > textLengthMax) return tooLong;
-  return builtin === null ? { value } : builtinValue(builtin, value);
+  if (builtin !== 'device.platform' || platforms.includes(value)) return value;
+  return { code: 'invalid_value', message: 'A platform is web, ios or android.', allowed: platforms };
 }
 
 const platforms = ['web', 'ios', 'android'];
 
-/** Stored countries are in upper case, so the value that they are compared with is converted too. */
-function builtinValue(field: BuiltinField, value: string): ReadValue {
-  switch (field) {
-    case 'country':
-      return { value: value.toUpperCase() };
-    case 'device.platform':
-      if (platforms.includes(value)) return { value };
-      return { code: 'invalid_value', message: 'A platform is web, ios or android.', allowed: platforms };
-    default:
-      return { value };
-  }
-}
-
 /** JSON.parse reads a number beyond all doubles as infinity, which would be stored as null. */
 function finite(value: number): ReadValue {
   if (!Number.isFinite(value)) return { code: 'invalid_value', message: 'A number must be finite.' };
-  return { value: value === 0 ? 0 : value };
+  return value === 0 ? 0 : value;
 }
 
 function mismatch(expected: string): Problem {

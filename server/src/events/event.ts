@@ -207,12 +207,13 @@ function findFault(value: unknown, depth: number): Fault | undefined {
   if (depth === propertiesDepthMax) {
     return { path: [], code: 'too_deep', message: `Properties are nested at most ${propertiesDepthMax} deep.` };
   }
-  for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-    const fault = findFault(item, depth + 1);
-    if (fault) {
-      fault.path.push(key);
-      return fault;
-    }
+  // Values without names: the entries of objects whose names V8 has not seen take it twice as long.
+  const items: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  for (let i = 0; i < items.length; i++) {
+    const fault = findFault(items[i], depth + 1);
+    if (!fault) continue;
+    fault.path.push(Array.isArray(value) ? i : (Object.keys(value)[i] ?? ''));
+    return fault;
   }
   return undefined;
 }

@@ -49,7 +49,7 @@ export interface Issue {
   readonly limit?: number | string;
 }
 
-/** A longer name of a field is cut in a message; the issue's path has it whole. */
+/** A longer name of a field is cut in a message. */
 const nameLengthMax = 200;
 
 /** The name of the field at `path`, as messages write it. */

@@ -83,12 +83,30 @@ export class ApiError extends Error {
     return {
       error: this.code,
       message: this.message,
-      ...(issues && { issues }),
+      ...(issues && { issues: issues.map(cutLongNames) }),
       ...(this.code === 'rate_limited' && { retry_after_ms: retryAfterMs }),
       ...extra,
       request_id: requestId,
     };
   }
+}
+
+/**
+ * Characters of a name in an issue's path: far more than any field, key or id may have. Fifty issues
+ * would otherwise send a megabyte of unknown names back (R-103).
+ */
+const stepLengthMax = 1024;
+
+function cutLongNames(issue: Issue): Issue {
+  if (!issue.path.some(isLongName)) return issue;
+  const path = issue.path.map((step) =>
+    isLongName(step) ? `${String(step).slice(0, stepLengthMax).toWellFormed()}…` : step,
+  );
+  return { ...issue, path };
+}
+
+function isLongName(step: string | number): boolean {
+  return typeof step === 'string' && step.length > stepLengthMax;
 }
 
 /** A 400 that lists the issues. Fifty may not be all: the check of a request stops there. */
