@@ -4,7 +4,6 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
-import type { ReceiverAddress } from './receiver.ts';
 
 export const apnsIdentity = { keyId: 'BENCH12345', teamId: 'TEAM123456', bundleId: 'example.shop' } as const;
 
@@ -16,7 +15,7 @@ export interface Credentials {
   readonly serviceAccount: Readonly<Record<string, string>>;
 }
 
-export function makeCredentials({ origins }: ReceiverAddress): Credentials {
+export function makeCredentials({ origins }: { readonly origins: { readonly token: string } }): Credentials {
   const format = { type: 'pkcs8', format: 'pem' } as const;
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   return {

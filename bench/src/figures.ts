@@ -319,8 +319,10 @@ const bystanderMsMost = 100;
 
 function ofWorst({ ours }: WorstMeasured): readonly Figure[] {
   return [
+    { name: 'routes measured', value: ours.routes.length, unit: '' },
+    { name: 'routes whose bodies are shorter', value: ours.routes_short, unit: '' },
     ...ours.routes.map((of) => ({
-      name: `${of.route}: ${of.ms_worst} ms beside ${of.ms_plain} plain, ${of.bytes / 1024} KiB, ${of.worst}`,
+      name: `${of.route}: ${of.ms_worst} ms beside ${of.ms_plain} plain (${of.plain_status}), ${Math.round(of.bytes / 1024)} KiB, ${of.worst}`,
       value: of.ratio,
       unit: '×',
       atMost: worstMost,

@@ -343,6 +343,8 @@ export interface WorstRoute {
   readonly bytes: number;
   /** Bodies that were refused and compared, of this size. */
   readonly bodies: number;
+  /** Without 200 the plain body names what does not exist, and costs less than an accepted one. */
+  readonly plain_status: number;
   readonly ms_worst: number;
   readonly ms_plain: number;
   readonly ratio: number;
@@ -362,6 +364,8 @@ export type WorstMeasured = Measured<
   'worst',
   {
     readonly routes: readonly WorstRoute[];
+    /** Routes with a body that take less than 16 KiB. */
+    readonly routes_short: number;
     readonly bystanders: readonly WorstBystander[];
     readonly foreign_cores: number;
   }

@@ -39,6 +39,7 @@ export const optionTable = {
   rows: { takes: 'N', about: 'rows of the file', parse: whole('rows', 1, 100_000_000) },
   apps: { takes: 'N', about: 'apps, with ten webhooks each', parse: whole('apps', 1, 100_000) },
   processes: { takes: 'N', about: 'one API and workers', parse: whole('processes', 2, 64) },
+  routes: { takes: 'TEXT', about: 'only those whose method and path hold it', parse: String },
   profile: { takes: 'DIR', about: 'keeps CPU profiles there', parse: (text: string) => resolve(text) },
   keep: {
     takes: 'DIR',
@@ -175,9 +176,10 @@ export const workTable: Readonly<Record<string, Work>> = {
   },
   worst: {
     about: 'the worst bodies of each route beside plain ones, and an app beside a client key that sends them',
-    options: ['profile'],
-    async measure(workbench, { profile: profileDir }, isQuick) {
-      return { name: 'worst', result: await measureWorst(workbench, { isQuick, profileDir }) };
+    options: ['profile', 'routes'],
+    async measure(workbench, { profile: profileDir, routes: routesNamed = '' }, isQuick) {
+      const result = await measureWorst(workbench, { isQuick, profileDir, routesNamed });
+      return { name: 'worst', result, isTrial: routesNamed !== '' };
     },
   },
   start: {

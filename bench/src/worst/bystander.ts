@@ -13,12 +13,19 @@ import { sendOnce } from './sender.ts';
 
 const connections = 8;
 const calmEveryMs = 20;
+/** Alone and beside by turns, so often. */
+const stretches = 8;
 const bodyBytes = 255 * 1024;
 
 export interface BystanderPlan {
   readonly attacker: FilledApp;
   readonly calm: FilledApp;
   readonly seconds: number;
+}
+
+interface Asked {
+  readonly ms: number[];
+  unavailable: number;
 }
 
 export async function measureBystander(
@@ -31,29 +38,24 @@ export async function measureBystander(
     .map(({ make }) => make(bodyBytes - 2048))
     .filter(({ length }) => length <= 256 * 1024);
   const agent = new Agent({ keepAlive: true });
-  const ask = async (): Promise<{ ms: number[]; unavailable: number }> => {
-    const ms: number[] = [];
-    let unavailable = 0;
-    const asked: Promise<void>[] = [];
-    const endAt = performance.now() + seconds * 1000;
+  const ask = async (asked: Asked): Promise<void> => {
+    const answers: Promise<void>[] = [];
+    const endAt = performance.now() + (seconds * 1000) / stretches / 2;
     while (performance.now() < endAt) {
       const from = performance.now();
       const place = { method: 'GET', path: '/v1/config', key: calm.client_keys[0] };
-      asked.push(
+      answers.push(
         sendOnce(agent, port, place, Buffer.alloc(0)).then(({ status }) => {
-          ms.push(performance.now() - from);
-          if (status === 503) unavailable++;
+          asked.ms.push(performance.now() - from);
+          if (status === 503) asked.unavailable++;
         }),
       );
       await sleep(calmEveryMs);
     }
-    await Promise.all(asked);
-    return { ms, unavailable };
+    await Promise.all(answers);
   };
-  await ask();
-  const alone = await ask();
-  let isOver = false;
   const counts = { refused: 0, limited: 0 };
+  let isOver = false;
   const attack = async (first: number): Promise<void> => {
     for (let i = first; !isOver; i++) {
       const body = bodies[i % bodies.length] ?? Buffer.from('{}');
@@ -69,16 +71,24 @@ export async function measureBystander(
       } else counts.refused++;
     }
   };
-  const attacks = Array.from({ length: connections }, (_, i) => attack(i * 7));
-  const beside = await ask();
-  isOver = true;
-  await Promise.all(attacks);
+  const alone: Asked = { ms: [], unavailable: 0 };
+  const beside: Asked = { ms: [], unavailable: 0 };
+  await ask({ ms: [], unavailable: 0 });
+  // In turns, because other programs slow the machine down for some seconds at a time.
+  for (let stretch = 0; stretch < stretches; stretch++) {
+    await ask(alone);
+    isOver = false;
+    const attacks = Array.from({ length: connections }, (_, i) => attack(i * 7 + stretch * 29));
+    await ask(beside);
+    isOver = true;
+    await Promise.all(attacks);
+  }
   agent.destroy();
   return {
     alone_ms_p95: rounded(percentile(alone.ms, 0.95)),
     beside_ms_p95: rounded(percentile(beside.ms, 0.95)),
     unavailable: beside.unavailable,
-    refused_per_second: rounded(counts.refused / seconds),
-    limited_per_second: rounded(counts.limited / seconds),
+    refused_per_second: rounded((2 * counts.refused) / seconds),
+    limited_per_second: rounded((2 * counts.limited) / seconds),
   };
 }

@@ -1,9 +1,11 @@
 // Plain bodies of any size that the service accepts, beside which the worst ones are judged.
+import { apnsIdentity, type Credentials } from '../credentials.ts';
 
-/** The device and the user that the app under test has. */
+/** The device and the user that the app under test has, and credentials that it may be given. */
 export interface Known {
   readonly deviceId: string;
   readonly externalId: string;
+  readonly credentials: Credentials;
 }
 
 interface Forms {
@@ -51,6 +53,15 @@ const forms: Forms = {
   'POST /v1/segments': (bytes, turn) => ({ name: `Plain ${turn}`, filter: filterOf(bytes - 300) }),
   'PUT /v1/segments/:id': (bytes) => ({ name: 'Plain', filter: filterOf(bytes - 300) }),
   'POST /v1/segments/preview': (bytes) => ({ filter: filterOf(bytes - 300) }),
+  'PUT /console/api/apps/:app/channels/apns': (_bytes, _turn, { credentials }) => ({
+    p8: credentials.apnsKey,
+    key_id: apnsIdentity.keyId,
+    team_id: apnsIdentity.teamId,
+    bundle_id: apnsIdentity.bundleId,
+  }),
+  'PUT /console/api/apps/:app/channels/fcm': (_bytes, _turn, { credentials }) => ({
+    service_account_json: JSON.stringify(credentials.serviceAccount),
+  }),
 };
 
 /** A body of exactly this size, filled up with white space where its fields hold no more. */

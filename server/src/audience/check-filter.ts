@@ -141,7 +141,8 @@ function withSpellings(operand: Operand, test: Test): Test {
   }
   if (test.kind !== 'is') return test;
   // Stored countries are in upper case.
-  if (operand.builtin === 'country') return { kind: 'is', values: test.values.map((value) => String(value).toUpperCase()) };
+  if (operand.builtin === 'country')
+    return { kind: 'is', values: test.values.map((value) => String(value).toUpperCase()) };
   if (operand.builtin !== 'language' && operand.builtin !== 'device.locale') return test;
   return { kind: 'is', values: [...new Set(test.values.flatMap((value) => spellingsOf(String(value))))] };
 }

@@ -23,8 +23,11 @@ const commonHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** The longest password of a sign-in, the longest names and an address fit. */
-const visitorBodyBytesMax = 4096;
+/**
+ * Bodies of strangers, and those that only a person sends: the longest password, the longest names
+ * and an address fit.
+ */
+const personBodyBytesMax = 4096;
 
 /** All routes, as the description lists them. */
 export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>) {
@@ -66,7 +69,7 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
     // Strangers of one network divide the room for bodies, and no stranger sends a large one.
     ...ofVisitor.map((route) =>
       guarded(
-        { ...route, bodyBytesMax: visitorBodyBytesMax },
+        { ...route, bodyBytesMax: personBodyBytesMax },
         async (head) => guard.visitor(head),
         (_caller, { address }) => `visitor ${networkOf(address)}`,
       ),
@@ -75,7 +78,7 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
       .map(hideValues)
       .map((route) =>
         guarded(
-          route,
+          route.access === 'session' ? { ...route, bodyBytesMax: personBodyBytesMax } : route,
           (head) => guard.caller(head, route),
           ofOwn,
           route.method === 'GET' ? ({ organisationId }, work) => readTurns.run(organisationId, work) : undefined,

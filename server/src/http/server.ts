@@ -11,7 +11,7 @@ import { createFairShares } from '../ground/fair-shares.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
 import { ApiError, notFound } from './api-error.ts';
-import { anyShape, type BodyShape, shapeOf } from './body-shape.ts';
+import { type BodyShape, shapeOf } from './body-shape.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
 import { clientAddressFinder, type Peer } from './client-address.ts';
 import { followConnections } from './closing.ts';
@@ -183,6 +183,8 @@ const usualConnectionLimits: ConnectionLimits = {
 
 /** Nobody without a key makes the service keep more of a body. */
 const publicBodyBytesDefault = 1024;
+/** The body of a route that takes none: an empty object is allowed. */
+export const noFields = z.strictObject({});
 const headerBytesMax = 16 * 1024;
 const idleClosedEveryMs = 1000;
 const tellEveryMs = 60_000;
@@ -328,7 +330,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     const isUnguarded = access === 'public' && route.guard === undefined;
     let shape: BodyShape | undefined;
     // Read when the first body comes: a start reads no schema for it.
-    const shapeOfBody = (): BodyShape => (shape ??= route.body ? shapeOf(route.body.schema) : anyShape);
+    const shapeOfBody = (): BodyShape => (shape ??= shapeOf(route.body?.schema ?? noFields));
     const bodyLimit = route.bodyBytesMax ?? (isUnguarded ? publicBodyBytesDefault : bodyBytesDefault);
     server.route({
       method: route.method,
@@ -463,7 +465,7 @@ function readBody<Caller>(
   const body = parseJson(bytes, shapeOfBody());
   // A method that takes no body knows no field of one.
   const takesBody = route.method !== 'GET' && (route.method !== 'DELETE' || Boolean(route.body));
-  if (!takesBody) validate(z.strictObject({}).nullable(), body);
+  if (!takesBody) validate(noFields.nullable(), body);
   return body;
 }
 

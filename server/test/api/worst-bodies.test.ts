@@ -155,6 +155,17 @@ describe('R-103 what is not worth parsing is not parsed, and the answer says the
     }
   });
 
+  it('fields of a body where none is taken', async () => {
+    for (const bytes of [30, 60_000]) {
+      const issues = [{ path: ['x'], code: 'unrecognized_keys' }];
+      const body = { x: dense(bytes) };
+      const cancel = await post('/v1/messages/msg_02y9GVDsTuJUi2BOoCH5G3/cancel', body);
+      expect(cancel).toMatchObject({ status: 400, body: { issues } });
+      const list = await post('/v1/messages/msg_02y9GVDsTuJUi2BOoCH5G3/cancel', dense(bytes));
+      expect(list).toMatchObject({ status: 400, body: { issues: [{ path: [], code: 'invalid_type' }] } });
+    }
+  });
+
   it('lists that are too long', async () => {
     const tooMany = async (path: string, body: unknown): Promise<unknown> =>
       (await post(path, body)).body.issues.map((issue: { path: unknown; code: unknown }) => [issue.path, issue.code]);
@@ -171,5 +182,29 @@ describe('R-103 what is not worth parsing is not parsed, and the answer says the
       filter: { or: times(5_000, () => leaf) },
     })) as unknown[];
     expect(first).toEqual([['filter'], 'too_many_nodes']);
+  });
+});
+
+describe('R-103 an answer is short, whatever the body', () => {
+  it('names of megabytes are cut in it, names of 1,024 characters are whole', async () => {
+    const long = times(60, (i) => `${i}${'🔔'.repeat(3_000)}`);
+    const unknown = { audience, content, ...Object.fromEntries(long.map((name) => [name, 1])) };
+    const { status, body } = await post('/v1/messages', unknown);
+    expect(status).toBe(400);
+    expect(body.issues).toHaveLength(50);
+    expect(JSON.stringify(body).length).toBeLessThan(100_000);
+    for (const [i, { path }] of body.issues.entries()) {
+      expect(path).toEqual([`${long[i]?.slice(0, 1024).toWellFormed()}…`]);
+    }
+    const name = 'x'.repeat(1024);
+    const whole = await post('/v1/users', { external_id: 'u-1', [name]: 1 });
+    expect(whole.body.issues).toMatchObject([{ path: [name], code: 'unrecognized_keys' }]);
+  });
+
+  it('the place of a fault deep in the properties of an event is named in full', async () => {
+    const properties = { fine: [{ b: { c: 1 } }], a: [1, { b: 2, c: { d: [{ e: [] }] } }] };
+    const { status, body } = await post('/v1/events', { name: 'opened', properties });
+    expect(status).toBe(400);
+    expect(body.issues).toMatchObject([{ path: ['properties', 'a', 1, 'c', 'd', 0], code: 'too_deep' }]);
   });
 });
