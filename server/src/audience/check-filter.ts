@@ -294,8 +294,8 @@ function readList(
     return { at, problem: { code: 'too_big', message: `A list has at most ${listMax} values.` } };
   }
   const values: (string | number | boolean)[] = [];
-  for (const [index, item] of value.entries()) {
-    const one = read(item, true);
+  for (let index = 0; index < value.length; index++) {
+    const one = read(value[index], true);
     if (typeof one === 'object') return { at: ['value', index], problem: one };
     values.push(one);
   }
