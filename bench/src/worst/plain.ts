@@ -21,7 +21,7 @@ const filterOf = (bytes: number): object => {
 /** Bodies that are about as long as asked, by method and path. Other routes get their example. */
 const forms: Forms = {
   'POST /v1/users': (bytes, _turn, { externalId }) => {
-    const count = Math.min(100, Math.ceil(bytes / 1000));
+    const count = Math.min(90, Math.ceil(bytes / 1000));
     const length = Math.min(1000, Math.floor(bytes / count) - 20);
     return {
       external_id: externalId,

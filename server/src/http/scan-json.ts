@@ -7,6 +7,8 @@ import { anyShape, type BodyShape, scalar } from './body-shape.ts';
 
 const depthMax = 32;
 const membersMax = 1000;
+/** No schema names a field of more bytes, even where each of its characters is escaped. */
+const nameBytesMax = 1024;
 
 export interface Scan {
   /** The reason to refuse the body unparsed, or null. */
@@ -120,7 +122,8 @@ class Scanner {
     const level = this.#at(this.#depth);
     if (++level.count > membersMax) return this.#refuse(tooManyMembers);
     const { shape } = level;
-    const known = shape.members?.get(this.#readName()) ?? shape.others;
+    const isLong = this.#nameTo - this.#nameFrom > nameBytesMax;
+    const known = (isLong ? undefined : shape.members?.get(this.#readName())) ?? shape.others;
     level.member = known ?? scalar;
     if (known !== null || ++this.#unknown <= issuesMax) {
       level.hasKept = true;
