@@ -55,6 +55,8 @@ const junk: Readonly<Record<string, (bytes: number) => string>> = {
   url: (bytes) => `"https://a.example/${'%zz/../'.repeat(Math.ceil(bytes / 7))}"`,
 };
 
+const dense = (bytes: number): string => junk['objects of one name each']?.(bytes) ?? '';
+
 /** The kinds that are tried in each place; the place of an unknown field has all. */
 const junkOfPlaces: readonly string[] = [
   'objects of one name each',
@@ -162,11 +164,13 @@ function put(value: unknown, [key, ...rest]: Path): unknown {
 /** Bodies that are nearly right, whose fault comes last. By method and path. */
 export const lateFaults: Readonly<Record<string, readonly WorstBody[]>> = {
   'POST /v1/events': [
-    { name: 'full events, the last without a name', make: (bytes) => eventsOf(bytes, (room) => textOf('x')(room)) },
+    { name: 'full events, the last without a name', make: (bytes) => eventsOf(bytes, textOf('x'), '{}') },
+    { name: 'dense events, the last without a name', make: (bytes) => eventsOf(bytes, dense, '{}') },
     {
-      name: 'dense events, the last without a name',
-      make: (bytes) => eventsOf(bytes, (room) => junk['objects of one name each']?.(room) ?? ''),
+      name: 'dense events, the last too deep',
+      make: (bytes) => eventsOf(bytes, dense, '{"name":"opened","properties":{"a":[[[[[]]]]]}}'),
     },
+    { name: 'dense events, the last no JSON', make: (bytes) => eventsOf(bytes, dense, '{"name":nothing}') },
   ],
   'POST /v1/messages': [
     {
@@ -207,12 +211,9 @@ export const lateFaults: Readonly<Record<string, readonly WorstBody[]>> = {
   ),
 };
 
-function eventsOf(bytes: number, junkOf: (room: number) => string): Buffer {
+function eventsOf(bytes: number, junkOf: (room: number) => string, last: string): Buffer {
   const count = Math.min(50, Math.max(2, Math.floor(bytes / 8000)));
   const room = Math.min(7900, bytes / count) - 60;
-  const events = Array.from(
-    { length: count },
-    (_, i) => `{${i === count - 1 ? '' : '"name":"opened",'}"properties":{"a":${junkOf(room)}}}`,
-  );
-  return Buffer.from(`{"events":[${events.join(',')}]}`);
+  const events = Array.from({ length: count - 1 }, () => `{"name":"opened","properties":{"a":${junkOf(room)}}}`);
+  return Buffer.from(`{"events":[${[...events, last].join(',')}]}`);
 }
