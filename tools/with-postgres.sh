@@ -2,7 +2,8 @@
 # Runs a command with DATABASE_URL at a PostgreSQL of the system, such as Debian's package
 # postgresql: a private cluster of the newest installed version, with the server's own defaults, but
 # for those that keep data through a crash of the machine. The cluster ends and is deleted with the
-# command. Its role is no superuser; DATABASE_ADMIN_URL is the superuser's address.
+# command. Its role is no superuser; DATABASE_ADMIN_URL is the superuser's address, and POSTGRES_LOG
+# the server's log.
 #   tools/with-postgres.sh npx vitest run --project server test/api
 set -euo pipefail
 
@@ -35,5 +36,5 @@ cd "$OLDPWD"
 "$bin/psql" -h "$home" -U carillon -d postgres -Atc 'SELECT version()'
 role=carillon_service
 "$bin/psql" -h "$home" -U carillon -d postgres -qc "CREATE ROLE $role LOGIN" -c "GRANT pg_monitor TO $role"
-export DATABASE_ADMIN_URL="postgres://carillon@localhost/postgres?host=$home"
+export DATABASE_ADMIN_URL="postgres://carillon@localhost/postgres?host=$home" POSTGRES_LOG="$home/data/server.log"
 DATABASE_URL="postgres://$role@localhost/postgres?host=$home" "$@"

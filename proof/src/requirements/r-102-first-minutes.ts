@@ -13,6 +13,7 @@ import type { Workbench } from '../../../rig/src/workbench.ts';
 import { openPool, type Sql } from '../../../server/src/database/db.ts';
 import { ensureDeliveryPartitions } from '../../../server/src/delivery/partitions.ts';
 import { ensureEventPartitions } from '../../../server/src/events/partitions.ts';
+import { logReads, ReadLog } from '../read-log.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const msMost = 1.5;
@@ -44,6 +45,8 @@ interface Window {
   /** Rows read for each item, of the table of which most were read. */
   readonly rows: number;
   readonly table: string;
+  /** The statements that read them, where they are too many. */
+  readonly by: readonly string[];
 }
 
 /** Does `count` requests, `atOnce` at a time, and returns their answers. Throws for any but 200. */
@@ -77,21 +80,24 @@ class Filling {
   readonly #service: Service;
   readonly #sql: Sql;
   readonly #postgres: number;
+  readonly #log: ReadLog | undefined;
   readonly appId: string;
   readonly #key: string;
 
-  private constructor(service: Service, sql: Sql, postgres: number, { id, server_key }: App) {
+  private constructor({ service, sql, log }: World, postgres: number, { id, server_key }: App) {
     this.#service = service;
     this.#sql = sql;
+    this.#log = log;
     this.#postgres = postgres;
     this.appId = id;
     this.#key = server_key;
   }
 
-  static async begin(service: Service, sql: Sql): Promise<Filling> {
+  static async begin(world: World): Promise<Filling> {
+    const { service, sql } = world;
     const { postgres } = await findProcesses(service, sql);
     const app = await service.run<App>('app', 'create', `Filled ${Date.now()}`, '--plan', 'unlimited');
-    return new Filling(service, sql, postgres[0] ?? 0, app);
+    return new Filling(world, postgres[0] ?? 0, app);
   }
 
   post<Json>(path: string, body: object): Promise<ApiAnswer<Json>> {
@@ -123,6 +129,7 @@ class Filling {
 
   /** Measures work that does something for `items` devices, users or events. */
   async window<Result>(what: string, items: number, work: () => Promise<Result>): Promise<Result> {
+    await this.#log?.begin();
     const before = await readTables(this.#sql);
     const secondsBefore = await cpuSecondsOfTree(this.#postgres);
     const result = await work();
@@ -131,7 +138,8 @@ class Filling {
       .filter(([table]) => (before.get(table)?.live ?? 0) >= largeRows)
       .map(([table, { read }]) => ({ table, rows: (read - (before.get(table)?.read ?? 0)) / items }))
       .reduce((one, other) => (other.rows > one.rows ? other : one), { table: 'none', rows: 0 });
-    this.measured.push({ what, ms: (seconds * 1000) / items, ...most });
+    const by = most.rows > rowsMost ? await this.#log?.tell(most.table) : undefined;
+    this.measured.push({ what, ms: (seconds * 1000) / items, ...most, by: by ?? [] });
     return result;
   }
 }
@@ -207,19 +215,35 @@ function claimWindows({ report }: ProofOptions, where: string, { measured }: Fil
   report.claim(
     `${where}: no statement walks through a large table`,
     `${Math.max(...measured.map(({ rows }) => rows)).toFixed(1)} rows of one table for an item in the dearest of ${measured.length} windows`,
-    measured.flatMap(({ what, rows, table }) =>
-      rows > rowsMost ? [`${what}: ${Math.round(rows)} rows of ${table}`] : [],
+    measured.flatMap(({ what, rows, table, by }) =>
+      rows > rowsMost ? [[`${what}: ${Math.round(rows)} rows of ${table}`, ...by].join('\n        ')] : [],
     ),
   );
 }
 
-/** A service on an empty database, and a connection to its database. */
-async function startOnEmpty(workbench: Workbench, directory: string): Promise<{ service: Service; sql: Sql }> {
+/** A service, a connection to its database, and the log of the database's server where it is known. */
+interface World {
+  readonly service: Service;
+  readonly sql: Sql;
+  readonly log: ReadLog | undefined;
+}
+
+async function startOnEmpty(workbench: Workbench, directory: string): Promise<World> {
   const environment = { NEW_DEVICES_PER_MINUTE: '0' };
   const serverUrl = process.env['DATABASE_URL'];
   if (serverUrl === undefined) {
+    const first = await startService(workbench, directory, { environment });
+    const own = await openDatabase(workbench, first);
+    await logReads(own, 'carillon');
+    await own.end();
+    // New connections are logged.
+    await first.stop();
     const service = await startService(workbench, directory, { environment });
-    return { service, sql: await openDatabase(workbench, service) };
+    return {
+      service,
+      sql: await openDatabase(workbench, service),
+      log: new ReadLog(join(directory, 'postgres.log')),
+    };
   }
   const open = (url: string): Sql =>
     openPool({ url, connectionsMax: 1, name: 'carillon proof', statementTimeoutMs: 600_000 });
@@ -232,14 +256,16 @@ async function startOnEmpty(workbench: Workbench, directory: string): Promise<{ 
     await admin.unsafe(`DROP DATABASE ${name} WITH (FORCE)`);
     await admin.end();
   });
+  await logReads(admin, name);
+  const sql = open(url.href);
+  workbench.onClose(() => sql.end({ timeout: 1 }));
   // A server of tests may run without fsync.
   const safety = { ALLOW_UNSAFE_POSTGRES: '1', MASTER_KEY: randomBytes(32).toString('base64') };
   const service = await startService(workbench, directory, {
     environment: { ...environment, ...safety, DATABASE_URL: url.href },
   });
-  const sql = open(url.href);
-  workbench.onClose(() => sql.end({ timeout: 1 }));
-  return { service, sql };
+  const log = process.env['POSTGRES_LOG'];
+  return { service, sql, log: log === undefined ? undefined : new ReadLog(log) };
 }
 
 /** Gives the tables of events and deliveries the partitions of a new month: without rows and statistics. */
@@ -259,10 +285,11 @@ export const requirement: Requirement = {
     const { workbench, report, isQuick } = options;
     const size = isQuick ? { users: 5_000, windows: 2 } : { users: 30_000, windows: 10 };
     const smaller = isQuick ? { users: 2_500, windows: 2 } : size;
-    const { service, sql } = await startOnEmpty(workbench, await workbench.makeDirectory('first-minutes'));
+    const world = await startOnEmpty(workbench, await workbench.makeDirectory('first-minutes'));
+    const { service, sql } = world;
     const measure = async (where: string, work: (filling: Filling) => Promise<void>): Promise<void> => {
       report.progress(where);
-      const filling = await Filling.begin(service, sql);
+      const filling = await Filling.begin(world);
       await work(filling);
       claimWindows(options, where, filling);
     };

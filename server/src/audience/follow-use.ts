@@ -27,8 +27,8 @@ const rememberedDays = 7;
 const notedEveryMs = 60_000;
 
 /**
- * This index is not part of a migration, because it is built concurrently with writes and built
- * again when its build was broken off.
+ * A migration builds this index for an empty table only. For others it is built here, because that
+ * must not block writes, and a build that was broken off is done again.
  */
 const unnumberedIndex = 'audience_unnumbered';
 

@@ -4,8 +4,8 @@
 import type { Sql } from './db.ts';
 
 /**
- * Pages below which a table is left alone. From here on the planner prefers an index: it counts a
- * look-up as two random pages of four units each, and a page read in order as one unit.
+ * Pages below which a table is left alone. From here on the planner prefers an index, also for a list
+ * of ids: it takes the list to have ten, and counts about two units for each.
  */
 const pagesLeast = 8;
 /** Growth after which statistics are renewed. The number of renewals is the logarithm of the size. */

@@ -105,14 +105,15 @@ export async function correctDeviceTotals(tx: Tx, clock: Clock, appId: Uuid): Pr
 
 /**
  * Lists the apps whose sums were last compared more than a day ago, and whose devices have changed
- * since. An hour more makes up for slow commits and for clocks.
+ * since. An hour more makes up for slow commits and for clocks. Each app is looked up by itself: with
+ * EXISTS the planner may read the changes of all apps instead (R-102).
  */
 export async function listAppsToCorrect(sql: Sql, clock: Clock): Promise<Uuid[]> {
   const rows = await sql<{ id: Uuid }[]>`
     SELECT a.id FROM apps a LEFT JOIN device_counts k ON k.app_id = a.id
     WHERE a.deleted_at IS NULL AND (k.counted_at IS NULL OR k.counted_at <= ${clock.now} - interval '1 day')
-      AND EXISTS (SELECT FROM device_changes c
-        WHERE c.app_id = a.id AND c.at >= coalesce(k.counted_at - interval '1 hour', '-infinity'))
+      AND (SELECT true FROM device_changes c
+        WHERE c.app_id = a.id AND c.at >= coalesce(k.counted_at - interval '1 hour', '-infinity') LIMIT 1)
     ORDER BY a.id`;
   return rows.map(({ id }) => id);
 }

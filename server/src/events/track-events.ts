@@ -35,7 +35,7 @@ import { subjectOf } from './subject.ts';
 import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface TrackDeps {
-  /** The pool for the first questions, which many requests share. */
+  /** The pool for the question for the time, which waits for no transaction. */
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -119,10 +119,10 @@ async function trackTogether(
   const deviceIds = new Set<Uuid>();
   for (const { events } of requests) for (const { deviceId } of events) if (deviceId !== null) deviceIds.add(deviceId);
   // The database's time is read before anything is stored, so that no later question finds an event
-  // in its future.
+  // in its future. The owners are asked for on a connection that plans without values.
   const [preciseNowMs, owners] = await Promise.all([
     readNowMs(deps.sql, deps.clock),
-    readOwners(deps.sql, appId, [...deviceIds]),
+    readOwners(deps.txSql, appId, [...deviceIds]),
   ]);
   const known = { appId, nowMs: Math.floor(preciseNowMs), owners };
   const outcomes = new Map<KeyedRequest, PromiseSettledResult<TrackedEvents>>();

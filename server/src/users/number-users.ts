@@ -10,7 +10,7 @@ import {
   updateUserNumbers,
 } from '../audience/number-queries.ts';
 import { listDeviceIdsOfUsers } from '../audience/queries.ts';
-import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
+import { planWithoutValues, repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -45,6 +45,7 @@ async function numberSome(sql: Sql, appId: Uuid, externalIds: readonly string[])
   const first = await takeUserNumbers(sql, appId, externalIds.length);
   await repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {
+      await planWithoutValues(tx);
       // In the order of locks that migration 0003 names. From here on no device can join these
       // users; a device that left them before is omitted below. One statement for each person,
       // because a distributed database locks rows on one shard only.

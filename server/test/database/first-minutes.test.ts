@@ -1,17 +1,23 @@
 // R-102: an app that fills an empty database reads few rows for each device and user. The rows are
 // counted by the database, so a plan that reads a whole table shows without a clock.
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { clientEventsDefault } from '../../src/apps/caller.ts';
+import { listDeviceOwners } from '../../src/audience/queries.ts';
 import { analyzeGrown } from '../../src/database/analyze-grown.ts';
 import { createClock } from '../../src/database/clock.ts';
 import { openPool, type Sql } from '../../src/database/db.ts';
 import type { RegisterDevice } from '../../src/devices/register-device.ts';
 import { createRegister } from '../../src/devices/register-together.ts';
 import { tokenOf } from '../../src/devices/token.ts';
+import { listAppsToCorrect } from '../../src/devices/totals-queries.ts';
+import { createTrack } from '../../src/events/track-events.ts';
 import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { type Databases, openDatabases } from '../../src/process/databases.ts';
 import { identifyDevice } from '../../src/users/identify-device.ts';
 import type { UpsertUser } from '../../src/users/merge-profile.ts';
+import { numberUsers } from '../../src/users/number-users.ts';
 import { upsertUsers } from '../../src/users/upsert-users.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 /** One connection, which plans each statement once and keeps the plan. */
 async function openApp() {
@@ -98,13 +104,13 @@ const smallTable = 2_000;
 
 const largeTables = 'people, users, devices, device_tokens, device_changes, audience';
 
-/** Adds an app with many devices and users, which is then all that the statistics know. */
-async function addLargeApp(sql: Sql): Promise<void> {
+/** Adds an app with devices and users. */
+async function addApp(sql: Sql, users: number): Promise<Uuid> {
   const appId = mintUuid();
   await sql`INSERT INTO apps (id, name, plan) VALUES (${appId}, 'Large', 'unlimited')`;
   await sql.unsafe(`
     CREATE TABLE made AS SELECT n, 'user-' || n AS external_id, gen_random_uuid() AS user_id, gen_random_uuid() AS device_id,
-      sha256(n::text::bytea) AS token_hash FROM generate_series(1, 5000) AS n;
+      sha256(n::text::bytea) AS token_hash FROM generate_series(1, ${users}) AS n;
     INSERT INTO people SELECT '${appId}', external_id, user_id FROM made;
     INSERT INTO users (app_id, external_id, id, number) SELECT '${appId}', external_id, user_id, n FROM made;
     INSERT INTO device_tokens SELECT '${appId}', 'android', token_hash, device_id FROM made;
@@ -115,8 +121,14 @@ async function addLargeApp(sql: Sql): Promise<void> {
     INSERT INTO audience (app_id, device_id, created_at, last_seen_at, active, platform,
         user_id, external_id, user_created_at, user_block, user_bit)
       SELECT '${appId}', device_id, now(), now(), true, 'android', user_id, external_id, now(), n / 32, 1 << n % 31 FROM made;
-    DROP TABLE made;
-    ANALYZE`);
+    DROP TABLE made`);
+  return appId;
+}
+
+/** Adds an app with many devices and users, which is then all that the statistics know. */
+async function addLargeApp(sql: Sql): Promise<void> {
+  await addApp(sql, 5_000);
+  await sql`ANALYZE`;
 }
 
 describe('R-102 filling an empty database reads few rows for each device and user', () => {
@@ -138,6 +150,80 @@ describe('R-102 filling an empty database reads few rows for each device and use
     },
     120_000,
   );
+});
+
+describe('R-102 few rows are read', () => {
+  /** Rows that work on the connections of a process reads of all large tables. */
+  async function rowsReadOn(
+    { url, sql }: TestDatabase,
+    work: (databases: Databases) => Promise<unknown>,
+  ): Promise<number> {
+    const before = await countRead(sql);
+    const databases = openDatabases(url);
+    await work(databases);
+    await databases.close();
+    // A connection has added its counts before it is gone.
+    const listed = () =>
+      sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'carillon %'`;
+    await expect.poll(listed).toHaveLength(0);
+    return (await countRead(sql)) - before;
+  }
+
+  const listIds = async (sql: Sql, appId: Uuid): Promise<Uuid[]> =>
+    (await sql<{ id: Uuid }[]>`SELECT id FROM devices WHERE app_id = ${appId} LIMIT 20`).map(({ id }) => id);
+
+  it('for a list of ids, also in a table of a few hundred rows', async () => {
+    const database = await createTestDatabase();
+    const appId = await addApp(database.sql, 700);
+    await database.sql`ANALYZE`;
+    const ids = await listIds(database.sql, appId);
+    const rows = await rowsReadOn(database, async ({ txSql }) => {
+      for (const id of ids) await listDeviceOwners(txSql, appId, [id]);
+    });
+    expect(rows).toBeLessThan(100);
+  });
+
+  it('for events of devices whose app the statistics do not know', async () => {
+    const database = await createTestDatabase();
+    await addLargeApp(database.sql);
+    const appId = await addApp(database.sql, 700);
+    const ids = await listIds(database.sql, appId);
+    const event = {
+      name: 'a',
+      properties: {},
+      propertiesText: '{}',
+      externalId: null,
+      id: null,
+      occurredAtMs: null,
+      purchase: null,
+    };
+    const rows = await rowsReadOn(database, async ({ sql, txSql }) => {
+      const track = createTrack({ sql, txSql, clock: await createClock(sql), waitMs: 60_000 });
+      const request = { appId, isServer: true, clientEvents: clientEventsDefault, pathOf: () => [] };
+      for (const id of ids) await track({ ...request, events: [{ ...event, deviceId: id }] });
+    });
+    expect(rows).toBeLessThan(200);
+  });
+
+  it('for users without a number whose app the statistics do not know', async () => {
+    const database = await createTestDatabase();
+    await addLargeApp(database.sql);
+    const appId = await addApp(database.sql, 700);
+    const names = Array.from({ length: 10 }, (_, i) => `user-${i + 1}`);
+    await database.sql`UPDATE users SET number = NULL WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
+    await database.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
+    const rows = await rowsReadOn(database, ({ workSql }) => numberUsers({ sql: workSql }));
+    expect(rows).toBeLessThan(200);
+  });
+
+  it('to find the apps whose sums are compared', async () => {
+    const database = await createTestDatabase();
+    await addLargeApp(database.sql);
+    const rows = await rowsReadOn(database, async ({ workSql }) => {
+      expect(await listAppsToCorrect(workSql, await createClock(database.sql))).toHaveLength(1);
+    });
+    expect(rows).toBeLessThan(20);
+  });
 });
 
 it('R-102 a table that cannot be analyzed keeps no other table from it', async () => {
