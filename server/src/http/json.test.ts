@@ -13,7 +13,7 @@ function refusal(given: Buffer): ApiError {
   } catch (error) {
     if (error instanceof ApiError) return error;
   }
-  throw new Error('not refused');
+  return expect.unreachable('the body is not refused');
 }
 
 describe('parseJson', () => {

@@ -1,0 +1,90 @@
+// R-105: removes the control of each claim of SECURITY.md, one after another, and shows that the test
+// which the claim names goes red. A mutant that does not compile or start, or that fails otherwise
+// than by a broken expectation of the named test, shows nothing and counts as a failure.
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createRandom } from '../../../rig/src/random.ts';
+import type { ProofOptions, Requirement } from '../requirement.ts';
+import { type Claim, listClaims, titlePattern } from '../teeth/claims.ts';
+import { type Control, controls } from '../teeth/controls.ts';
+import { Tests } from '../teeth/tests.ts';
+import type { TestsRun } from '../teeth/tests-process.ts';
+import { copyTree, withoutControl } from '../teeth/tree.ts';
+
+const quickCount = 4;
+
+async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<void> {
+  const all = listClaims();
+  const chosen = isQuick ? all.slice(0, quickCount) : all;
+  const tree = await workbench.makeDirectory('teeth');
+  copyTree(tree);
+  await build(tree);
+  const tests = await Tests.start(tree);
+  workbench.onClose(() => tests.close());
+
+  const green = new Map<string, Promise<TestsRun>>();
+  // Restored files, too, differ from what the process has loaded.
+  const changed = new Set<string>();
+  for (const claim of chosen) {
+    const control = controls[claim.number];
+    if (!control) {
+      report.claim(title(claim), 'no control', ['controls.ts has no line for it.']);
+      continue;
+    }
+    const ask = (): Promise<TestsRun> =>
+      tests.run({ changed: [...changed], file: claim.file, pattern: titlePattern(claim.test).source });
+    const asked = `${claim.file} ${claim.test}`;
+    const before = await (green.get(asked) ?? green.set(asked, ask()).get(asked));
+    const complaints = before ? complainOfGreen(before) : [];
+    changed.add(control.file);
+    if (complaints.length === 0) complaints.push(...(await removed(tree, control, ask)));
+    report.claim(title(claim), complaints.length === 0 ? `red without ${control.file}` : 'not shown', complaints);
+    if (workbench.isClosing) return;
+  }
+  report.claim('every claim of SECURITY.md has teeth', `${chosen.length} of ${all.length} claims tried`, []);
+}
+
+const title = ({ number, promise }: Claim): string => `${number} ${promise}`;
+
+function complainOfGreen({ passed, failed, others }: TestsRun): string[] {
+  const found = [...failed.map(({ name, errors }) => `With its control: ${name}: ${errors.join(' ')}`), ...others];
+  return passed === 0 && found.length === 0 ? ['No test has this name.'] : found;
+}
+
+/** What keeps the claim from being shown by this mutant. The tree is as before afterwards. */
+async function removed(tree: string, control: Control, ask: () => Promise<TestsRun>): Promise<string[]> {
+  const path = join(tree, control.file);
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, withoutControl(text, control));
+  try {
+    const fault = await build(tree);
+    return fault === null ? complainOfRed(await ask()) : [`The mutant does not compile: ${fault}`];
+  } finally {
+    await writeFile(path, text);
+  }
+}
+
+function complainOfRed({ failed, others }: TestsRun): string[] {
+  if (others.length > 0) return others.map((each) => `Beside the test: ${each}`);
+  if (failed.length === 0) return ['The test stays green without the control.'];
+  if (failed.some(({ errors }) => errors.some((each) => each.startsWith('AssertionError')))) return [];
+  return failed.map(({ name, errors }) => `No broken expectation: ${name}: ${errors.join(' ')}`);
+}
+
+/** Null where the tree compiles, and the compiler's words where not. Child processes run what is built. */
+async function build(tree: string): Promise<string | null> {
+  const parameters = [join(tree, 'tools/build.mjs'), '--if-stale'];
+  return promisify(execFile)(process.execPath, parameters, { cwd: tree }).then(
+    () => null,
+    (error: { readonly stderr?: string }) => error.stderr ?? String(error),
+  );
+}
+
+export const requirement: Requirement = {
+  number: 'teeth',
+  title: 'R-105 Every claim of SECURITY.md has a test that goes red without its control',
+  leftOut: 'runs tests of the whole service beside its own database',
+  run,
+};

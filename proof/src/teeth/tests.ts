@@ -1,0 +1,54 @@
+// Asks the process that runs tests in the copied tree.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Question, TestsRun } from './tests-process.ts';
+
+export class Tests {
+  readonly #tree: string;
+  readonly #child: ChildProcess;
+
+  private constructor(tree: string, child: ChildProcess) {
+    this.#tree = tree;
+    this.#child = child;
+  }
+
+  /** Starts the process. What the tests print goes to standard error of this one, where it is asked for. */
+  static async start(tree: string): Promise<Tests> {
+    const child = fork(join(tree, 'proof/src/teeth/tests-process.ts'), {
+      cwd: tree,
+      execArgv: ['--import', 'tsx'],
+      stdio: ['ignore', 'ignore', process.env['TEETH_LOUD'] ? 'inherit' : 'ignore', 'ipc'],
+    });
+    const tests = new Tests(tree, child);
+    await tests.#heard();
+    return tests;
+  }
+
+  async run({ changed, file, pattern }: Question): Promise<TestsRun> {
+    const heard = this.#heard();
+    this.#child.send({ changed: changed.map((each) => join(this.#tree, each)), file, pattern });
+    return (await heard) as TestsRun;
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), 30_000);
+    await ended;
+    clearTimeout(late);
+  }
+
+  async #heard(): Promise<unknown> {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const [answer] = (await Promise.race([
+      once(this.#child, 'message', { signal }),
+      once(this.#child, 'exit', { signal }).then(([status]) => {
+        throw new Error(`The process of the tests ended with ${status}.`);
+      }),
+    ]).finally(() => stop.abort())) as [unknown];
+    return answer;
+  }
+}
