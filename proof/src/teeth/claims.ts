@@ -32,6 +32,9 @@ export function listClaims(markdown = readFileSync(join(repository, 'SECURITY.md
 
 /** Matches the full names of the tests that a title makes: one, or one for each row of its table. */
 export function titlePattern(title: string): RegExp {
-  const literal = title.replaceAll(' > ', ' ').split(/%[sijdf]|\$[a-z]\w*/i).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const literal = title
+    .replaceAll(' > ', ' ')
+    .split(/%[sijdf]|\$[a-z]\w*/i)
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`(?:^| )${literal.join('.*')}$`, 's');
 }

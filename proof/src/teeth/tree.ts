@@ -1,7 +1,17 @@
 // A copy of the working tree in which a line can be replaced. It shares the installed packages with
 // the working tree, and of the workspaces it has its own.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { repository } from '../../../rig/src/workbench.ts';
 import type { Control } from './controls.ts';
