@@ -34,7 +34,7 @@ export function listClaims(markdown = readFileSync(join(repository, 'SECURITY.md
 export function titlePattern(title: string): RegExp {
   const literal = title
     .replaceAll(' > ', ' ')
-    .split(/%[sijdf]|\$[a-z]\w*/i)
+    .split(/%[\d.$]*[a-z]|\$[a-z]\w*/i)
     .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`(?:^| )${literal.join('.*')}$`, 's');
+  return new RegExp(`(?:^| )${literal.join('[^]*')}$`);
 }

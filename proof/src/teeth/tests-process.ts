@@ -40,7 +40,7 @@ function withCauses({ name = 'Error', message, cause }: Fault): string[] {
 
 async function run({ changed, file, pattern }: Question): Promise<TestsRun> {
   for (const each of changed) vitest.invalidateFile(each);
-  vitest.setGlobalTestNamePattern(new RegExp(pattern, 's'));
+  vitest.setGlobalTestNamePattern(pattern);
   const specifications = await vitest.globTestSpecifications([file]);
   const ran = await vitest.runTestSpecifications(specifications);
   // The answer holds the modules of earlier runs, too.
