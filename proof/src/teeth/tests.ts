@@ -4,21 +4,26 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Question, TestsRun } from './tests-process.ts';
 
+const lastWordsMax = 2_000;
+
 export class Tests {
   readonly #tree: string;
   readonly #child: ChildProcess;
+  #lastWords = '';
 
   private constructor(tree: string, child: ChildProcess) {
     this.#tree = tree;
     this.#child = child;
+    child.stderr?.on('data', (words: Buffer) => {
+      this.#lastWords = (this.#lastWords + words.toString()).slice(-lastWordsMax);
+    });
   }
 
-  /** Starts the process. What the tests print goes to standard error of this one, where it is asked for. */
   static async start(tree: string): Promise<Tests> {
     const child = fork(join(tree, 'proof/src/teeth/tests-process.ts'), {
       cwd: tree,
       execArgv: ['--import', 'tsx'],
-      stdio: ['ignore', 'ignore', process.env['TEETH_LOUD'] ? 'inherit' : 'ignore', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     const tests = new Tests(tree, child);
     await tests.#heard();
@@ -46,7 +51,7 @@ export class Tests {
     const [answer] = (await Promise.race([
       once(this.#child, 'message', { signal }),
       once(this.#child, 'exit', { signal }).then(([status]) => {
-        throw new Error(`The process of the tests ended with ${status}.`);
+        throw new Error(`The process of the tests ended with ${status}:\n${this.#lastWords}`);
       }),
     ]).finally(() => stop.abort())) as [unknown];
     return answer;
