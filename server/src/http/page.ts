@@ -47,18 +47,22 @@ const invalidCursor: Issue = {
   message: 'This cursor does not belong to this list and these filters.',
 };
 
+function textOf(scope: readonly unknown[]): string {
+  return JSON.stringify(scope);
+}
+
 /** Keys are derived from the master key, so that every process has them and nothing is stored. */
 export function createCursors(masterKey: Buffer, { nowMs }: { nowMs(): number }): Cursors {
   const [key, formerKey] = [signingKey('cursor', masterKey), signingKey('formerCursor', masterKey)];
   return {
     write(position, scope) {
       const payload = Buffer.from(JSON.stringify(position)).toString('base64url');
-      return `${payload}.${sign(key, JSON.stringify(scope), payload)}`;
+      return `${payload}.${sign(key, textOf(scope), payload)}`;
     },
     read(cursor, scope) {
       const [payload, tag, ...rest] = cursor.split('.');
       if (!payload || !tag || rest.length > 0) throw invalid([invalidCursor]);
-      const text = JSON.stringify(scope);
+      const text = textOf(scope);
       const isFormer = () => isSame(tag, signedFormerly(formerKey, nowMs(), `${text}\n${payload}`));
       if (!isSignedBy([key], tag, text, payload) && !isFormer()) throw invalid([invalidCursor]);
       return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Position;
