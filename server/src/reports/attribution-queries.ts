@@ -121,7 +121,7 @@ export async function listDevicesOfUsers(
 ): Promise<{ deviceId: Uuid; userId: Uuid }[]> {
   return tx<{ deviceId: Uuid; userId: Uuid }[]>`
     SELECT device_id, user_id FROM audience
-    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND user_id IS NOT NULL`;
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
 }
 
 /** Lists the former users of these devices. Deliveries to the devices may be stored under them. */

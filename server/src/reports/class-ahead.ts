@@ -3,7 +3,7 @@
 // classed again here; until then a report classes it itself. Settles nothing.
 import { getAttributionWindowHours, listAttributionWindows } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
-import { type Sql, type Tx, transaction } from '../database/db.ts';
+import { planWithoutValues, type Sql, type Tx, transaction } from '../database/db.ts';
 import { deletePeopleChanges, listPeopleChanges } from '../devices/link-queries.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
@@ -88,6 +88,8 @@ interface Classing {
  * Runs one step, during which nothing of the app is settled. Returns true when there may be more.
  */
 async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
+  // The statements find rows by ids. Statistics that do not know the app would choose a walk.
+  await planWithoutValues(tx);
   const settled = await lockProgressOfApp(tx, appId);
   const firstSettledMs = Math.min(...[...settled.values()].map(({ settledAt }) => settledAt.getTime()));
   // When nothing is settled yet, the unsettled events may go back for years.

@@ -11,8 +11,10 @@ import { createRegister } from '../../src/devices/register-together.ts';
 import { tokenOf } from '../../src/devices/token.ts';
 import { listAppsToCorrect } from '../../src/devices/totals-queries.ts';
 import { createTrack } from '../../src/events/track-events.ts';
-import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { mintUuid, type Uuid, uuidFloorOf } from '../../src/ground/ids.ts';
 import { type Databases, openDatabases } from '../../src/process/databases.ts';
+import { attributedNames } from '../../src/reports/attribution.ts';
+import { classAhead } from '../../src/reports/class-ahead.ts';
 import { identifyDevice } from '../../src/users/identify-device.ts';
 import type { UpsertUser } from '../../src/users/merge-profile.ts';
 import { numberUsers } from '../../src/users/number-users.ts';
@@ -213,6 +215,26 @@ describe('R-102 few rows are read', () => {
     await database.sql`UPDATE users SET number = NULL WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
     await database.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
     const rows = await rowsReadOn(database, ({ workSql }) => numberUsers({ sql: workSql }));
+    expect(rows).toBeLessThan(200);
+  });
+
+  it('for changed people whose app the statistics do not know', async () => {
+    const database = await createTestDatabase();
+    const { sql } = database;
+    await addLargeApp(sql);
+    const appId = await addApp(sql, 700);
+    for (const name of attributedNames) {
+      await sql`
+        INSERT INTO attribution_progress (app_id, name, settled_at, settled_id, received_to)
+        VALUES (${appId}, ${name}, now() - interval '1 hour', ${uuidFloorOf(new Date())}, ${uuidFloorOf(new Date())})`;
+    }
+    await sql`
+      INSERT INTO people_changes (app_id, id, ids)
+      SELECT app_id, gen_random_uuid(), ARRAY[device_id, user_id] FROM audience WHERE app_id = ${appId} LIMIT 10`;
+    const rows = await rowsReadOn(database, async ({ workSql }) => {
+      await classAhead({ sql: workSql, clock: await createClock(sql) });
+    });
+    expect(await sql`SELECT FROM people_changes`).toHaveLength(0);
     expect(rows).toBeLessThan(200);
   });
 
