@@ -37,6 +37,8 @@ export type InvalidReason = z.output<typeof invalidReason>;
 export interface Device {
   readonly id: Uuid;
   readonly platform: Platform;
+  /** Null after an opt-out, and when the push service said that the token is gone. */
+  readonly token: string | null;
   readonly tokenHash: Buffer;
   readonly credentialId: number | null;
   readonly environment: Environment | null;

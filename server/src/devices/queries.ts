@@ -67,7 +67,7 @@ export async function deleteToken(tx: Tx, appId: Uuid, platform: Platform, hash:
 }
 
 const lockedColumns = (tx: Tx): Fragment => tx`
-  id, platform, token_hash, credential_id, environment, status, properties, changed_at`;
+  id, platform, token, token_hash, credential_id, environment, status, properties, changed_at`;
 
 /** Locks one device. Every transaction that writes the device's audience row holds this lock. */
 export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {

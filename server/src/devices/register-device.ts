@@ -41,7 +41,7 @@ import {
   updateTokenDevice,
 } from './queries.ts';
 import { countDevicesOfUser } from './room-queries.ts';
-import { type DeviceToken, proofOf, provesToken } from './token.ts';
+import { type DeviceToken, proofOf, provesToken, tokenOfOwn } from './token.ts';
 import { unlinkDevices } from './unlink-devices.ts';
 
 /** An absent field keeps the stored value; null clears it. */
@@ -97,6 +97,14 @@ class TokenMoved extends Error {
 }
 
 /**
+ * The endpoint belongs to a device whose keys the caller does not know. The registration starts again
+ * and makes a device of its own (contract 8).
+ */
+class OtherKeys extends Error {
+  override readonly name = 'OtherKeys';
+}
+
+/**
  * Registers a device. Throws the 400s that depend on stored data, the 404 of a refresh and the 429
  * of the permit; then nothing is written.
  */
@@ -114,15 +122,37 @@ export async function registerDevice(
   }
 }
 
-async function registerRepeatedly(sql: Sql, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
+async function registerRepeatedly(sql: Sql, clock: Clock, given: RegisterDevice): Promise<RegisteredDevice> {
+  let request = given;
   for (;;) {
     try {
-      return await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+      const now = request;
+      return await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, now)));
     } catch (error) {
+      // Thrown once: the new hash covers the keys.
+      if (error instanceof OtherKeys) request = ofItsOwn(request);
       // Thrown only when another refresh has succeeded, so the loop ends.
-      if (!(error instanceof TokenMoved)) throw error;
+      else if (!(error instanceof TokenMoved)) throw error;
     }
   }
+}
+
+/** A device that the request names stays as it is, whatever it proves. */
+function ofItsOwn({ token, refreshes, ...rest }: RegisterDevice): RegisterDevice {
+  return { ...rest, token: tokenOfOwn(token), refreshes: refreshes && { ...refreshes, proof: undefined } };
+}
+
+/**
+ * Returns whether a client key shows the endpoint of a device without the `auth` that is stored with
+ * it. The endpoint alone reads and changes nothing (contract 8).
+ */
+export function showsOtherKeys(
+  { platform, token, byClient }: Pick<RegisterDevice, 'platform' | 'token' | 'byClient'>,
+  stored: string | null,
+): boolean {
+  // Equal texts need no digests, and most registrations repeat the text.
+  if (!byClient || platform !== 'web' || stored === null || stored === token.text) return false;
+  return !provesToken(proofOf(platform, token.text), platform, stored);
 }
 
 async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
@@ -193,7 +223,10 @@ async function findDeviceOfToken(tx: Tx, clock: Clock, request: RegisterDevice):
   const holderId = await claimToken(tx, request, newId);
   if (holderId === newId) return { id: newId, device: undefined };
   const device = await lockDevice(tx, appId, holderId);
-  if (device?.tokenHash.equals(token.hash)) return { id: holderId, device };
+  if (device?.tokenHash.equals(token.hash)) {
+    if (showsOtherKeys(request, device.token)) throw new OtherKeys();
+    return { id: holderId, device };
+  }
   // A row left over from a refresh: its device has another token by now.
   await updateTokenDevice(tx, appId, platform, token.hash, newId);
   return { id: newId, device: undefined };

@@ -27,6 +27,7 @@ import {
   registerAgain,
   registerDevice,
   registerNew,
+  showsOtherKeys,
 } from './register-device.ts';
 
 export interface RegisterDeps {
@@ -103,7 +104,8 @@ function firstOfEachToken(requests: readonly RegisterDevice[]): RegisterDevice[]
 
 /**
  * Returns one outcome for each request: a device, or the request's own 429. The outcome is
- * undefined for an inactive device, which gets a transaction of its own. Any other error undoes all
+ * undefined for an inactive device and for one whose keys the request does not know: each gets a
+ * transaction of its own. Any other error undoes all
  * registrations and is thrown.
  */
 async function registerIn(
@@ -137,7 +139,7 @@ async function registerIn(
     const holderId = holders.get(ownId) ?? ownId;
     const device = known.get(holderId)?.device;
     if (device?.tokenHash.equals(token.hash)) {
-      if (device.status !== 'active') return undefined;
+      if (device.status !== 'active' || showsOtherKeys(request, device.token)) return undefined;
       return { ...(await registerAgain(context, request, device, nothingLearned)), lacksProof: false };
     }
     // A row left over from a refresh: its device has another token by now.

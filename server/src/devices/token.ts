@@ -104,6 +104,14 @@ export function provesToken(proof: Buffer, platform: Platform, storedText: strin
   return storedText !== null && timingSafeEqual(proof, proofOf(platform, storedText));
 }
 
+/**
+ * The token of a device of its own, for a subscription whose keys are not those that are stored with
+ * its endpoint: endpoint and `auth` together identify it.
+ */
+export function tokenOfOwn(token: DeviceToken): DeviceToken {
+  return { ...token, hash: hash('sha256', secretOfSubscription(token.text), 'buffer') };
+}
+
 function secretOfText(platform: Platform, given: unknown): string {
   const text = typeof given === 'string' ? given : '';
   return platform === 'ios' ? text.toLowerCase() : text;

@@ -93,13 +93,15 @@ describe('R-47 taking over a device by its id', () => {
     const present = t.pushSubscription();
     const id = await register(present);
     const forged = { endpoint: present.endpoint, keys: t.pushSubscription().keys };
-    expect(await register(forged)).toBe(id);
+    const own = await register(forged);
+    expect(own).not.toBe(id);
     const together = await Promise.all([0, 1, 2].map(() => register(forged)));
-    expect(new Set(together)).toEqual(new Set([id]));
+    expect(new Set(together)).toEqual(new Set([own]));
     const refresh = web(t.pushSubscription(), { device_id: id, previous_token: forged });
     const { body } = await t.client.post('/v1/devices', refresh);
     expect(body.id).not.toBe(id);
     expect(JSON.parse((await tokenOf(id)) ?? '{}')).toEqual(present);
+    expect(await register(present)).toBe(id);
   });
 
   it("moves no endpoint of another device to one's own, unless its keys are known, too", async () => {
@@ -109,7 +111,9 @@ describe('R-47 taking over a device by its id', () => {
     const refreshTo = (token: unknown) =>
       t.client.post('/v1/devices', web(token, { device_id: own, previous_token: mine }));
     const forged = { endpoint: present.endpoint, keys: t.pushSubscription().keys };
-    expect((await refreshTo(forged)).body).toMatchObject({ id: victim, created: false });
+    const refused = (await refreshTo(forged)).body;
+    expect(refused.created).toBe(true);
+    expect([victim, own]).not.toContain(refused.id);
     expect([await tokenOf(victim), await tokenOf(own)]).toEqual([present, mine].map((token) => JSON.stringify(token)));
     const { devices } = (await t.server.get(`/v1/users/${encodeURIComponent(`of ${victim}`)}`)).body;
     expect(devices).toEqual([victim]);
@@ -135,6 +139,61 @@ function inBase64({ p256dh, auth }: Subscription['keys']): Subscription['keys'] 
   const convert = (text: string) => Buffer.from(text, 'base64url').toString('base64');
   return { p256dh: convert(p256dh), auth: convert(auth) };
 }
+
+describe('an endpoint by client key', () => {
+  const facts = { locale: 'de-DE', timezone: 'Europe/Berlin', app_version: '1.2.3', model: 'Pixel 9' };
+  const withOtherKeys = ({ endpoint, keys }: Subscription, other: Partial<Subscription['keys']>) => ({
+    endpoint,
+    keys: { ...keys, ...other },
+  });
+
+  it.each<[string, (present: Subscription, other: Subscription) => Subscription]>([
+    ['other keys', (present, { keys }) => withOtherKeys(present, keys)],
+    ['another auth', (present, { keys: { auth } }) => withOtherKeys(present, { auth })],
+  ])('with %s reads and changes nothing of the device that has it', async (_what, forge) => {
+    const present = t.pushSubscription();
+    const { body: victim } = await t.client.post('/v1/devices', web(present, facts));
+    const before = await t.sql`SELECT d::text, a::text FROM devices d JOIN audience a ON a.device_id = d.id
+      WHERE d.id = ${decodeId('dev', victim.id) ?? ''}`;
+    const forged = forge(present, t.pushSubscription());
+    const requests = [
+      web(forged, { model: 'mine', locale: null }),
+      web(JSON.stringify(forged), { model: 'mine' }),
+      web(forged, { model: 'mine', properties: {} }),
+      web(forged, { model: 'mine', device_id: victim.id }),
+      web(forged, { model: 'mine', device_id: victim.id, previous_token: forged }),
+    ];
+    const nothing = { locale: null, timezone: null, app_version: null, model: 'mine' };
+    const ids = new Set<string>();
+    for (const [place, request] of requests.entries()) {
+      const { status, body } = await t.client.post('/v1/devices', request);
+      expect({ status, body }).toMatchObject({ status: 200, body: { created: place === 0, ...nothing } });
+      ids.add(body.id);
+    }
+    expect(ids.size).toBe(1);
+    expect(ids).not.toContain(victim.id);
+    const after = await t.sql`SELECT d::text, a::text FROM devices d JOIN audience a ON a.device_id = d.id
+      WHERE d.id = ${decodeId('dev', victim.id) ?? ''}`;
+    expect(after).toEqual(before);
+  });
+
+  it('with its auth is the device, whatever p256dh is shown, and keeps the stored one', async () => {
+    const present = t.pushSubscription();
+    const id = await register(present);
+    const { p256dh } = t.pushSubscription().keys;
+    expect(await register(withOtherKeys(present, { p256dh }))).toBe(id);
+    expect(JSON.parse((await tokenOf(id)) ?? '{}')).toEqual(present);
+  });
+
+  it('that a stranger registered first is a device of its own for the browser, and both stay', async () => {
+    const present = t.pushSubscription();
+    const forged = withOtherKeys(present, t.pushSubscription().keys);
+    const ids = await Promise.all([forged, present, forged, present].map(register));
+    expect(new Set(ids).size).toBe(2);
+    expect([ids[2], ids[3]]).toEqual([ids[0], ids[1]]);
+    expect(JSON.parse((await tokenOf(ids[1] ?? '')) ?? '{}')).toEqual(present);
+  });
+});
 
 describe('a refresh by client key', () => {
   it.each<[string, (present: Subscription) => unknown]>([
