@@ -1,7 +1,7 @@
 // The checks that every change must pass before it lands: types, format and lint, regular
-// expressions, secrets, dead code, engines that Node 20 satisfies, and the width of Markdown.
+// expressions, secrets, dead code, engines that Node 20 satisfies, width and links of Markdown.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { versionsThatDiffer } from './release/version.mjs';
@@ -21,6 +21,7 @@ check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();
 checkMarkdown();
+checkLinks();
 checkFigures();
 report('packages have one version', versionsThatDiffer().length === 0, versionsThatDiffer().join('\n'));
 process.exitCode = failed === 0 ? 0 : 1;
@@ -80,6 +81,28 @@ function checkMarkdown() {
       });
   });
   report(`Markdown is at most ${columnsMax} columns wide`, files.length > 0 && wide.length === 0, wide.join('\n'));
+}
+
+/**
+ * Links to files lead somewhere, and so do the paths of tests in docs/guarantees.md. A bare name in
+ * that page stands in the folder of the path before it.
+ */
+function checkLinks() {
+  const { stdout } = spawnSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' });
+  const missing = stdout
+    .split('\0')
+    .filter((file) => file !== '')
+    .flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replaceAll(/^```.*?^```/gms, '');
+      const linked = [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+        .map(([, link]) => link)
+        .filter((link) => !/^[a-z]+:|^\//.test(link))
+        .map((link) => join(dirname(file), link));
+      const tests = file === 'docs/guarantees.md' ? [...text.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.ts)`/g)] : [];
+      const named = tests.map(([, path]) => (/^(?:src|test)\//.test(path) ? join('server', path) : path));
+      return [...linked, ...named].filter((path) => !existsSync(join(root, path))).map((path) => `${file}: ${path}`);
+    });
+  report('links of Markdown lead somewhere', missing.length === 0, missing.join('\n'));
 }
 
 /** Every figure of the benchmarks says at which commit it was taken. */
