@@ -189,7 +189,9 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
       // which it takes to have ten.
       random_page_cost: '1.1',
       ...(isOverAudience && { work_mem: '64MB', jit: 'off' }),
-      ...(!isOverAudience && !plansForValues && { plan_cache_mode: 'force_generic_plan' }),
+      // Every statement of these pools finds rows by a key. A plan that walks through a table was made
+      // while it was small, and a connection may keep the plan while it grows.
+      ...(!isOverAudience && !plansForValues && { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }),
       ...address.settings,
     },
     answerMsMax: statementTimeoutMs && statementTimeoutMs + answers.graceMs,
