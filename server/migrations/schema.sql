@@ -247,6 +247,7 @@ CASE
     ELSE ((user_bit IS NOT NULL) AND ((user_block IS NULL) = (user_bit = 0)))
 END)
 );
+CREATE INDEX audience_active ON public.audience USING btree (app_id, platform) WHERE active;
 CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at, device_id);
 CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);
 CREATE INDEX audience_unnumbered ON public.audience USING btree (app_id, external_id) WHERE (user_bit = 0);

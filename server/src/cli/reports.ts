@@ -2,7 +2,6 @@
 // are kept.
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
-import { rebuildDeviceTotals } from '../devices/fold-totals.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
@@ -45,8 +44,6 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
     });
     const asked = { appId: id, fromMs: from?.getTime() ?? null, toMs: to?.getTime() ?? null };
     const { range, ...classed } = await rebuildAttribution({ sql, clock }, asked);
-    // Last, because it takes longest: the rest is rebuilt even where this fails.
-    await rebuildDeviceTotals({ sql, clock }, id);
     const shown = range && { from: new Date(range.fromMs), to: new Date(range.toMs) };
     return {
       document: { days: totals.days, events: totals.events, classed: { range: shown, ...classed } },
@@ -59,6 +56,6 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
       ].join('\n'),
     };
   };
-  // A statement takes as long as a day of events, or all devices, need.
+  // A statement takes as long as a day of events needs.
   return withDatabase(loadCommandConfig(), work, { limitMs: 0 });
 }

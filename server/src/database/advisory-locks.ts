@@ -13,7 +13,6 @@ export const advisoryLocks = {
   eventPartitions: 4_271_960_140,
   eventTotals: 4_271_960_141,
   settling: 4_271_960_142,
-  deviceTotals: 4_271_960_143,
 } as const;
 export type AdvisoryLock = keyof typeof advisoryLocks;
 

@@ -101,8 +101,8 @@ export interface Databases {
    */
   readonly workSql: Sql;
   /**
-   * One connection without a time limit, open while an index is built or an app's devices are
-   * counted again. Either takes as long as the table needs, and they wait only for each other.
+   * One connection without a time limit, open while an index is built, which takes as long as the
+   * table needs.
    */
   readonly indexSql: Sql;
   /**

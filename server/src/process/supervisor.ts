@@ -15,7 +15,6 @@ import { openPool } from '../database/db.ts';
 import { checkDurability, checkMasterKey, isInstanceMade, loadInstance } from '../database/instance.ts';
 import { checkPooling } from '../database/pooling.ts';
 import { pauseWhereMoved } from '../database/restore-guard.ts';
-import { forgetComparisons } from '../devices/totals-queries.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from '../embedded-postgres/start-postgres.ts';
 import { createLog, dieOfTheUnforeseen, type Log, standardError } from '../ground/log.ts';
 import { readLines } from '../ground/log-lines.ts';
@@ -206,7 +205,6 @@ async function bringUpToDate(databaseUrl: string, log: Log): Promise<void> {
     );
     if (wasEmpty) log.info({ migrations: applied.length }, 'schema made');
     else for (const name of applied) log.info({ migration: name }, 'schema brought up to date');
-    await forgetComparisons({ sql, clock: await createClock(sql) });
   } finally {
     await sql.end({ timeout: 5 });
   }

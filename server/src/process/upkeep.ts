@@ -9,9 +9,7 @@ import { deletePastPaces } from '../delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from '../delivery/partitions.ts';
 import { forgetReceiptKeys } from '../delivery/receipt-keys.ts';
 import { type DropDeps, dropOldDeliveries, keepDaysOf } from '../delivery/retention.ts';
-import { compareDeviceTotals } from '../devices/fold-totals.ts';
 import { deleteFormerLinksBefore, listAppsWithFormerLinksBefore } from '../devices/link-queries.ts';
-import { listAppsToCorrect } from '../devices/totals-queries.ts';
 import { foldTotals } from '../events/fold-totals.ts';
 import { ensureEventPartitions } from '../events/partitions.ts';
 import { dropOldEvents } from '../events/retention.ts';
@@ -94,10 +92,6 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
       if (dropsDeliveries) await drop();
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
-      await step('correct the sums of devices', async () => {
-        for (const appId of await listAppsToCorrect(sql, clock))
-          await step('correct the sums of devices of an app', () => compareDeviceTotals({ sql, clock }, appId));
-      });
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget paces that nobody used', () => deletePastPaces(sql, clock));
       await step('forget sign-ins that were not finished', () => deleteOldSteps(sql));

@@ -122,7 +122,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const askedRebuilds = {
     what: 'rebuild reports',
     everyMs: 5_000,
-    run: async () => (run.isPaused() ? undefined : doAskedRebuilds({ sql, indexSql, clock, log })),
+    run: async () => (run.isPaused() ? undefined : doAskedRebuilds({ sql, clock, log })),
   };
   const rebuilds = runInTurn([ifElected(askedRebuilds)], { log, random: run.random });
   return {

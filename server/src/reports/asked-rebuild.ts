@@ -3,7 +3,6 @@
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
-import { rebuildDeviceTotals } from '../devices/fold-totals.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
@@ -39,8 +38,6 @@ const triesMax = 3;
 
 interface RebuildDeps {
   readonly sql: Sql;
-  /** The connection without a time limit. */
-  readonly indexSql: Sql;
   readonly clock: Clock;
 }
 
@@ -63,12 +60,10 @@ export async function doAskedRebuilds(deps: RebuildDeps & { readonly log: Pick<L
   }
 }
 
-async function rebuild({ sql, indexSql, clock }: RebuildDeps, asked: AskedRebuild) {
+async function rebuild({ sql, clock }: RebuildDeps, asked: AskedRebuild) {
   const { appId, fromAt, toAt } = asked;
   const { events } = await rebuildEventTotals(sql, { appId, from: fromAt, to: toAt });
   const range = { appId, fromMs: fromAt?.getTime() ?? null, toMs: toAt?.getTime() ?? null };
   const { purchases } = await rebuildAttribution({ sql, clock }, range);
-  // Last, because it takes longest: the rest is rebuilt even where this fails.
-  await rebuildDeviceTotals({ sql: indexSql, clock }, appId);
   return { events, purchases };
 }

@@ -1,14 +1,13 @@
 // SQL: how many devices registered, came and went, from the sums of their changes and, for a part
 // of a quarter of an hour, from the history itself.
 import type { Platform } from '../channels/channel.ts';
-import type { Tx } from '../database/db.ts';
+import type { Fragment, Tx } from '../database/db.ts';
 import type { DeviceStatus } from '../devices/device.ts';
 import type { Uuid } from '../ground/ids.ts';
 
 /** Changes of the devices of a platform in a period. */
 export interface DeviceSums {
-  /** Null: at any time. */
-  readonly period: number | null;
+  readonly period: number;
   readonly platform: Platform;
   readonly registered: number;
   readonly invalid: number;
@@ -17,26 +16,30 @@ export interface DeviceSums {
   readonly gained: number;
 }
 
+/** What transactions have appended, folded or not. A delta is in one of both tables. */
+const changes = (tx: Tx, appId: Uuid, since: string | null): Fragment => {
+  const columns = tx`bucket, platform, registered, invalid, unsubscribed, gained`;
+  const wanted = tx`app_id = ${appId} AND bucket >= ${since}::timestamptz AND bucket < 'infinity'`;
+  return tx`(SELECT ${columns} FROM device_totals WHERE ${wanted} UNION ALL
+    SELECT ${columns} FROM device_deltas WHERE ${wanted}) AS changes`;
+};
+
 /**
- * Sums up the quarters of an hour that begin in each period, and all quarters. Period `i` begins at
- * `starts[i]`, and the last one has no end.
+ * Sums up the quarters of an hour that begin in each period. Period `i` begins at `starts[i]`, and
+ * the last one has no end.
  */
 export async function sumDeviceTotals(tx: Tx, appId: Uuid, starts: readonly string[]): Promise<DeviceSums[]> {
-  const sums = tx`sum(registered)::bigint AS registered, sum(invalid)::bigint AS invalid,
-    sum(unsubscribed)::bigint AS unsubscribed, sum(gained)::bigint AS gained`;
-  const since = tx`${starts[0] ?? null}::timestamptz`;
-  const columns = tx`platform, registered, invalid, unsubscribed, gained`;
-  // A delta counts in its quarter and in the sum of all quarters. The deltas are read once, because
-  // they have no index.
   return tx<DeviceSums[]>`
-    SELECT CASE WHEN bucket < 'infinity' THEN width_bucket(bucket, ${starts as string[]}::timestamptz[]) - 1 END AS period,
-      platform, ${sums}
-    FROM (
-      SELECT bucket, ${columns} FROM device_totals WHERE app_id = ${appId} AND bucket >= ${since}
-      UNION ALL
-      SELECT b.bucket, ${columns} FROM device_deltas CROSS JOIN LATERAL (VALUES (device_deltas.bucket), ('infinity')) AS b (bucket)
-      WHERE app_id = ${appId} AND b.bucket >= ${since}
-    ) AS parts GROUP BY 1, 2`;
+    SELECT width_bucket(bucket, ${starts as string[]}::timestamptz[]) - 1 AS period, platform,
+      sum(registered)::bigint AS registered, sum(invalid)::bigint AS invalid,
+      sum(unsubscribed)::bigint AS unsubscribed, sum(gained)::bigint AS gained
+    FROM ${changes(tx, appId, starts[0] ?? null)} GROUP BY 1, 2`;
+}
+
+/** Counts the active devices of each platform. A platform without one is left out. */
+export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Platform; active: number }[]> {
+  return tx<{ platform: Platform; active: number }[]>`
+    SELECT platform, count(*) AS active FROM audience WHERE app_id = ${appId} AND active GROUP BY platform`;
 }
 
 export interface ChangeCount {

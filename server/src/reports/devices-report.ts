@@ -1,8 +1,8 @@
 // Devices by period: how many registered, opted out and became invalid in it, and how many were
 // active at its end (contract 5.21). Counts backwards from the present number.
-import { type ChannelId, channelIds } from '../channels/channel.ts';
+import { type ChannelId, channelIds, type Platform } from '../channels/channel.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { countChanges, type DeviceSums, sumDeviceTotals } from './device-queries.ts';
+import { countActive, countChanges, type DeviceSums, sumDeviceTotals } from './device-queries.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { type ReportReader, snapshot } from './snapshot.ts';
 
@@ -17,7 +17,7 @@ export interface ChannelDevices {
   readonly unsubscribed: number;
 }
 
-const platformOf: Readonly<Record<ChannelId, string>> = { webpush: 'web', apns: 'ios', fcm: 'android' };
+const platformOf: Readonly<Record<ChannelId, Platform>> = { webpush: 'web', apns: 'ios', fcm: 'android' };
 
 export async function reportDevices(
   reader: ReportReader,
@@ -49,7 +49,12 @@ export async function reportDevices(
         if (period > 0) sums.push({ ...changesOf(-1), period: period - 1 });
       }
     }
-    const byChannel = channelIds.map((channel) => channelDevices(channel, sums, periods.length));
+    const present = new Map((await countActive(tx, appId)).map(({ platform, active }) => [platform, active]));
+    const byChannel = channelIds.map((channel) => {
+      const platform = platformOf[channel];
+      const own = sums.filter((row) => row.platform === platform);
+      return channelDevices({ channel, sums: own, present: present.get(platform) ?? 0, periods: periods.length });
+    });
     return periods.map((period, i) => ({ ...period, channels: byChannel.flatMap((rows) => rows[i] ?? []) }));
   });
 }
@@ -58,13 +63,20 @@ const asInstant = (ms: number): string => new Date(ms).toISOString();
 
 type Counted = 'registered' | 'invalid' | 'unsubscribed' | 'gained';
 
+interface ChannelSums {
+  readonly channel: ChannelId;
+  readonly sums: readonly DeviceSums[];
+  /** Its active devices at present. */
+  readonly present: number;
+  readonly periods: number;
+}
+
 /** The periods of a channel. Period number `periods` is the time after the last of them. */
-function channelDevices(channel: ChannelId, sums: readonly DeviceSums[], periods: number): ChannelDevices[] {
-  const own = sums.filter(({ platform }) => platform === platformOf[channel]);
-  const sumOf = (period: number | null, counted: Counted): number =>
-    own.reduce((sum, row) => (row.period === period ? sum + row[counted] : sum), 0);
+function channelDevices({ channel, sums, present, periods }: ChannelSums): ChannelDevices[] {
+  const sumOf = (period: number, counted: Counted): number =>
+    sums.reduce((sum, row) => (row.period === period ? sum + row[counted] : sum), 0);
   const rows: ChannelDevices[] = [];
-  let active = sumOf(null, 'gained') - sumOf(periods, 'gained');
+  let active = present - sumOf(periods, 'gained');
   for (let period = periods - 1; period >= 0; period--) {
     const [registered, invalid, unsubscribed] = (['registered', 'invalid', 'unsubscribed'] as const).map((counted) =>
       sumOf(period, counted),

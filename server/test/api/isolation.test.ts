@@ -213,8 +213,6 @@ describe('R-61 apps are separate in the database', () => {
   const acrossApps: Readonly<Record<string, string>> = {
     'devices/reach-queries.ts: SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE':
       'the doctor counts made-up devices of all apps',
-    'devices/totals-queries.ts: UPDATE device_counts SET counted_at = counted_at - interval ':
-      'a start makes the comparison of every app due',
     'devices/reach-queries.ts: SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client ':
       'a gauge of the whole service',
     'audit/queries.ts: SELECT app_id, id, at, actor_kind, actor_id, actor_name, add':

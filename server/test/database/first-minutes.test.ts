@@ -9,7 +9,6 @@ import { openPool, type Sql } from '../../src/database/db.ts';
 import type { RegisterDevice } from '../../src/devices/register-device.ts';
 import { createRegister } from '../../src/devices/register-together.ts';
 import { tokenOf } from '../../src/devices/token.ts';
-import { listAppsToCorrect } from '../../src/devices/totals-queries.ts';
 import { createTrack } from '../../src/events/track-events.ts';
 import { mintUuid, type Uuid, uuidFloorOf } from '../../src/ground/ids.ts';
 import { type Databases, openDatabases } from '../../src/process/databases.ts';
@@ -236,15 +235,6 @@ describe('R-102 few rows are read', () => {
     });
     expect(await sql`SELECT FROM people_changes`).toHaveLength(0);
     expect(rows).toBeLessThan(200);
-  });
-
-  it('to find the apps whose sums are compared', async () => {
-    const database = await createTestDatabase();
-    await addLargeApp(database.sql);
-    const rows = await rowsReadOn(database, async ({ workSql }) => {
-      expect(await listAppsToCorrect(workSql, await createClock(database.sql))).toHaveLength(1);
-    });
-    expect(rows).toBeLessThan(20);
   });
 });
 
