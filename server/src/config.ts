@@ -78,8 +78,8 @@ const settings = {
   /** A port of its own for /metrics; null: none. */
   metricsPort: setting('METRICS_PORT', '', optional(integer(0, 65_535))),
   /**
-   * Callers with this token may read /metrics on the main port too; null: no caller may. A short
-   * token is refused, because anybody who reaches the service may try tokens and would find it.
+   * Callers with this token may also read /metrics on the main port; null: no caller may. A short
+   * token is refused, because anybody who reaches the service could guess it.
    */
   metricsToken: setting(
     'METRICS_TOKEN',
@@ -116,14 +116,14 @@ export interface OidcConfig {
   readonly clientSecret: string;
   /** In lower case, without an @. */
   readonly domains: readonly string[];
-  /** The role of people that a domain lets in. */
+  /** The role that people of an allowed domain get. */
   readonly role: Settings['oidcRole'];
   /** True: nobody signs in by password. */
   readonly isOnly: boolean;
 }
 
 export interface Config extends Omit<Settings, Extract<Field, `oidc${string}`>> {
-  /** The path of `.env` where that file itself holds a secret; null: it holds none. */
+  /** The path of `.env`, if that file holds a secret; null: it holds none. */
   readonly secretEnvFile: string | null;
   /** False: the data directory is the default, which depends on the working directory. */
   readonly isDataDirGiven: boolean;
@@ -151,9 +151,9 @@ export class ConfigError extends Error {
 
 /**
  * Returns the environment that a process of the service is started with. libuv looks up names on
- * half of its threads, two by default, so two names that are never resolved would block all other
+ * half of its threads, two by default. Two names that never resolve would then block all other
  * lookups. glibc waits five seconds for a silent name server before it asks the next one, and does
- * so twice; five seconds are all the time that an endpoint has.
+ * so twice. An endpoint has only five seconds in all.
  */
 export function processEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2', ...environment };
@@ -220,8 +220,8 @@ export function loadConfig(
 }
 
 /**
- * Parses every variable. The error for a wrong one quotes its value, unless that is a secret. Of a
- * list it quotes the wrong part.
+ * Parses every variable. The error for a wrong variable quotes its value, or the wrong part of a
+ * list. It never quotes a secret.
  */
 function parse(read: (name: Variable) => string): Settings {
   const isSecret = (name: string): boolean => secretVariables.some((secret) => secret === name);
@@ -282,8 +282,8 @@ function settingWithDefault<const Name extends string, Rule extends z.ZodType>(
   );
 }
 
-// An empty value means the real provider: a variable that is set to nothing must not leave phones
-// without a provider.
+// An empty value means the real provider, so that an empty variable does not leave phones without
+// one.
 function provider<const Name extends string>(name: Name, byDefault: string, kind: 'origin' | 'path') {
   const must = `must be ${kind === 'origin' ? 'an https origin without a path' : 'an https address without query'}`;
   const isRight = (url: URL): boolean =>
@@ -357,8 +357,8 @@ function partsOf(list: string): string[] {
     .filter((part) => part !== '');
 }
 
-// Null is the default for a host that means "every interface", and for a port that the system
-// chooses: a browser cannot be sent to such an address.
+// Null for a host that means "every interface", and for a port that the system chooses: a browser
+// cannot open such an address.
 function ownAddress(host: string, port: number): string | null {
   if (host === '0.0.0.0' || host === '::' || port === 0) return null;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

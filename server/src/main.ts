@@ -17,7 +17,10 @@ interface CommandModule {
   load(): Promise<(program: Command) => void>;
 }
 
-/** In the order of the help. Only the module of the given word is loaded, which is most of a start. */
+/**
+ * In the order of the help. Only the module of the given word is loaded, because loading modules is
+ * most of a start.
+ */
 const modules: readonly CommandModule[] = [
   { names: ['start'], load: loadStart },
   { names: ['migrate'], load: async () => (await import('./cli/migrate.ts')).addMigrateCommand },
@@ -61,7 +64,7 @@ async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('carillon')
     .description('One API that rings every device: a self-hosted push notification service.')
     .exitOverride()
-    // `main` prints all errors alike, each on one line.
+    // Nothing is printed here, because `main` prints every error on one line.
     .configureOutput({ outputError: () => undefined })
     .version(readVersion(), '-V, --version', 'print the version');
   const [word = ''] = argv;
@@ -91,9 +94,9 @@ function sayWhatIsMissing(command: Command): never {
 async function main(argv: readonly string[]): Promise<number> {
   try {
     await (await buildProgram(argv)).parseAsync([...argv], { from: 'user' });
-    // A stream tells of its errors later.
+    // A stream reports its errors later.
     await new Promise(setImmediate);
-    // The service does its work all the same, and has said so in its log.
+    // `start` is exempt: the service works all the same, and its log reports the failure.
     if (outputFailure && argv[0] !== 'start') throw new CommandError(`standard output: ${outputFailure.message}`);
     return Number(process.exitCode ?? 0);
   } catch (error) {
@@ -119,7 +122,7 @@ function inOneLine(text: string): string {
   return text.replaceAll(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ' : blanks));
 }
 
-/** Why standard output took no more; undefined while it does. */
+/** Why standard output accepts no more; undefined while it accepts. */
 let outputFailure: NodeJS.ErrnoException | undefined;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader that has seen enough, such as `head`, is no error.

@@ -15,14 +15,14 @@ export interface Actor {
   readonly id: string | null;
   /**
    * A label for people: an e-mail address, the name of a token or key, the system's user, or the
-   * occasion.
+   * event that made the service act, such as `first start`.
    */
   readonly name: string;
   /** The address that the request came from; null for a change without a request. */
   readonly address: string | null;
 }
 
-/** The service itself, on an occasion such as `first start`. */
+/** The service itself. `occasion` names the event that made it act, such as `first start`. */
 export function serviceActor(occasion: string): Actor {
   return { kind: 'service', id: null, name: occasion, address: null };
 }

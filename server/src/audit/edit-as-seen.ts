@@ -5,7 +5,7 @@ import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../database/db
 import type { AuditChange } from './entry.ts';
 import { type Audited, recordAudit } from './record-audit.ts';
 
-/** The object is not there, or is not as the writer saw it: nothing is written. */
+/** The object does not exist, or differs from what the writer saw. Nothing is written. */
 export class NotAsSeen extends Error {
   override readonly name = 'NotAsSeen';
 }

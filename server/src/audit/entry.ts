@@ -93,7 +93,7 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** Fields by name. A list holds words, such as a webhook's events. */
+/** Fields by name. The values of a list are words, such as a webhook's events. */
 export type AuditFields = Readonly<Record<string, string | number | boolean | Date | null | readonly string[]>>;
 
 export interface AuditChange {

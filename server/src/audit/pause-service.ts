@@ -8,13 +8,13 @@ import { type Audited, recordAudit } from './record-audit.ts';
 interface PauseDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
-  /** The organisation of the person who asks; absent: the machine itself does. */
+  /** The organisation of the person who asks; absent when the machine's operator asks. */
   readonly orgId?: Uuid;
 }
 
 /**
- * Begins a pause, and answers the pause in force: an earlier pause stays as it is. Null: no service
- * ever ran on this database.
+ * Begins a pause, unless there is one, and returns the pause in force. Null: no service ever ran on
+ * this database.
  */
 export async function pauseService(deps: PauseDeps, reason: PauseReason): Promise<Pause | null> {
   return pause(deps.sql, reason, (tx) =>

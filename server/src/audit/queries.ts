@@ -5,7 +5,7 @@ import type { Uuid } from '../ground/ids.ts';
 import type { Actor } from './actor.ts';
 import type { AuditEntry, AuditFields } from './entry.ts';
 
-/** The table of the log, which outlives the apps that it tells of. */
+/** The table of the log. Its rows outlive their apps. */
 export const auditTable = 'audit_entries';
 
 export async function insertEntry(

@@ -7,7 +7,7 @@ import type { Actor } from './actor.ts';
 import type { AuditChange } from './entry.ts';
 import { insertEntry } from './queries.ts';
 
-/** The parameter of every operation that changes the set-up, beside its own needs. */
+/** Every operation that changes the set-up takes this parameter, beside its own. */
 export interface Audited {
   readonly by: Actor;
 }

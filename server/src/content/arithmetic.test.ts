@@ -68,7 +68,8 @@ describe('arithmetic', () => {
     );
   });
 
-  // Written apart: fractions of whole numbers, which need no scale and no rounding until the end.
+  // An independent computation by fractions of whole numbers, which need no scale and no rounding
+  // until the end.
   const units = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n });
   const written = fc.tuple(units, fc.integer({ min: 0, max: 9 })).map(([whole, places]) => {
     const digits = String(whole < 0n ? -whole : whole).padStart(places + 1, '0');
@@ -80,7 +81,7 @@ describe('arithmetic', () => {
   function expected(over: bigint, under: bigint): string | undefined {
     const scaled = (over < 0n ? -over : over) * 10n ** 21n;
     const divisor = under < 0n ? -under : under;
-    // 21 digits, cut; the last of them says where to round, and a remainder cannot change that.
+    // 21 digits, cut off. The last digit decides the rounding, and a remainder cannot change it.
     const cut = scaled / divisor;
     const units = cut / 10n + (cut % 10n >= 5n ? 1n : 0n);
     const whole = units / 10n ** 20n;

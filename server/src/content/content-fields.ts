@@ -92,7 +92,7 @@ const reservedKeys = new Set(['aps', 'url', 'image_url', 'from', 'message_type']
 const reservedPrefix = /^(?:google|gcm|carillon)/;
 
 /**
- * Custom data. The sent object itself is kept, because a copy by the schema library would lose a
+ * Custom data. The given object itself is kept, because a copy by the schema library would lose a
  * key named `__proto__`.
  */
 export const dataField = z

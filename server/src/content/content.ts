@@ -188,8 +188,8 @@ const contentFields = z.strictObject({
 
 /**
  * The `content` of a message. The result is what was sent, nulls included, with language tags in
- * canonical case, so that it can be stored, compared and shown. This second stage judges emptiness,
- * because it needs fields that are valid.
+ * canonical case, so that it can be stored, compared and shown. Emptiness is checked in this second
+ * stage, because the check needs valid fields.
  */
 export const contentSchema = component(
   'Content',
@@ -229,7 +229,7 @@ export function dropsUrl(content: Content, locale: string | null): boolean {
 /**
  * The kind of push that merged content makes (contract 7.1). `shown` has a text. `background` shows
  * nothing and wakes the app. `badge` sets the badge of an iPhone or plays a sound. `empty` is none
- * of these. Web push knows only the first and the last.
+ * of these. Web push has only `shown` and `empty`.
  */
 export type PushKind = 'shown' | 'background' | 'badge' | 'empty';
 

@@ -17,7 +17,7 @@ interface Moment {
   readonly language: string;
 }
 
-/** Returns the value itself where it is no ISO-8601 text, and where the format is no text. */
+/** Returns the value unchanged if it is no ISO-8601 text or the format is no text. */
 export function formatDate(value: unknown, format: unknown, recipient: Recipient): unknown {
   if (typeof value !== 'string' || typeof format !== 'string' || format === '') return value;
   const zone = recipient.timezone ?? 'UTC';
@@ -181,7 +181,8 @@ function isoWeek(date: Date): { year: number; week: number } {
   return { year: thursday.getUTCFullYear(), week: Math.floor(dayOfYear(thursday) / 7) + 1 };
 }
 
-// The form beside a day (`5 марта`), except where that is a number, as in Chinese.
+// The month's form beside a day (`5 марта`). Where that form is a number, as in Chinese, the form
+// alone is used.
 function monthName(moment: Moment, month: 'long' | 'short'): string {
   const beside = wordOf(moment, { month, day: 'numeric' }, 'month');
   return /^\d/.test(beside) ? formatOf(moment.language, { month }).format(moment.wallMs) : beside;

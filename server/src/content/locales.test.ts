@@ -110,7 +110,7 @@ describe("a device's locale", () => {
     '*',
     'dé',
     `de-${'x'.repeat(9)}`,
-    // A country of three letters is no subtag, and no language either.
+    // A country code of three letters is no subtag, and must not count as a language.
     'en-USA',
     'ar-ARE',
     'zh-CHT',
@@ -214,7 +214,7 @@ describe('the language a person gets', () => {
     expect(pick(entries, language)).toBe(entry);
   });
 
-  // Written apart: the steps of contract 7.1, read off the parts of a tag by hand.
+  // An independent reading of the steps of contract 7.1, from the parts of a tag.
   test('agrees with an evaluator that walks the steps one by one', () => {
     const likely: Readonly<Record<string, string>> = {
       zh: 'Hans',

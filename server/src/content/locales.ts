@@ -28,9 +28,9 @@ export function canonicalLanguage(text: string): string | null {
   return text.length <= languageLengthMax && languagePattern.test(text) ? canonicalCase(text) : null;
 }
 
-// An extended language stands for itself (RFC 5646, 4.5): `zh-yue` is `yue`. Intl refuses these. Only
-// those of Chinese are read, because elsewhere three letters are a country (`en-USA`), and most
-// letters are the code of some language.
+// An extended language counts as its own language (RFC 5646, 4.5): `zh-yue` is `yue`. Intl refuses
+// these tags. Only Chinese ones are read, because three letters elsewhere are usually a country
+// (`en-USA`), although most are also the code of some language.
 const extended = /^(?:zh-min|zh)-(?=(?:cdo|cjy|cmn|cnp|cpx|csp|czh|czo|gan|hak|hsn|lzh|mnp|nan|wuu|yue)(?:-|$))/i;
 
 /**
@@ -49,10 +49,10 @@ function canonicalForm(text: string): string | null {
 
 // `zh_TW_#Hant` and `sr__#Latn`: Locale.toString() of Java puts the script last.
 const javaForm = /^([a-z]{2,3})_([a-z]{2}|[0-9]{3})?_#([a-z]{4})(?![a-z0-9])/i;
-// The language and region of a locale of Java. The variant after them may have any form, as in
-// `ja_JP_JP`, and is left out.
+// The language and region of a locale of Java. A variant after the region may have any form, as in
+// `ja_JP_JP`, and is dropped.
 const javaHead = /^[a-z]{2,3}_(?:[a-z]{2}|[0-9]{3})(?=_)/i;
-// POSIX names a script by a modifier: `sr_RS@latin`.
+// POSIX writes a script as a modifier: `sr_RS@latin`.
 const posixScripts = [
   [/@latin/i, 'Latn'],
   [/@cyrillic/i, 'Cyrl'],
@@ -78,7 +78,10 @@ function formOf(tag: string): string | null {
   return canonicalForm(tag.replaceAll('_', '-').replace(/--?$/, ''));
 }
 
-/** Languages whose codes changed, former and present, among those that browsers and phones report. */
+/**
+ * Former and present codes of languages whose code changed, as far as browsers and phones report
+ * them.
+ */
 const formerCodes = [
   ['iw', 'he'],
   ['in', 'id'],
@@ -103,8 +106,8 @@ export function spellingsOf(text: string): string[] {
 }
 
 /**
- * Every spelling under which the beginning of a locale may be stored: the given one, and where it
- * begins with a language whose code changed, those with its other codes.
+ * Every spelling under which the beginning of a locale may be stored. If the language's code
+ * changed, these include the spellings with its other codes.
  */
 export function spellingsOfStart(text: string): string[] {
   const others = formerCodes.flatMap((codes) =>
@@ -137,7 +140,10 @@ export const localeField = z
   })
   .meta({ maxLength: localeLengthMax });
 
-/** The language of a delivery: its user's, or without one its device's locale (contract 7.1). */
+/**
+ * The language of a delivery: the language of its user, or else the locale of its device (contract
+ * 7.1).
+ */
 export function languageOfDelivery(userLanguage: string | null, deviceLocale: string | null): string | null {
   return userLanguage ?? deviceLocale;
 }
@@ -156,8 +162,8 @@ const pickedMax = 1_000;
 /**
  * Chooses among the keys of `content.locales` (contract 7.1): the whole tag; language, script and
  * region; language and script; language and region; the bare language. Tags are compared in
- * canonical form. Of two keys of one form, the key as the person has it wins, then the canonical
- * one.
+ * canonical form. If two keys mean the same tag, the key that is spelled like the person's tag
+ * wins, then the canonical key.
  */
 export function createLocalePicker(tags: readonly string[]): PickLocale {
   if (tags.length === 0) return () => null;
@@ -182,7 +188,7 @@ export function createLocalePicker(tags: readonly string[]): PickLocale {
   };
 }
 
-/** `no` means `nb` to everybody who reports it, and CLDR keeps them apart. */
+/** Whoever reports `no` means `nb`, but CLDR keeps the two apart. */
 function comparedForm(tag: string): string {
   return (canonicalForm(tag) ?? canonicalCase(tag)).replace(/^no(?=-|$)/, 'nb');
 }

@@ -1,6 +1,6 @@
-// Templates of text and plain values, each value with or without a default. Nearly all templates
-// are such. They are joined from their parts, with the same result as liquidjs and a tenth of its
-// time and memory. Every other template goes to liquidjs.
+// Templates that contain only text and plain values, with or without a default. Nearly all
+// templates do. They are joined from their parts, with the same result as liquidjs and a tenth of
+// its time and memory. Every other template goes to liquidjs.
 import { type Attribute, attributes } from './template-grammar.ts';
 
 /** One value between two texts. */
@@ -11,7 +11,7 @@ interface Value {
   readonly fallback: string | undefined;
 }
 
-/** Reads a value of the person. Undefined or null: there is none. */
+/** Reads a value of the person. Undefined and null mean that there is none. */
 export type ReadValue = (attribute: Attribute | null, key: string) => unknown;
 
 export type PlainTemplate = (read: ReadValue, write: (value: unknown) => string) => string;

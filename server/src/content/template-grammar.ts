@@ -228,7 +228,7 @@ function readOperand(reader: Reader, isArgument = false): void {
   }
   const digits = take(reader, number);
   if (digits !== null) {
-    // A comparison with a number stays one: as a text, the number would equal no property.
+    // The number stays a number in a comparison. As a text it would equal no property.
     if (!reader.inTag || isArgument || filterAhead(reader))
       reader.numbers.push({ at: reader.at - digits.length, text: digits });
     return;
@@ -278,7 +278,8 @@ function skipBlanks(reader: Reader): void {
   reader.at = endOfBlanks(reader.source, reader.at);
 }
 
-// No pattern: it stands before each word, and templates of strangers have many.
+// Without a pattern, because this runs before each word, and templates of strangers may have many
+// words.
 function endOfBlanks(source: string, from: number): number {
   for (let at = from; ; at++) {
     const code = source.charCodeAt(at);

@@ -51,8 +51,8 @@ type Scope = Readonly<Partial<Record<Attribute, string>>> & {
 
 export interface Template extends Omit<TemplateParts, 'numbers'> {
   /**
-   * `language` is that of the delivery; dates are written in it. Throws only when liquidjs does: no
-   * template that the grammar accepts is known to make it throw before its text is far too long.
+   * `language` is that of the delivery; dates are written in it. Throws only when liquidjs throws.
+   * No accepted template is known to do this, unless its text becomes far too long.
    */
   render(person: Person, language: string | null): string;
 }
@@ -72,8 +72,8 @@ export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate 
   try {
     const parts = readTemplate(source);
     const { attributes, propertyKeys, texts } = parts;
-    // Made for the first person: a message is checked without it, and liquidjs takes much longer
-    // to read a template than the grammar, which has accepted it (R-103).
+    // Parsed for the first person and not when the message is checked, because liquidjs takes much
+    // longer to read a template than the grammar (R-103).
     let renderer: Template['render'] | undefined;
     const render: Template['render'] = (person, language) => {
       renderer ??= rendererOf(source, parts, use);
@@ -105,8 +105,8 @@ function rendererOf(source: string, parts: TemplateParts, use: TemplateUse): Tem
 }
 
 /**
- * Makes texts of the numbers that no double holds, because liquidjs reads numbers as doubles. The
- * filters read such a text as the number.
+ * Turns numbers that no double can hold into texts, because liquidjs reads numbers as doubles. The
+ * filters read such a text as a number.
  */
 function quoteLongNumbers(source: string, numbers: TemplateParts['numbers']): string {
   let quoted = '';
@@ -186,7 +186,8 @@ const writers: Readonly<Record<TemplateUse, (value: unknown) => string>> = {
   url: (value) => percentEncode(textOf(value)),
 };
 
-// The library would compare as JavaScript does, where "10" > 9. Its literals are no values.
+// The library would compare as JavaScript does, where "10" > 9. The library's literals (`nil`,
+// `empty`) are no values here.
 type Order = (left: number | string, right: number | string) => boolean;
 const ordered =
   (holds: Order) =>

@@ -2,7 +2,7 @@
 // session. What it leaves out comes from libpq's environment variables.
 import { userInfo } from 'node:os';
 
-/** A word of libpq's `sslmode`; undefined: without TLS. */
+/** A value of libpq's `sslmode`; undefined: without TLS. */
 export type TlsMode = string | undefined;
 
 export interface Host {
@@ -12,7 +12,7 @@ export interface Host {
 }
 
 export interface DatabaseAddress {
-  /** The first one that answers is used and, of several, is no standby. */
+  /** The first host that answers is used. If there are several, a standby is skipped. */
   readonly hosts: readonly Host[];
   readonly user: string;
   readonly password: string;
@@ -39,13 +39,13 @@ export function readAddress(url: string): DatabaseAddress {
   const parameters = Object.fromEntries(address.searchParams);
   const { host, options, sslmode, ssl, sslrootcert, sslnegotiation, connect_timeout: connectSeconds } = parameters;
   for (const [name, value] of Object.entries(parameters)) check(name, value);
-  // `pg` reads these two itself.
+  // `pg` itself reads these two variables.
   if (env['PGSSLMODE']) check('sslmode', env['PGSSLMODE'], 'PGSSLMODE');
   if (env['PGREPLICATION']) check('replication', env['PGREPLICATION'], 'PGREPLICATION');
   const text = host ?? (decodeURIComponent(many) || env['PGHOST'] || 'localhost');
   // A directory may have a comma in its name.
   const named = text.startsWith('/') ? [text] : text.split(',');
-  // Each of several hosts in the address has its own.
+  // Each host of the address has its own port.
   const port = host === undefined && named.length > 1 ? '' : address.port || env['PGPORT'];
   const user = decodeURIComponent(address.username) || env['PGUSER'] || userInfo().username;
   const tls = sslrootcert === 'system' ? 'verify-full' : (sslmode ?? ssl ?? env['PGSSLMODE']);
@@ -74,7 +74,7 @@ const libpqWords =
 
 const tlsWords = /^(?:disable|allow|prefer|require|verify-ca|verify-full)$/;
 
-/** The libpq parameters that are read, or whose values these are hold anyway. */
+/** The libpq parameters that are read, or that have the listed value in any case. */
 const readable: Readonly<Record<string, RegExp>> = {
   host: /./,
   options: /^/,
@@ -120,7 +120,7 @@ export function describeUnsafeWay(url: string): string | undefined {
 
 const isPlain = (tls: TlsMode): boolean => !tls || ['disable', 'prefer'].includes(tls);
 
-/** These words of libpq's encrypt without verifying the server. */
+/** With these values libpq encrypts without verifying the server. */
 export const isUnverified = (tls: TlsMode): boolean => ['require', 'allow', 'prefer'].includes(tls ?? '');
 
 /** A Unix socket has no TLS. */

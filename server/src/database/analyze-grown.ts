@@ -4,8 +4,8 @@
 import type { Sql } from './db.ts';
 
 /**
- * Pages below which a table is left alone. From here on the planner prefers an index, also for a list
- * of ids: it takes the list to have ten, and counts about two units for each.
+ * Pages below which a table is left alone. From this size on the planner prefers an index, also for
+ * a list of ids. It expects ten ids in a list and a cost of about two for each.
  */
 const pagesLeast = 8;
 /** Growth after which statistics are renewed. The number of renewals is the logarithm of the size. */
@@ -18,7 +18,8 @@ const growth = 2;
 export async function analyzeGrown(sql: Sql): Promise<void> {
   const failures: unknown[] = [];
   for (const name of await listGrown(sql)) {
-    // The database quotes the names. A table that somebody alters or vacuums has its turn next time.
+    // The database quotes the names. A table that another session alters or vacuums is skipped
+    // until the next call.
     await sql.unsafe(`ANALYZE (SKIP_LOCKED) ${name}`).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0) throw failures[0];

@@ -1,6 +1,6 @@
 // Arrays as PostgreSQL writes them, of values that need no quotes, for parameters of hot
-// statements. Such a text is passed on unchanged, without a look at each value. Cast the parameter
-// in the statement: `${bareArray(ids)}::uuid[]`.
+// statements. The driver passes such a text on unchanged and reads no value of it. Cast the
+// parameter in the statement: `${bareArray(ids)}::uuid[]`.
 
 /** An array of numbers or UUIDs, which need no quotes. */
 export function bareArray(values: readonly (string | number | null)[]): string {

@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readOneSnapshot, type Sql, type Tx, transaction } from './db.ts';
 
 /**
- * Milliseconds between two requests to cancel: a statement that began in between costs so much (a
- * guess).
+ * Milliseconds between two requests to cancel. A statement that began between them runs at most
+ * this long (a guess).
  */
 const cancelAgainMs = 50;
 
-/** The end of a transaction that was canceled. */
+/** Thrown at the end of a transaction that was canceled. */
 export class CanceledError extends Error {
   override readonly name = 'CanceledError';
 }
@@ -27,8 +27,8 @@ export interface Cancel {
  * Runs `work` in a transaction. When the signal aborts, the statement under way ends and this
  * rejects with a CanceledError.
  *
- * The request to cancel names the transaction by its backend and its beginning. A request that
- * comes late finds another transaction there, and cancels nothing.
+ * The request to cancel names the transaction by its backend and its beginning. A late request
+ * finds another transaction there, and cancels nothing.
  */
 export async function cancelableTransaction<Result>(
   sql: Sql,
@@ -44,9 +44,9 @@ export async function cancelableTransaction<Result>(
         SELECT pg_backend_pid() AS pid, extract(epoch FROM transaction_timestamp())::text AS began`;
       const over = new AbortController();
       let canceling: Promise<void> | undefined;
-      // A request that comes between two statements cancels nothing, so it is repeated. One that
-      // fails cancels nothing either: the statement then ends by its own limit. The end of the
-      // transaction cuts the pause short, because the next count waits for this one's turn.
+      // A request between two statements cancels nothing, so it is repeated. If a request fails,
+      // the statement ends by its own limit. The end of the transaction ends the pause early,
+      // because the next count waits for this turn.
       const cancelAll = async (): Promise<void> => {
         while (!over.signal.aborted) {
           await cancelSql`

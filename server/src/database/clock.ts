@@ -5,8 +5,8 @@ import { type HostClock, HostWatch, hostClock, stepMsLeast } from '../ground/hos
 import type { Fragment, Sql, Tx } from './db.ts';
 
 /**
- * A clock moved against the steady clock of this process. `both` moved together: the host slept, or
- * one machine's clock was set that serves as both.
+ * A clock moved against the steady clock of this process. `both`: they moved together, because the
+ * host slept, or because one machine has both clocks and its clock was set.
  */
 export interface ClockStep {
   readonly clock: 'host' | 'database' | 'both';
@@ -19,7 +19,8 @@ export interface Clock {
   readonly now: Fragment;
   /**
    * The present instant by the database's clock, as of the last comparison, in milliseconds since
-   * the epoch. In doubt, the earlier of the possible instants, so that nothing expires by the later.
+   * the epoch. In doubt it is the earlier of the possible instants, so that nothing expires too
+   * early.
    */
   nowMs(): number;
   date(): Date;
@@ -28,13 +29,16 @@ export interface Clock {
    * moment. It includes the time that the host slept, and the time by which it was set forward.
    */
   steadyMs(): number;
-  /** While true nothing begins: a clock has stepped, and which one is not known yet. */
+  /** While true nothing begins, because a clock has stepped and it is not known yet which one. */
   isInDoubt(): boolean;
-  /** The number of steps. What was made at another number may carry a time from before a step. */
+  /**
+   * The number of steps. Objects that were made at another number may contain a time from before a
+   * step.
+   */
   readonly steps: number;
   /**
-   * The number of steps, and of times when this process did not run for seconds. The failure of a
-   * request that began at another number says nothing of the other side.
+   * The number of steps, and of times when this process did not run for seconds. If a request began
+   * at another number, its failure says nothing about the other side.
    */
   readonly interruptions: number;
   /**
@@ -44,15 +48,16 @@ export interface Clock {
   isTrusted(): boolean;
   /**
    * Begins a reading of the database's clock by a statement that is made for something else. Call
-   * the result with the server's `now()` in the answer, in milliseconds since the epoch. A time that
-   * cannot be right begins a doubt. `ageMsMost`: the time may have been read so long ago.
+   * the returned function with the answer's `now()` of the server, in milliseconds since the epoch.
+   * An impossible time begins a doubt. `ageMsMost`: the greatest possible age of the time, in
+   * milliseconds.
    */
   beginReading(ageMsMost?: number): (serverMs: number) => void;
   /** Compares with the database again. */
   synchronize(): Promise<void>;
 }
 
-/** The clock of a process that runs on, and so has to notice steps. */
+/** The clock of a long-running process, which has to notice steps. */
 export interface WatchedClock extends SettableClock {
   /** Calls back after a doubt, with the step that it found. */
   onStep(hear: (step: ClockStep) => void): void;
@@ -98,15 +103,18 @@ const comparedEveryMs = 30_000;
  * mistake (a guess). With the time to notice the step it stays below the ten seconds of R-100.
  */
 const doubtMsMost = 4_000;
-/** After any step: requests on the wire may still be refused for their time. */
+/** Milliseconds after any step: requests on the wire may still be refused for their time. */
 const untrustedMs = 60_000;
-/** After a step of the database's clock alone, which may be wrong until an operator sets it. */
+/**
+ * Milliseconds after a step of only the database's clock, which may be wrong until an operator sets
+ * it.
+ */
 const untrustedApartMs = 3_600_000;
 
 export async function createClock(sql: Sql, host: HostClock = hostClock): Promise<WatchedClock> {
   const clock = new DatabaseClock(sql, host);
   await clock.synchronize();
-  // Functions of their own, because callers hand single ones on, such as `clock.steadyMs`.
+  // Separate functions, because callers pass single ones on, such as `clock.steadyMs`.
   return {
     get now() {
       return clock.now;
@@ -138,7 +146,7 @@ class DatabaseClock implements WatchedClock {
   readonly #hearers: ((step: ClockStep) => void)[] = [];
   /** The difference between the database's clock and the host's steady clock. */
   #differenceMs: number | undefined;
-  /** By the steady clock, when the doubt began. */
+  /** The beginning of the doubt, by the steady clock. */
   #doubtedAtMs: number | undefined;
   #trustedAtMs = Number.NEGATIVE_INFINITY;
   #databaseSteps = 0;
@@ -158,7 +166,7 @@ class DatabaseClock implements WatchedClock {
     return this.#advancedMs === 0 ? sql`now()` : sql`(now() + ${this.#advancedMs}::float8 * interval '1 millisecond')`;
   }
 
-  // Readers are given `nowMs` or `steadyMs` alone, so the readings are functions of their own.
+  // Some readers get only `nowMs` or `steadyMs`, so the readings are separate functions.
   readonly nowMs = (): number =>
     (this.#heldMs ?? Math.round(this.#watch.steadyMs() + (this.#differenceMs ?? 0))) + this.#advancedMs;
 
@@ -238,7 +246,7 @@ class DatabaseClock implements WatchedClock {
     const [row] = await this.#sql<{ nowMs: number }[]>`
       SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
     const answeredMs = this.#watch.steadyMs();
-    // A host that slept in between has an answer from before or from after its sleep.
+    // If the host slept in between, the answer may be from before or after its sleep.
     if (row && this.#watch.steps === steps) this.#judge(row.nowMs, askedMs, answeredMs);
   }
 

@@ -54,7 +54,7 @@ describe('the last statements of a transaction', () => {
 
   it('are committed although the process never gets their answers', async () => {
     const { gate, count, counted, notes } = await setUp();
-    // From here on the connection knows the statements.
+    // From now on the connection has prepared the statements.
     await count(1);
     const counting = count(10, () => gate.freezeAnswers());
     while ((await counted()) !== 11);
@@ -139,7 +139,7 @@ describe('the last statements of a transaction', () => {
     await gate.shut();
     expect(await counting).toBe(true);
     await gate.open();
-    // A new connection does not know the statements.
+    // A new connection has not prepared the statements.
     expect(await count(5)).toBe(5);
     expect(await counted()).toBe(16);
   });

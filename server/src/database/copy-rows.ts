@@ -7,8 +7,8 @@ import { instantText } from './values.ts';
 export type CopyValue = string | number | boolean | Date | Buffer | null | object;
 
 /**
- * Bytes in one message to the server. The server counts a message when it is complete, so that even
- * over a slow connection it sees progress (`stalled.ts`).
+ * Bytes in one message to the server. The server counts only complete messages, so messages must be
+ * small enough to show progress over a slow connection (`stalled.ts`).
  */
 const messageBytesMax = 65_536;
 
@@ -44,7 +44,7 @@ function* inParts(bytes: Buffer): Iterable<Buffer> {
 
 function lineOf(row: readonly CopyValue[]): string {
   let line = '';
-  // By index, because an iterator would cost as much as the fields.
+  // A loop by index, because an iterator would cost as much as the fields.
   for (let i = 0; i < row.length; i++) line += (i === 0 ? '' : '\t') + fieldOf(row[i] ?? null);
   return `${line}\n`;
 }

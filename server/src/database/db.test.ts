@@ -13,7 +13,7 @@ import {
 
 const poolName = 'pool under test';
 
-/** Collects errors that reach only the process. Each of them would have ended it. */
+/** Collects uncaught errors. Each would have ended the process. */
 function watchProcess(): unknown[] {
   const seen: unknown[] = [];
   const note = (error: unknown): void => void seen.push(error);

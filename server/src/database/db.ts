@@ -26,8 +26,8 @@ export interface Sql extends Tag {
   /** A connection for the caller alone. */
   reserve(): Promise<Reserved>;
   /**
-   * Refuses new statements, and resolves when all connections are closed; those in use at the
-   * latest after `timeout` seconds.
+   * Refuses new statements, and resolves when all connections are closed. Connections in use are
+   * closed after `timeout` seconds at the latest.
    */
   end(options?: { readonly timeout?: number }): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface Reserved extends Tag {
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
   /** Resolves when the connection is closed, whichever side ended it. */
   readonly whenLost: Promise<Error>;
-  /** Gives the connection back to its pool; one without a pool ends. */
+  /** Returns the connection to its pool. A connection without a pool ends. */
   release(): void;
 }
 
@@ -59,16 +59,16 @@ export interface PoolOptions {
    */
   readonly silenceMsMax?: number;
   /**
-   * For statements over a whole audience, each of a different form. None is prepared: the server
-   * would keep them all and plan them without their values. They may sort in memory. JIT
-   * compilation is off, because it takes longer than most of them.
+   * For statements over a whole audience, which all differ in form. They are not prepared, because
+   * the server would keep all of them and plan them without their values. They may sort in memory.
+   * JIT compilation is off, because it takes longer than most of them.
    */
   readonly isOverAudience?: boolean;
   /**
-   * Prepared statements may be planned for their values, as searches of pages need. The plans of all
-   * other pools are made once and without values. A plan for values trusts the statistics: of an app
-   * that is younger than they are it expects no row, and would read all of the app (R-102). A plan for
-   * a list of a thousand ids prefers a scan of the whole table to the look-ups.
+   * Prepared statements may be planned for their values, as searches of pages need. All other pools
+   * make plans once and without values. A plan for values trusts the statistics. For an app that is
+   * newer than the statistics it expects no row, and would read all rows of the app (R-102). A plan
+   * for a list of a thousand ids prefers a scan of the whole table to the look-ups.
    */
   readonly plansForValues?: boolean;
   /**
@@ -100,8 +100,8 @@ const fullMs = 5000;
 /** Milliseconds; most statements take less. */
 const growAfterMs = 10;
 /**
- * Milliseconds. From time to time the server's memory for a connection's plans and tables is
- * released (a guess).
+ * Milliseconds. Closing a connection releases the memory that the server holds for its plans and
+ * tables (a guess).
  */
 const lifeMs = 45 * 60_000;
 
@@ -113,8 +113,8 @@ const graceMs = 2000;
  */
 const promptMs = 5000;
 /**
- * Milliseconds of silence after which a sign of life is requested. A busy connection gives enough
- * signs by itself.
+ * Milliseconds of silence after which a sign of life is requested. A busy connection needs no
+ * request.
  */
 const silentMs = 2000;
 
@@ -182,7 +182,7 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
       client_encoding: 'UTF8',
       statement_timeout: String(statementTimeoutMs),
       idle_in_transaction_session_timeout: String(silenceMsMax),
-      // A role or database may have a limit of its own, which would end what has none here.
+      // Set even when there is no limit, because a role or database may have a limit of its own.
       ...(statementTimeoutMs === 0 && { lock_timeout: '0' }),
       // A random page costs little more than a sequential one, as it does in memory and on an SSD. With
       // the default of 4 the planner reads a table of up to 130 pages completely for a list of ids,
@@ -246,7 +246,7 @@ async function begin<Result>(session: Session, work: (tx: Tx, atEnd: AtEnd) => P
   await session.command('BEGIN');
   try {
     const result = await work(tx, (statements) => void last.push(...statements));
-    // From here on a statement that nobody awaited would run outside of the transaction.
+    // From here on a statement that was not awaited would run outside of the transaction.
     holder.isOver = true;
     throwIfBroken(holder);
     await commit(holder, last);
@@ -259,7 +259,7 @@ async function begin<Result>(session: Session, work: (tx: Tx, atEnd: AtEnd) => P
   }
 }
 
-/** Throws the loss, or the error of the statement that could not be sent and so was its reason. */
+/** Throws the loss of the connection, or the error of the unsent statement that caused it. */
 function throwIfLost({ session: { loss }, failure }: Holder): void {
   if (loss) throw failure && loss.cause === failure ? failure : loss;
 }
@@ -272,12 +272,12 @@ function throwIfBroken(holder: Holder): void {
 
 async function commit(holder: Holder, last: readonly Fragment[]): Promise<void> {
   const committed = holder.session.commit(last).catch((error: unknown) => {
-    // A statement that nobody awaited has made the server undo the transaction.
+    // A statement that was not awaited has made the server undo the transaction.
     throw holder.failure ?? error;
   });
   for (const [index, statement] of last.entries()) {
     const answer = committed.then((answers) => answers[index] as Rows<Row[]>);
-    // The caller that awaits the transaction gets the refusal.
+    // The caller of the transaction gets the refusal.
     answer.catch(() => undefined);
     statement.answerBy(answer);
   }
@@ -285,8 +285,8 @@ async function commit(holder: Holder, last: readonly Fragment[]): Promise<void> 
 }
 
 /**
- * Sends a statement without preparing it. For a statement whose text depends on what a caller asked
- * for: a connection keeps every prepared statement as long as it lives.
+ * Sends a statement without preparing it. Use it for a statement whose text depends on the caller's
+ * request, because a connection keeps every prepared statement until it ends.
  */
 export function unprepared<List extends readonly unknown[]>(statement: Statement<List>): Statement<List> {
   statement.isKept = false;
@@ -298,9 +298,9 @@ export function unprepared<List extends readonly unknown[]>(statement: Statement
  * result, for refusals that are no error.
  *
  * Statements passed to `atEnd` are sent after `work`, together with the COMMIT. They are for rows
- * that many processes write, so that no round trip of ours prolongs their locks. No code can depend
- * on an answer to them. The first refused one undoes everything and rejects. When this promise
- * resolves, they have resolved too.
+ * that many processes write, so that no round trip of ours prolongs the locks. No code can depend
+ * on their answers. The first refused statement undoes everything and rejects. When this promise
+ * resolves, all have resolved too.
  *
  * When the connection is lost inside a transaction, every further statement of it rejects, and so
  * does the transaction, whatever `work` returns. The server has rolled back by itself.
@@ -389,7 +389,7 @@ export function isOfServer(error: unknown): error is Error & { readonly code: st
   return error instanceof DatabaseError && error.code !== undefined;
 }
 
-/** Returns whether our own side closed the pool, so that nothing will ever succeed on it. */
+/** Returns whether our own side closed the pool, on which nothing can succeed any more. */
 export function isPoolClosed(error: unknown): boolean {
   return /^CONNECTION_(ENDED|DESTROYED)$/.test(codeOf(error));
 }

@@ -37,7 +37,7 @@ export function describeDatabaseError(error: unknown, { databaseUrl, dataDir }: 
   if (code === '53300') {
     return `PostgreSQL at ${server} has no connection left for the database '${database}' (${code}): raise its max_connections`;
   }
-  // Our own codes, and the one of every breach of the protocol, say less than the message.
+  // Our own codes, and the code for breaches of the protocol, say less than the message.
   const reason = /^(CONNECTION|08P01)/.test(code) ? `${code}: ${message}` : code || message;
   return `The database '${database}' at ${server} cannot be reached (${reason})`;
 }

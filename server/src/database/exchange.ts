@@ -9,7 +9,10 @@ import type { Wire } from './wire.ts';
 /** A statement that the server has prepared on a connection under this name. */
 export interface Prepared {
   readonly name: string;
-  /** Undefined until it was carried out once, and after the server has lost its plan. */
+  /**
+   * The columns of its result. Undefined before its first run, and after the server has lost its
+   * plan.
+   */
   columns: readonly Column[] | undefined;
 }
 
@@ -18,7 +21,10 @@ interface Column {
   readonly parse: Parse;
 }
 
-/** A statement and its name on the connection; without a name it is planned for this time alone. */
+/**
+ * A statement and its name on the connection. A statement without a name is planned for this run
+ * only.
+ */
 export interface Ask extends Compiled {
   readonly prepared: Prepared | undefined;
   /** Rows for COPY … FROM STDIN. */
@@ -53,16 +59,16 @@ interface Field {
 const lostPlans = new WeakSet<object>();
 
 /**
- * Returns whether a statement was refused that the server had carried out before on the same
- * connection: its tables or their columns have changed since, or it was deallocated. Sent again, it
- * is read and planned again.
+ * Returns whether the server refused a statement that it had run before on this connection, because
+ * tables or columns have changed or the statement was deallocated. If it is sent again, the server
+ * plans it again.
  */
 export const hasLostPlan = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && lostPlans.has(error);
 
 /**
- * 0A000: its result has other columns; 26000: it is gone; 42…: a type, column or operator of it has
- * changed. 42501 is about a right.
+ * 0A000: the result has other columns. 26000: the statement is gone. 42…: one of its types, columns
+ * or operators has changed, except 42501, which is about rights.
  */
 const isOfPlan = (error: Error): boolean =>
   error instanceof DatabaseError && /^(0A000|26000|42(?!501))/.test(error.code ?? '');
@@ -70,7 +76,7 @@ const isOfPlan = (error: Error): boolean =>
 export class Exchange implements Submittable {
   /** The answers, in the order of the statements; complete when nothing failed. */
   readonly answers: Answer[] = [];
-  /** The first error. The server has skipped every statement after the one that it refused. */
+  /** The first error. The server skips every statement after a refused one. */
   error: Error | undefined;
   /** The number of the refused statement. */
   refusedAt = 0;
@@ -99,10 +105,10 @@ export class Exchange implements Submittable {
       connection.query(first.text);
       return;
     }
-    // When a statement cannot be written, nothing leaves.
+    // If one statement cannot be written, nothing is sent.
     this.#wire.cork();
     for (const [index, ask] of this.#asks.entries()) {
-      // A server keeps its answers back until there are many, or until it is told to send them.
+      // A server holds its answers until there are many, or until it is told to send them.
       if (index > 0) connection.flush();
       send(connection, ask);
     }
@@ -117,7 +123,7 @@ export class Exchange implements Submittable {
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     this.heardAtMs = performance.now();
-    // A value that cannot be read ends the connection: nobody knows what the server did after it.
+    // An unreadable value ends the connection, because it is unknown what the server did next.
     if (!this.error) this.#rows.push(rowOf(this.#columns ?? [], fields));
   }
 
@@ -143,13 +149,14 @@ export class Exchange implements Submittable {
     void this.#copy(this.#wire);
   }
 
-  // `pg` also calls these; nothing depends on them here.
+  // `pg` also calls these methods. Nothing here depends on them.
   handleReadyForQuery(): void {}
   handlePortalSuspended(): void {}
   handleCopyData(): void {}
 
   async #copy(wire: Wire): Promise<void> {
-    // Refused or lost: the server wants no other rows, and may be at the next statement.
+    // The COPY was refused or the connection was lost. The server takes no more rows, and may be at
+    // the next statement.
     const isOver = (): boolean => this.error !== undefined || !wire.writable;
     try {
       for await (const bytes of this.#asks[0]?.copied ?? []) {
@@ -170,7 +177,7 @@ export class Exchange implements Submittable {
     if (this.error) return;
     this.error = error;
     this.refusedAt = this.answers.length;
-    // The server may have prepared it all the same, or have lost its plan.
+    // The server may have prepared the statement nevertheless, or lost its plan.
     const prepared = this.#asks[this.refusedAt]?.prepared;
     if (prepared?.columns && isOfPlan(error)) lostPlans.add(error);
     if (prepared) prepared.columns = undefined;
@@ -195,7 +202,7 @@ function send(connection: Connection, { text, values, types, prepared }: Ask): v
   const name = prepared?.name ?? '';
   const isKnown = prepared?.columns !== undefined;
   if (!isKnown) {
-    // The server accepts this also where there is no such statement.
+    // The server also accepts this for a statement that does not exist.
     if (prepared) connection.close({ type: 'S', name }, more);
     connection.parse({ name, text, types: types as readonly unknown[] as string[] }, more);
   }

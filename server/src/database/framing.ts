@@ -2,7 +2,7 @@
 // trusts them, and reads an error without its end byte for ever.
 
 const headBytes = 5;
-/** ErrorResponse and NoticeResponse: fields, and a zero behind the last one. */
+/** ErrorResponse and NoticeResponse: fields, and a zero byte after the last one. */
 const withFields = new Set(['E'.charCodeAt(0), 'N'.charCodeAt(0)]);
 
 export class Framing {
@@ -12,10 +12,10 @@ export class Framing {
   /** Bytes of the message that are still to come. */
   #rest = 0;
   #hasFields = false;
-  /** Zeros at the end of what came of the message so far. */
+  /** Zero bytes at the end of the received part of the message. */
   #zeros = 0;
 
-  /** Takes the next bytes, in pieces of any size. Throws where they cannot be messages. */
+  /** Takes the next bytes, in pieces of any size. Throws if they cannot be messages. */
   follow(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       if (this.#rest > 0) at = this.#skip(bytes, at);
@@ -39,7 +39,7 @@ export class Framing {
     this.#rest -= to - from;
     if (!this.#hasFields) return to;
     for (let at = from; at < to; at++) this.#zeros = bytes[at] === 0 ? this.#zeros + 1 : 0;
-    // The zero of the last field and the zero behind it.
+    // The zero that ends the last field, and the zero after it.
     if (this.#rest === 0 && this.#zeros < 2) throw new Error('the server sent an error without its end');
     return to;
   }

@@ -8,7 +8,7 @@ import { findStoredKeys, firstKeyPlace, openStoredKeys } from './receipt-keys.ts
 
 export interface Instance {
   /**
-   * Newest first. All of them verify; the time decides which one signs (`delivery/receipt-keys`).
+   * Newest first. All of them verify. The time decides which key signs (`delivery/receipt-keys`).
    */
   readonly receiptKeys: readonly Buffer[];
 }
@@ -73,7 +73,9 @@ export async function noteClockStep(sql: Sql, { clock, byMs }: ClockStep): Promi
     UPDATE instance SET stepped_clock = ${clock}, stepped_by_ms = ${Math.round(byMs)}, stepped_at = now() WHERE id = 1`;
 }
 
-/** Finds the last step, if it was noticed within a day. A step of the future was, too. */
+/**
+ * Finds the last step, if it was noticed within a day. A time in the future counts as within a day.
+ */
 export async function findClockStep(sql: Sql): Promise<NotedStep | null> {
   const [row] = await sql<NotedStep[]>`
     SELECT stepped_clock AS clock, stepped_by_ms AS by_ms, stepped_at AS at FROM instance

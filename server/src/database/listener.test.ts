@@ -67,7 +67,7 @@ it('R-06 hears again after its connection was killed, and says that something ma
   const { ear, gap, greet, kill } = await setUp(20);
   await kill();
   await gap.until('gap');
-  // One channel may hear again before the other; the gap covers a greeting in between.
+  // One channel may hear again before the other. The gap covers a greeting between the two.
   const greeting = setInterval(() => void greet('again').catch(() => undefined), 20);
   await ear.until('again');
   clearInterval(greeting);

@@ -45,7 +45,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     const former = connection;
     connection = undefined;
     former?.release();
-    // It counts until it is closed.
+    // A connection counts until it is closed.
     await former?.whenLost;
     const next = await open();
     try {

@@ -1,7 +1,7 @@
 // One elected process looks each second for what falls due, and tells the others (R-99). The others
-// look every ten seconds while they hear it. They look every second when they do not, because it is
-// gone or they are deaf. The election is a lease in the database; when two processes believe to be
-// elected for a moment, they only look twice.
+// look every ten seconds while they hear it. They look every second when they hear nothing, because
+// the elected process is gone or they are deaf. The election is a lease in the database. If two
+// processes believe for a moment that they are elected, both look, which does no harm.
 
 import { mintUuid, type Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
@@ -26,7 +26,7 @@ export interface Lookout<Due> {
   stand(): void;
   /** Adds a listener for everything that is due, after each look of this or another process. */
   onDue(listener: (due: Due) => void): void;
-  /** Takes a word of another process, or of this one. */
+  /** Takes a word from another process or from this one. */
   hear(word: string): void;
   /** Gives the place to another process. */
   stop(): Promise<void>;
@@ -69,7 +69,7 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       const stands = mayStand && (isElected || !isHeard);
       if (!stands && isHeard && nowMs - dueKnownAt < restMs) return;
       dueKnownAt = nowMs;
-      // Before the election: a failing look tells its owner that the database is away.
+      // The look comes before the election, because a failing look shows that the database is away.
       const due = await look();
       if (!isAnswered) log.warn('the database answers again');
       isAnswered = true;
@@ -139,8 +139,8 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
 
 /**
  * Takes the place when it is free, or keeps it. Uses the server's clock, independent of the
- * service's own clock. A lease that ends later than any lease was written before the server's clock
- * was set back.
+ * service's own clock. A lease that ends too late was written before the server's clock was set
+ * back, and does not count.
  */
 async function holdLookout(sql: Sql, holder: Uuid, seconds: number): Promise<boolean> {
   const until = sql`now() + ${seconds}::float8 * interval '1 second'`;

@@ -43,8 +43,8 @@ export async function listMigrations(): Promise<Migration[]> {
 
 /**
  * Applies the missing migrations and returns their names. Several processes may call it at once:
- * one works, and the others wait, name the session that they wait for, and find the work done. There
- * is no limit to the wait, because a new start would have to wait as well (R-104).
+ * one works, and the others wait, name the session that they wait for, and find the work done. The
+ * wait has no limit, because a restarted process would have to wait as well (R-104).
  */
 export async function migrate(
   sql: Sql,
@@ -85,18 +85,18 @@ export async function migrate(
 }
 
 /**
- * While a statement waits for a lock that stops others, they wait behind it. So it waits for a
- * second at most (R-93), and is tried again after a pause.
+ * Other statements wait behind one that waits for a lock. So a statement waits for a second at most
+ * (R-93), and is tried again after a pause.
  */
 const limitLocks = (connection: Tx) => connection`SET lock_timeout = '1s'`;
 const waitForLocks = (connection: Tx) => connection`SET lock_timeout = 0`;
 
 const turnEveryMs = 200;
-/** A turn that is not free after this many looks is told. */
+/** After this many looks for the lock, the wait is logged. */
 const looksBeforeTelling = 5;
 
-// The lock is polled. A process that waits inside a statement holds a snapshot, and CREATE INDEX
-// CONCURRENTLY waits for every snapshot, so the two would wait for each other.
+// The lock is polled. A process that waits inside a statement holds a snapshot. CREATE INDEX
+// CONCURRENTLY waits for every snapshot, so the two processes would wait for each other.
 async function takeTurn(connection: Tx, tell: (line: string) => void): Promise<void> {
   for (let look = 1; ; look++) {
     const [row] = await connection<
@@ -162,8 +162,8 @@ async function applyAlone(connection: Tx, migration: Migration): Promise<void> {
 const pauseMs = { first: 250, most: 5000 };
 
 /**
- * Repeats work until the locks are free that it needs. After each refusal it pauses, so that the
- * traffic that waited behind it goes on.
+ * Repeats work until its locks are free. It pauses after each refusal, so that traffic that waited
+ * behind it continues.
  */
 export async function repeatWhileLocked<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let round = 1; ; round++) {
@@ -177,8 +177,8 @@ export async function repeatWhileLocked<Result>(work: () => Promise<Result>): Pr
   }
 }
 
-// An index that a killed process left half-built exists but serves no query; IF NOT EXISTS would
-// keep it forever.
+// Drops an index that a killed process left unfinished. Such an index exists but serves no query,
+// and IF NOT EXISTS would keep it forever.
 async function dropBrokenIndex(connection: Tx, { text }: Migration): Promise<void> {
   const [, index] = /INDEX CONCURRENTLY (?:IF NOT EXISTS )?([a-z0-9_]+)/.exec(text) ?? [];
   if (index === undefined) return;

@@ -6,9 +6,9 @@ import { ConnectionLostError, Session, type SessionOptions } from './session.ts'
 import { Wire } from './wire.ts';
 
 /**
- * Connects to the first host that answers and, of several, is no standby. Rejects with the last
- * host's loss, or with the first server's error when it refuses a setting. The signal ends it; its
- * reason is the loss.
+ * Connects to the first host that answers. If there are several hosts, a standby is skipped.
+ * Rejects with the last host's loss, or with the first server's error when it refuses a setting.
+ * The signal ends it; its reason is the loss.
  */
 export async function openSession(options: SessionOptions, signal?: AbortSignal): Promise<Session> {
   const { hosts } = options.address;
@@ -30,13 +30,13 @@ async function openAt(place: Host, options: SessionOptions, signal: AbortSignal 
     user,
     database,
     application_name: options.name,
-    // A function, so that no other source of a password is tried. It is called when the server
+    // A function keeps `pg` from trying other sources of a password. `pg` calls it when the server
     // asks.
     password() {
       if (password) return password;
       throw new ConnectionLostError('28P01', 'the server asks for a password, and none is given');
     },
-    // The wire does it.
+    // The wire does TLS.
     ssl: false,
     sslnegotiation: 'postgres',
     ...(startOptions !== undefined && { options: startOptions }),

@@ -1,6 +1,7 @@
-// A pool of sessions and the line before it. A pool opens a connection only when its open ones stay
-// busy for a moment, so that a process at rest holds few, however many loops look for work. While a
-// database has no connection left, statements wait for one and the open connections go on (R-98).
+// A pool of sessions and the callers that wait for one. A pool opens a connection only when its
+// open ones stay busy for a moment, so that a process at rest holds few, however many loops look
+// for work. While a database has no connection left, statements wait for one and the open
+// connections go on (R-98).
 import { setMaxListeners } from 'node:events';
 import { openSession } from './open-session.ts';
 import { ConnectionLostError, type Session, type SessionOptions } from './session.ts';
@@ -20,8 +21,8 @@ export interface PoolLimits {
 }
 
 /**
- * After the server has refused a connection (53300) no other is opened for this time, in
- * milliseconds, which doubles with each refusal.
+ * Milliseconds without a new connection after the server has refused one (53300). The time doubles
+ * with each refusal.
  */
 const fullPauseMs = { first: 100, most: 1000 };
 
@@ -46,12 +47,15 @@ export class Pool {
   readonly #session: SessionOptions;
   readonly #limits: PoolLimits;
   readonly #line: Caller[] = [];
-  /** The one that was used last is used first, so that the others rest and are closed. */
+  /** The connection that was used last is used first, so that the others become idle and close. */
   readonly #free: Resting[] = [];
-  /** When each was opened, by `performance.now()`. One that is closing still counts (R-98). */
+  /**
+   * The opening time of each connection, by `performance.now()`. A closing connection still counts
+   * (R-98).
+   */
   readonly #open = new Map<Session, number>();
   #opening = 0;
-  /** Ends what is being opened when the pool ends. */
+  /** Ends connections that are being opened when the pool ends. */
   readonly #closing = new AbortController();
   #hadOne = false;
   #growTimer: NodeJS.Timeout | undefined;
@@ -65,7 +69,7 @@ export class Pool {
   constructor(session: SessionOptions, limits: PoolLimits) {
     this.#session = session;
     this.#limits = limits;
-    // One for each connection that is being opened.
+    // One listener for each connection that is being opened.
     setMaxListeners(limits.connectionsMax, this.#closing.signal);
   }
 
@@ -88,7 +92,7 @@ export class Pool {
     });
   }
 
-  /** Takes a connection back. One with an open transaction, or too old, ends. */
+  /** Takes a connection back. A connection that is too old or has an open transaction ends. */
   give(session: Session): void {
     if (!session.isFree)
       session.destroy(new ConnectionLostError('CONNECTION_CLOSED', 'the connection was given back while it was used'));
@@ -174,7 +178,7 @@ export class Pool {
     this.give(session);
   }
 
-  /** Leaves the caller in the line while it has time. The server is asked again after a pause. */
+  /** Leaves the caller waiting while it has time. The server is asked again after a pause. */
   #waitForRoom(caller: Caller, error: Error): void {
     const now = performance.now();
     caller.refusedAtMs ??= now;
@@ -185,7 +189,7 @@ export class Pool {
     }
     this.#fullUntilMs = now + this.#fullPauseMs * (0.5 + Math.random() / 2);
     this.#fullPauseMs = Math.min(this.#fullPauseMs * 2, fullPauseMs.most);
-    // The server's first answer may come after the caller's time.
+    // The server's first answer may come after the caller's time has ended.
     if (waitMs !== undefined && now - caller.askedAtMs >= waitMs) this.#giveUp(caller, waitMs);
   }
 
@@ -194,7 +198,8 @@ export class Pool {
   }
 
   /**
-   * Before the pool's first connection nothing is refused here: the server says why there is none.
+   * Before the pool's first connection no caller is refused here, because the server's error says
+   * more.
    */
   #giveUp(caller: Caller, waitMs: number): void {
     if (!this.#hadOne && caller.refusedAtMs === undefined) this.#limit(caller, waitMs);

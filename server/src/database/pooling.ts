@@ -9,7 +9,7 @@ export class PoolingError extends Error {
 }
 
 const statementTimeoutMs = 10_000;
-/** Tries, because another client may take the connection in between. */
+/** The number of tries, because another client may take the connection in between. */
 const looks = 3;
 
 /**

@@ -8,7 +8,7 @@ import type { Sql, Tx } from './db.ts';
 
 export interface ReceiptKey {
   readonly bytes: Buffer;
-  /** Null: created with the instance. */
+  /** Null: the key was created with the instance. */
   readonly madeAt: Date | null;
 }
 

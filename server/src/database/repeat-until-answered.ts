@@ -25,8 +25,7 @@ export async function repeatUntilAnswered<Result>(
     } catch (error) {
       if (!isDatabaseState(error) || isPoolClosed(error)) throw error;
       noteRefusal(error, round);
-      // Spread, so that callers waiting for the same database do not all return at the same
-      // instant.
+      // Random, so that callers of the same database do not all come back at once.
       const waitMs = Math.min(stepMs * round, waitMsMax) * (0.75 + Math.random() / 4);
       await sleep(waitMs);
     }

@@ -116,7 +116,7 @@ export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Pro
     log.warn('sends and webhooks go on');
     onResume();
   };
-  // One look after the other, because of two concurrent answers the older could arrive last.
+  // One look after the other: of two concurrent answers, the older one could arrive last.
   const look = (): Promise<void> => {
     const looked = looks.then(read);
     looks = looked.catch(() => undefined);

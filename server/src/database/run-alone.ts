@@ -7,10 +7,10 @@ import { type Sql, transaction } from './db.ts';
 /** Runs `work`. Returns false and does nothing when another process holds the lock. */
 export async function runAlone(sql: Sql, lock: AdvisoryLock, work: () => Promise<void>): Promise<boolean> {
   return transaction(sql, async (tx) => {
-    // The transaction waits for the work and is not idle.
+    // No limit on silence: the transaction waits for the work.
     await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
-    // In one message: a statement with parameters would leave a portal open. Others would wait for
-    // its snapshot as long as the work takes, VACUUM and DETACH PARTITION among them.
+    // One message without parameters: a statement with parameters would leave a portal open.
+    // VACUUM, DETACH PARTITION and others would wait for its snapshot as long as the work takes.
     const [row] = await tx.unsafe<{ locked: boolean }[]>(
       `SELECT pg_try_advisory_xact_lock(${advisoryLocks[lock]}) AS locked`,
     );

@@ -9,8 +9,8 @@ import { type Compiled, compile, type Row, type Rows, type Statement } from './s
 import type { Wire } from './wire.ts';
 
 /**
- * The connection is lost, and with it every unanswered statement. `code` is the server's, the
- * system's or one of ours.
+ * The loss of the connection, and with it of every unanswered statement. `code` is the server's,
+ * the system's or one of ours.
  */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
@@ -59,7 +59,7 @@ interface Turn {
   readonly exchange: Exchange;
   readonly callers: readonly Caller[];
   readonly begunAtMs: number;
-  /** Milliseconds within which the server must be heard again; 0: no limit. */
+  /** Milliseconds within which the server must send something; 0: no limit. */
   readonly limitMs: number;
 }
 
@@ -77,7 +77,9 @@ export class Session {
   readonly #wire: Wire;
   readonly #line: Caller[] = [];
   readonly #prepared = new Map<string, Prepared>();
-  /** No other session has it, so behind a pooler none takes another's statement for its own. */
+  /**
+   * A name that no other session has, so that no session behind a pooler uses another's statement.
+   */
   readonly #prefix = randomBytes(6).toString('hex');
   readonly #ears = new Map<string, (payload: string) => void>();
   #turn: Turn | undefined;
@@ -94,7 +96,7 @@ export class Session {
     this.#tellLost = resolve;
   });
 
-  /** Over a client that is not connected yet, and the wire that it will use. */
+  /** Takes a client that is not connected yet, and the wire that it will use. */
   constructor(client: Client, wire: Wire, options: SessionOptions) {
     this.#options = options;
     this.#client = client;
@@ -130,7 +132,7 @@ export class Session {
     return answer?.[0]?.['isStandby'] === true;
   }
 
-  /** Why the connection is lost; undefined while it is not. */
+  /** The reason of the loss; undefined while the connection is open. */
   get loss(): ConnectionLostError | undefined {
     return this.#loss;
   }
@@ -145,9 +147,9 @@ export class Session {
   }
 
   /**
-   * Runs one statement. Resolves once the connection can take the next one. In a transaction the
-   * statements that are asked at the same time leave together: the first refused one rejects, and
-   * with the same error all that follow it.
+   * Runs one statement. Resolves once the connection can take the next one. In a transaction,
+   * statements that are asked at the same time are sent together. The first refused one and all
+   * after it reject with the same error.
    */
   async run(statement: Statement<readonly unknown[]>): Promise<Rows<Row[]>> {
     const compiled = compile(statement);
@@ -156,27 +158,27 @@ export class Session {
     try {
       return lastOf(await this.#ask([ask]));
     } catch (error) {
-      // Rows of a COPY are taken once only.
+      // The rows of a COPY can be read only once.
       if (copied || this.transactionStatus !== 'I' || !hasLostPlan(error)) throw error;
       return lastOf(await this.#ask([ask]));
     }
   }
 
-  /** Runs text that is no question, such as BEGIN; nothing delays its answer. */
+  /** Runs a command without a result, such as BEGIN. Nothing delays its answer. */
   async command(text: string): Promise<void> {
     await this.#ask([simple(text)], true);
   }
 
   /**
-   * Runs statements and the COMMIT in one write. Their locks last no round trip of ours. The first
-   * refused one rejects, and the transaction stays open to be rolled back.
+   * Runs statements and the COMMIT in one write. No round trip of ours prolongs their locks. The
+   * first refused statement rejects, and the transaction stays open to be rolled back.
    */
   async commit(statements: readonly Statement<readonly unknown[]>[]): Promise<Rows<Row[]>[]> {
     const last = statements.map((each) => ({ ...compile(each), isSimple: false }));
     const answers = await this.#ask(
       [...last, { ...simple('COMMIT'), isSimple: false }].map((each) => this.#prepare(each)),
     );
-    // The answer to a COMMIT after a refused statement that nobody awaited is ROLLBACK.
+    // If a statement that was not awaited was refused, the answer to COMMIT is ROLLBACK.
     if (answers.length <= last.length || lastOf(answers).command !== 'COMMIT')
       throw new Error('the transaction was rolled back');
     return answers;
@@ -188,7 +190,7 @@ export class Session {
     await this.#ask([simple(`LISTEN "${channel}"`)]);
   }
 
-  /** Says goodbye. What is under way is lost. */
+  /** Says goodbye. Statements under way are lost. */
   end(): void {
     if (this.#loss) return;
     this.#loss = new ConnectionLostError('CONNECTION_ENDED', 'the connection was ended');
@@ -222,7 +224,7 @@ export class Session {
     });
   }
 
-  // Once the code that is running now has asked everything that it asks without an answer.
+  // The write waits until the running code has asked all statements that it asks without waiting.
   #beginSoon(): void {
     if (this.#isBeginning || this.#turn) return;
     this.#isBeginning = true;
@@ -241,7 +243,7 @@ export class Session {
     const begunAtMs = performance.now();
     const isSilent = !first.isPrompt && !this.#isTrusted && begunAtMs - this.#heardAtMs >= silentMsMax;
     this.#isTrusted = isSilent;
-    // A Sync alone is answered in any state of a session, and changes nothing.
+    // A Sync alone is answered in any state of a session, and changes no state.
     const callers = isSilent ? [] : this.#line.splice(0, this.#together());
     const exchange = new Exchange(
       callers.flatMap(({ asks }) => asks),
@@ -257,16 +259,16 @@ export class Session {
     try {
       this.#client.query(exchange);
     } catch (error) {
-      // A statement that cannot be written as a message. None of the exchange has left, and the
-      // client waits for its answer all the same.
+      // A statement could not be written as a message. Nothing of the exchange was sent, but the
+      // client waits for an answer.
       for (const { reject } of callers) reject(error as Error);
       this.#lose(new ConnectionLostError('CONNECTION_CLOSED', 'a statement could not be sent', error));
     }
   }
 
   /**
-   * The number of waiting callers whose statements can leave together: the server undoes them
-   * together.
+   * The number of waiting callers whose statements can be sent together, because the server undoes
+   * them together.
    */
   #together(): number {
     if (this.transactionStatus !== 'T') return 1;
@@ -299,9 +301,9 @@ export class Session {
   }
 
   /**
-   * All sessions read their statements again, because a change of the schema is one for all. A
-   * transaction that is repeated then finds no other lost plan. A session with statements under way
-   * finds out by itself: it reads their answers by what it knows.
+   * All sessions prepare their statements again, because a change of the schema concerns all of
+   * them. A repeated transaction then meets no other lost plan. A session with statements under way
+   * is left out: it needs its plans to read the answers, and finds out by itself.
    */
   #forgetPlans(): void {
     if (!this.#turn) for (const prepared of this.#prepared.values()) prepared.columns = undefined;
@@ -309,10 +311,10 @@ export class Session {
 
   #watch(turn: Turn, inMs: number): void {
     this.#timer = setTimeout(() => {
-      // A process that was itself stopped finds the answer among what it reads in this turn.
+      // If the process itself was stopped, the answer is among the input of this turn.
       setImmediate(() => {
         if (this.#turn !== turn) return;
-        // Each statement of an exchange has the whole limit.
+        // Each statement of an exchange gets the whole limit.
         const sinceMs = Math.max(turn.begunAtMs, turn.exchange.heardAtMs);
         const restMs = sinceMs + turn.limitMs - performance.now();
         if (restMs > 0) this.#watch(turn, restMs);
@@ -327,10 +329,11 @@ export class Session {
     for (const other of all) other.#suspect(this.#wire.server, sinceMs);
   }
 
-  // All connections share the network path. A connection to the same server that heard nothing
-  // since then is closed now, so that its next user need not wait to find out. One that waits for a
-  // statement with a long limit goes on waiting. One without a limit holds locks for its whole life
-  // and hears nothing for days: only the network tells that it is dead.
+  // All connections share the network path. Other connections to the same server that have received
+  // nothing since then are closed now, so that their next users need not find out. A connection
+  // that waits for a statement with a long limit goes on waiting. A connection without a limit
+  // holds locks for its whole life and may receive nothing for days, so only the network can tell
+  // that it is dead.
   #suspect(server: string, sinceMs: number): void {
     const turn = this.#turn;
     const heardAtMs = Math.max(this.#heardAtMs, turn?.exchange.heardAtMs ?? 0);
@@ -347,7 +350,7 @@ export class Session {
     return new ConnectionLostError(code, message, error);
   }
 
-  /** Returns the first loss: the reason of all others. */
+  /** Returns the first loss, which caused all others. */
   #lose(loss: ConnectionLostError): ConnectionLostError {
     if (this.#loss) return this.#loss;
     this.#loss = loss;
@@ -365,7 +368,7 @@ export class Session {
   }
 }
 
-/** The answer of the last statement, where a text holds several. */
+/** The answer of the last statement, if a text has several. */
 const lastOf = (answers: readonly Answer[]): Answer => answers.at(-1) as Answer;
 
 const simple = (text: string): Ask => ({
@@ -380,7 +383,7 @@ const simple = (text: string): Ask => ({
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** The statement that sets them; it also says whether the server is a standby. */
+/** The statement that makes the settings. It also says whether the server is a standby. */
 function settingsOf(settings: Readonly<Record<string, string>>): string {
   const all = Object.entries(settings).map(([name, value]) => `set_config(${quoted(name)}, ${quoted(value)}, false)`);
   return `SELECT ${['pg_is_in_recovery() AS is_standby', ...all].join(', ')}`;

@@ -1,11 +1,14 @@
 // Ends connections that stand still in the middle of a statement. A process may be stopped while it
 // sends rows, or after it asked for the parameters of a new statement. It then keeps its
-// transaction's locks, such as the batch that it works on. PostgreSQL waits for its next message as
-// long as the process lives, because neither the limit on silence in a transaction nor the one on
+// transaction's locks, such as the batch that it works on. PostgreSQL then waits for the next
+// message as long as the process lives: neither the limit on idle transactions nor the limit on
 // statements applies there. Rows that arrive slowly are allowed.
 import type { Sql } from './db.ts';
 
-/** Milliseconds. The next message is sent at once, and arrives earlier even over a slow network. */
+/**
+ * Milliseconds. A working process sends the next message at once, so it arrives earlier than this
+ * even over a slow network.
+ */
 const stalledAfterMs = 8000;
 
 /** A connection that waits for its process in the middle of a statement. */
@@ -34,7 +37,7 @@ export interface StallWatch {
  * Call `look` repeatedly: only two looks show whether rows arrive. All times are the server's own.
  */
 export function createStallWatch({ sql, afterMs = stalledAfterMs }: { sql: Sql; afterMs?: number }): StallWatch {
-  /** For each COPY, since when its bytes are unchanged. */
+  /** For each COPY, the time since which its bytes are unchanged. */
   let standing = new Map<string, { readonly bytes: number; readonly sinceMs: number }>();
   return {
     async look() {
@@ -56,7 +59,7 @@ export function createStallWatch({ sql, afterMs = stalledAfterMs }: { sql: Sql; 
   };
 }
 
-/** Active and waiting for the client. We read nothing by cursors, which would look the same. */
+/** Active and waiting for the client. A cursor would look the same, but we use none. */
 const isWaiting = (sql: Sql) => sql`
   a.datname = current_database() AND a.usename = current_user AND a.application_name LIKE 'carillon %'
     AND a.state = 'active' AND a.wait_event = 'ClientRead'`;

@@ -81,7 +81,7 @@ export class Statement<List extends readonly unknown[] = Row[]> implements Promi
     await this.execute();
   }
 
-  /** Takes its answer from elsewhere and does not run by itself. */
+  /** Gets its answer from outside and does not run by itself. */
   answerBy(answer: Promise<Rows<readonly unknown[]>>): void {
     this.#answer = answer as Promise<unknown> as Promise<Rows<List>>;
   }
@@ -133,8 +133,8 @@ export interface Tag {
   /** The assignments of an UPDATE. */
   (columns: Readonly<Record<string, Value>>): Assignments;
   /**
-   * Text that the caller has built, without parameters, in one message. It leaves no portal behind,
-   * so its snapshot ends with it.
+   * Text from the caller, without parameters, in one message. It leaves no portal open, so its
+   * snapshot ends with it.
    */
   unsafe<List extends readonly (object | undefined)[] = Row[]>(text: string): Statement<List>;
   /** A document as `jsonb`. */
@@ -163,7 +163,7 @@ export function compile(statement: Statement<readonly unknown[]>): Compiled {
   write(parts, statement);
   if (parts.values.length > valuesMax) throw new RangeError(`a statement has more than ${valuesMax} values`);
   const { isSimple, isKept } = statement;
-  // Operators read it in pg_stat_activity, from its first word.
+  // Operators read the text in pg_stat_activity, so it starts with its first word.
   const text = parts.text.trim();
   return { ...parts, text, isSimple, isKept, origin: origins.get(statement.strings) ?? '' };
 }
@@ -203,7 +203,7 @@ function writeAssignments(parts: Parts, { columns }: Assignments): void {
   }
 }
 
-/** Columns are the code's own words and the numbered slots, so they are few. */
+/** There are few names of columns: those in the code, and the numbered slots. */
 const quotedColumns = new Map<string, string>();
 
 function assigned(column: string): string {
@@ -216,7 +216,9 @@ function assigned(column: string): string {
 
 const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Noted once for each template: the stack of a server's error shows nothing of our code. */
+/**
+ * Stored once for each template, because the stack of a server's error contains none of our code.
+ */
 const origins = new WeakMap<readonly string[], string>();
 
 function noteOrigin(strings: readonly string[], above: (...parameters: never[]) => unknown): void {

@@ -2,7 +2,7 @@
 import type { Sql } from './db.ts';
 
 const lookEveryMs = 1000;
-/** Milliseconds after which the same wait is told again. */
+/** Milliseconds after which the same wait is logged again. */
 const repeatEveryMs = 60_000;
 
 export interface Blocker {
@@ -14,7 +14,9 @@ export interface Blocker {
   readonly seconds: number | null;
 }
 
-/** Runs `work`. Meanwhile tells who holds what sessions of this name wait for. */
+/**
+ * Runs `work`. Meanwhile logs which sessions hold the locks that sessions of this name wait for.
+ */
 export async function tellWaits<Result>(
   sql: Sql,
   tell: (line: string) => void,

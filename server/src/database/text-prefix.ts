@@ -1,6 +1,6 @@
 // A condition on the beginning of a text, letter case ignored, that an index on `lower(column)` can
-// answer. The database's `lower` under COLLATE "C" knows ASCII letters alone, so other letters are
-// asked for in the spellings that people use: as typed, small, large, and with a capital.
+// answer. The database's `lower` under COLLATE "C" changes only ASCII letters. Other letters are
+// searched for in the usual spellings: as typed, lower case, upper case, and with a first capital.
 import type { Fragment, Tx } from './db.ts';
 
 const last = '\u{10FFFF}';

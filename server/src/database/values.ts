@@ -72,7 +72,10 @@ export type Parse = (text: string) => unknown;
 const asIs: Parse = (text) => text;
 const toDocument: Parse = (text) => JSON.parse(text);
 
-/** A number beyond 2^53 is a bigint: a caller that expects a number fails, and reads no other one. */
+/**
+ * A number beyond 2^53 becomes a bigint, so that a caller that expects a number fails instead of
+ * reading a wrong one.
+ */
 const toInteger: Parse = (text) => {
   const number = Number(text);
   return Number.isSafeInteger(number) ? number : BigInt(text);
@@ -81,14 +84,14 @@ const toInteger: Parse = (text) => {
 const instant = /^(\d{4,6})-(\d\d-\d\d)(?: (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:\+00)?)?( BC)?$/;
 
 /**
- * Sessions have the zone UTC and the style ISO. `Date` takes years below 100 for those of the last
- * century, knows no BC, and reads an instant without a zone as local time, so it gets the form of
- * ECMA-262. `infinity` is that number, which compares with dates.
+ * Sessions have the zone UTC and the style ISO. `Date` reads years below 100 as years of the last
+ * century, knows no BC, and takes an instant without a zone as local time. So it gets the form of
+ * ECMA-262. `infinity` becomes the number, which compares with dates.
  */
 const toDate: Parse = (text) => {
   if (text.endsWith('infinity')) return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   const [, year, day, time = '00:00:00', fraction = '', bc] = instant.exec(text) ?? [];
-  // The year before 1 is 1 BC, and 0 in ECMA-262; there is no -0.
+  // The year before 1 is 1 BC in PostgreSQL, and 0 in ECMA-262, which has no -0.
   const years = bc ? 1 - Number(year) : Number(year);
   const sign = years < 0 ? '-' : '+';
   const at = new Date(
@@ -98,7 +101,7 @@ const toDate: Parse = (text) => {
   return at;
 };
 
-/** By the type's number in `pg_type`. */
+/** The readers, by the type's number in `pg_type`. */
 const parsers = new Map<number, Parse>([
   [16, (text) => text === 't'],
   [17, (text) => Buffer.from(text.slice(2), 'hex')],
@@ -109,7 +112,7 @@ const parsers = new Map<number, Parse>([
   ...[1082, 1114, 1184].map((type) => [type, toDate] as const),
 ]);
 
-/** The element's type by the array's, of the types that come with PostgreSQL. */
+/** The type of the elements, by the type of the array, for PostgreSQL's own types. */
 const elements = new Map([
   [199, 114],
   [651, 650],

@@ -19,7 +19,7 @@ export class Wire extends Duplex {
   readonly #place: Host;
   readonly #address: Pick<DatabaseAddress, 'tls' | 'isTlsDirect'>;
   readonly #framing = new Framing();
-  /** Since TLS is there, it lies over the socket. */
+  /** The TLS socket over the plain one, once TLS has begun. */
   #socket: Socket = new Socket();
 
   constructor(place: Host, address: Pick<DatabaseAddress, 'tls' | 'isTlsDirect'>) {
@@ -63,7 +63,7 @@ export class Wire extends Duplex {
       if (letter === 'S') this.#startTls();
       else if (letter === 'N' && tls === 'prefer') this.#begin();
       else if (letter === 'N') this.destroy(new Error('the server does not support TLS'));
-      // More than the one letter would be somebody's words from before the encryption
+      // Further bytes after this letter would come from an attacker before the encryption
       // (CVE-2021-23222).
       else this.destroy(new Error('the server answered the request for TLS with something else'));
     });
@@ -74,9 +74,9 @@ export class Wire extends Duplex {
     const { host } = this.#place;
     const secured: TLSSocket = connectTls({
       socket: this.#socket,
-      // The certificate is checked against it.
+      // The certificate is checked against this name.
       host,
-      // No IP address can be asked for (RFC 6066, 3).
+      // SNI does not allow IP addresses (RFC 6066, 3).
       ...(isIP(host) === 0 && { servername: host }),
       rejectUnauthorized: !isUnverified(tls),
       ...(isTlsDirect && { ALPNProtocols: ['postgresql'] }),

@@ -8,7 +8,7 @@ import type { ProgramUser } from './programs.ts';
 
 /**
  * Writes the rules and returns the server's parameters that name them. On the socket the kernel
- * identifies the user (PostgreSQL documentation, "Peer Authentication"). On loopback, when it is
+ * identifies the user (PostgreSQL documentation, "Peer Authentication"). On loopback, if it is
  * requested, a password does.
  */
 export async function writeAccess(
@@ -30,10 +30,10 @@ export async function writeAccess(
   return ['-c', `hba_file=${hbaPath}`, '-c', `ident_file=${identPath}`];
 }
 
-// Replaced in one step, because another command's server may be reading the file. A server that
-// read no names would refuse everybody for as long as it runs. Renaming also replaces a file that
+// The file is replaced in one step, because another command's server may be reading it. A server
+// that reads no names refuses everybody as long as it runs. Renaming also replaces a file that
 // belongs to root, from a time when root ran Carillon. The database's user may write in this
-// directory, so root opens only a file that is new, and never one that a link names.
+// directory, so root opens only new files and never follows a link.
 async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
   const unfinished = `${path}.new-${randomBytes(8).toString('hex')}`;
   try {

@@ -42,8 +42,8 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
   const version = (await readIfThere(join(directory, 'PG_VERSION')))?.trim();
   if (version === undefined) {
     if (!recorded) return undefined;
-    // An empty database in place of one that is only not mounted would look like a loss of data,
-    // and soon be one.
+    // If the database is only not mounted, an empty one in its place would look like a loss of
+    // data, and soon become one.
     throw new Error(
       `${join(dataDir, 'database')} names ${directory}, where there is no database: bring it back, or remove that file to begin with an empty one.`,
     );
@@ -82,8 +82,8 @@ export async function initialize(
 type Fill = (directory: string, user: programs.ProgramUser | undefined, dataDir: string) => Promise<void>;
 
 /**
- * Does the same with `fill`, which fills an empty directory. When `fill` fails, the directory is
- * removed.
+ * Creates the cluster by `fill`, which fills an empty directory. When `fill` fails, the directory
+ * is removed.
  */
 export async function fillCluster(path: string, fill: Fill): Promise<Cluster> {
   const dataDir = await makeDataDirectory(path);

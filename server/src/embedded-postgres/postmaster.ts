@@ -104,7 +104,7 @@ const emptyForMs = 5_000;
  * Removes a lock file that would stop PostgreSQL although no server has it. PostgreSQL itself
  * removes the lock files of a dead process, but takes any process of its user for a server. After a
  * reboot, and at every start of a container, the id may be our own. An empty lock file also stops
- * PostgreSQL. A crash leaves one when it comes after a server made the file and before it wrote.
+ * PostgreSQL. It is left by a crash between the creation of the file and its first write.
  */
 export async function removeForeignLock(path: string, directory: string): Promise<void> {
   const text = await readIfThere(path);

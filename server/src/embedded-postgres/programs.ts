@@ -147,7 +147,7 @@ async function makeReadable(directory: string): Promise<void> {
 
 async function reasonNotToRun(directory: string, user: ProgramUser | undefined): Promise<string | undefined> {
   try {
-    // Each of them needs libraries that the other does not.
+    // Checks both programs, because each needs libraries that the other does not.
     for (const name of ['postgres', 'initdb']) await runProgram(join(directory, 'bin', name), ['--version'], user);
     return undefined;
   } catch (error) {

@@ -151,7 +151,7 @@ async function refuseUnlessEmpty(dataDir: string): Promise<void> {
 }
 
 async function putEntry(directory: string, entry: TarEntry): Promise<void> {
-  // Our own entries have none of these. An altered file must not write outside of the directory.
+  // Our own entries have no such paths. An altered file must not write outside of the directory.
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(entry.name) || entry.name.split('/').includes('..')) {
     throw new Error(`it names the path ${entry.name}`);
   }

@@ -40,9 +40,9 @@ const silenceMs = 6_000;
  */
 const occupiedMsMax = 20_000;
 /**
- * PostgreSQL's words for it. Another start was faster, and may not have written its lock file yet.
- * The remains of a killed server are still ending. Or a stop removed the directory of the socket,
- * which was still empty; the next try makes it again.
+ * PostgreSQL's messages in three cases. Another start was faster, and may not have written its lock
+ * file yet. Processes of a killed server are still ending. A stop removed the still empty directory
+ * of the socket, which the next try makes again.
  */
 const occupied = /already exists|is empty|still in use|lock file "[^"]*\.s\.PGSQL\.\d+\.lock": No such file/;
 
@@ -164,14 +164,14 @@ export class EmbeddedServer {
   /**
    * Asks the server for a connection. It listens in two places: in the directory that its file
    * names, and in the cluster. Another container, or a shell beside a service with a private
-   * temporary folder (systemd's PrivateTmp), can reach only the second. Without it they would take
-   * a running server for a dead one.
+   * temporary folder (systemd's PrivateTmp), can reach only the second. Without the second place
+   * they would take a running server for a dead one.
    */
   async #ask(postmaster: Postmaster): Promise<Connection | 'busy' | 'silent'> {
     const { user } = this.#cluster;
     if (postmaster.host && isAbsolute(postmaster.host) && (await isPrivate(postmaster.host, user))) {
       const answer = await knock(postmaster.host, postmaster);
-      // A server that was started by hand may listen in a directory of somebody else's.
+      // A server that was started by hand may listen in another user's directory.
       if (typeof answer === 'object' && isSocketDirectory(postmaster.host)) this.#socketDirectory = postmaster.host;
       if (answer !== 'silent') return answer;
     }

@@ -1,13 +1,13 @@
 // The role of the service in an embedded cluster: it owns the database `carillon` and everything in
-// it, and is no superuser. So whatever statement a caller could make the service run, it reads no
-// file, starts no program and reaches no other database.
+// it, and is no superuser. So no statement that a caller could make the service run reads a file,
+// starts a program or reaches another database.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type Tx } from '../database/db.ts';
 import { writeAccess } from './access.ts';
 import { type Cluster, carillon, serviceRole } from './cluster.ts';
 import type { Connection } from './postmaster.ts';
 
-/** Milliseconds in which a server reads changed rules of access. */
+/** Milliseconds that a server needs to read changed rules of access. */
 const reloadMsMax = 5_000;
 const lookEveryMs = 20;
 
@@ -24,7 +24,7 @@ export async function provideDatabase(connection: Connection, cluster: Cluster):
   const { sql } = connection;
   const [role] = await sql`SELECT FROM pg_roles WHERE rolname = ${serviceRole}`;
   if (!role) await sql.unsafe(`CREATE ROLE ${serviceRole} LOGIN`).catch(unlessMadeMeanwhile);
-  // Migrations tell for whose transaction they wait, and `doctor` on which disk the data lies.
+  // Migrations name the transaction that they wait for, and `doctor` names the disk with the data.
   await sql.unsafe(`GRANT pg_monitor TO ${serviceRole}`);
   const [database] = await sql<{ isOurs: boolean }[]>`
     SELECT pg_get_userbyid(datdba) = ${serviceRole} AS "isOurs" FROM pg_database WHERE datname = ${carillon}`;
@@ -33,12 +33,12 @@ export async function provideDatabase(connection: Connection, cluster: Cluster):
   if (database?.isOurs === false) await giveDatabase(addressOf(connection, carillon));
 }
 
-/** 42P04 and 42710: it exists. 23505: the catalog's own index says so. */
+/** 42P04, 42710 and 23505 (from the catalog's own index): it exists. */
 function unlessMadeMeanwhile(error: unknown): void {
   if (!/^(42P04|42710|23505)$/.test(String((error as { code?: unknown } | null)?.code))) throw error;
 }
 
-// A server that an earlier version left running knows no rule for the role.
+// A server that an earlier version left running has no rule for the role.
 async function admitRole(connection: Connection, { directory, user }: Cluster): Promise<void> {
   const isAdmitted = async (sql: Tx): Promise<boolean> => {
     const [rule] = await sql`SELECT FROM pg_hba_file_rules WHERE ${serviceRole} = ANY(user_name)`;
@@ -58,7 +58,7 @@ async function admitRole(connection: Connection, { directory, user }: Cluster): 
   }
 }
 
-/** In one transaction, whose last statement says that it is done. */
+/** All in one transaction. Its last statement records that it is done. */
 async function giveDatabase(url: string): Promise<void> {
   const sql = await connect({ url, name: 'carillon', statementTimeoutMs: 0 });
   try {

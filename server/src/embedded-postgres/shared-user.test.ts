@@ -1,4 +1,4 @@
-// Under root the database's files belong to a user as which few other processes run.
+// Under root, the database's files belong to a user with few other processes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -13,7 +13,7 @@ export async function findNeighbours(user: ProgramUser): Promise<string[]> {
     const [, uid] = /^Uid:\t(\d+)/m.exec(status) ?? [];
     if (Number(uid) !== user.uid) continue;
     const program = basename(await readlink(`/proc/${pid}/exe`).catch(() => ''));
-    // Such a process is a server of this or another Carillon.
+    // These processes are servers of this or another Carillon.
     if (program !== 'postgres') names.add(program || (/^Name:\t(.*)$/m.exec(status)?.[1] ?? pid));
   }
   return [...names].sort();

@@ -11,7 +11,7 @@ const prefixLength = 8;
 const tokenLength = prefixLength + bodyLength + checksumLength;
 
 export interface MintedToken {
-  /** The complete token, shown once and stored nowhere. */
+  /** The complete token. It is shown once and never stored. */
   readonly text: string;
   readonly hash: Buffer;
   readonly start: string;

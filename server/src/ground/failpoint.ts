@@ -3,13 +3,16 @@
 // service can arm a handler and no setting is read, so nothing in the environment of a running
 // service can do so.
 
-/** Each name stands for the moment between two steps that must not come apart. */
+/**
+ * Each name stands for a moment between two steps. A crash between them must not leave one step
+ * without the other.
+ */
 export type Failpoint =
-  /** The message is completely accepted and not committed. */
+  /** The message is accepted and not yet committed. */
   | 'message.before_commit'
-  /** The COMMIT is sent and its reply not read. */
+  /** The COMMIT is sent, and its reply is not read yet. */
   | 'message.after_commit_sent'
-  /** The message is committed and the caller not answered. */
+  /** The message is committed, and the caller is not answered yet. */
   | 'message.before_reply'
   /** The claim is committed and no push has begun. */
   | 'batch.after_claim'
@@ -22,7 +25,7 @@ export type Failpoint =
    * COMMIT.
    */
   | 'outcomes.before_commit'
-  /** The same is committed and the process does not know yet. */
+  /** Outcomes and progress are committed, and the process does not know yet. */
   | 'outcomes.after_commit'
   /** The lease is about to be renewed. */
   | 'lease.before_renew'
@@ -34,7 +37,7 @@ export type Failpoint =
   | 'webhook.before_ack_commit'
   /** A batch's events are in the outbox again, and not committed. */
   | 'replay.before_commit'
-  /** The same is committed, and the next batch is not begun. */
+  /** The events of a batch are committed, and the next batch is not begun. */
   | 'replay.after_commit'
   /** One chunk of a moving key's values is copied or emptied, and others are not. */
   | 'slots.after_chunk'
@@ -60,10 +63,10 @@ export function failpoint(name: Failpoint): Promise<void> | undefined {
 }
 
 /**
- * Called as the last step of a transaction, for the moment after: the COMMIT is then with the
- * operating system and its reply not read. The COMMIT is written in this turn of the event loop, so
- * the handler runs at its end. A handler can end or stop the process there, but cannot
- * delay or fail a caller.
+ * Call this as the last step of a transaction, for the moment after the COMMIT: the operating
+ * system then has the COMMIT, and its reply is not read. The COMMIT is written in this turn of the
+ * event loop, and the handler runs at the end of the turn. A handler can end or stop the process
+ * there, but cannot delay or fail a caller.
  */
 export function failpointAfterCommitSent(name: Failpoint): void {
   if (handler) setImmediate(() => void handler?.(name));

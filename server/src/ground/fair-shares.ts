@@ -1,7 +1,6 @@
 // Divides a bounded amount, such as bytes of bodies, fairly: a holder's share depends on what stays
-// free, so that a newcomer always finds room (Choudhury and Hahne's dynamic thresholds). Nobody
-// waits here: an amount that does not fit is refused. `fair-slots` applies the same rule with
-// waiting.
+// free, so that a newcomer always finds room (Choudhury and Hahne's dynamic thresholds). An amount
+// that does not fit is refused at once. `fair-slots` applies the same rule with waiting.
 
 export interface FairShares {
   /**
@@ -27,7 +26,8 @@ export function createFairShares({ perFree }: { readonly perFree: number }): Fai
     },
     take(holder, amount, most) {
       const own = (held.get(holder) ?? 0) + amount;
-      // As if taken unit by unit: the last unit is compared with the free amount before it.
+      // The last unit is compared with the amount that is free before it, as if units were taken
+      // one by one.
       if (own > perFree * (most - taken - amount + 1)) return false;
       held.set(holder, own);
       taken += amount;

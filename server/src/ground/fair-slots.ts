@@ -1,7 +1,7 @@
 // Limits how many do something at once, fairly: a holder's share depends on the free slots, so that
 // a newcomer always finds one (Choudhury and Hahne's dynamic thresholds). With `start`, a holder
-// also begins with that number and gains one for each success (TCP's slow start), so that it has
-// many only where many succeed. Waiting holders are served in turn.
+// begins with that number of slots and gains one for each success (TCP's slow start). So a holder
+// has many slots only while its work succeeds. Waiting holders are served in turn.
 
 export interface FairSlots {
   /**
@@ -60,7 +60,8 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
         holder.waiting.shift()?.();
         refused = 0;
       } else refused++;
-      // This code runs for every returned slot, so a holder that waits alone keeps its place.
+      // A holder that waits alone keeps its place, because this code runs for every returned slot
+      // and must be cheap.
       const isWaiting = holder !== undefined && holder.waiting.length > 0;
       if (isWaiting && circle.size === 1) continue;
       circle.delete(name);
@@ -122,8 +123,8 @@ export async function withSlot<Result>(slots: FairSlots, holder: string, work: (
 }
 
 /**
- * Does the same for a holder that waits at most `waitMs` for its slot, and otherwise throws the
- * error of `tooLate`. The work may return the slot before it ends.
+ * Runs work like `withSlot`, but waits at most `waitMs` for the slot. Then it throws the error of
+ * `tooLate`. The work may return the slot before it ends.
  */
 export async function withSlotWithin<Result>(
   slots: FairSlots,
@@ -134,7 +135,7 @@ export async function withSlotWithin<Result>(
 ): Promise<Result> {
   const taking = slots.take(holder);
   if (taking !== undefined && !(await comesWithin(taking, waitMs))) {
-    // The slot arrives later and is returned at once.
+    // A slot that arrives later is returned at once.
     void taking.then(() => slots.give(holder));
     throw tooLate();
   }

@@ -25,9 +25,10 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Buffer {
 }
 
 /**
- * For many messages of one key, start and length, as text with one byte in each character: a Buffer
- * for each would cost half as much as the hash. `messageBytes` counts what follows `start`, and the
- * function takes that alone. The same limits apply.
+ * Computes the HMACs of many messages that have the key, the start and the length in common. The
+ * messages are text with one byte in each character, because a Buffer for each would cost half as
+ * much as the hash. `messageBytes` is the length of what follows `start`, and only this part is
+ * passed. The same limits apply.
  */
 export function hmacsSha256(
   key: Uint8Array,

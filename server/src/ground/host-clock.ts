@@ -1,7 +1,7 @@
 // The two clocks of the host, and the watch over them. People and time servers set the wall clock.
-// Nobody sets the steady clock, but it stands still while the host sleeps. So a difference between
-// how far both moved means that the host slept or that its wall clock was set. Every reading makes
-// this comparison, so no decision is made with a time from before the step.
+// Nobody sets the steady clock, but it stands still while the host sleeps. If the two clocks moved
+// by different amounts, the host slept or its wall clock was set. Every reading makes this
+// comparison, so no decision is made with a time from before the step.
 
 export interface HostClock {
   /** Milliseconds since the epoch, as the host's wall clock shows them. */
@@ -12,11 +12,17 @@ export interface HostClock {
 
 export const hostClock: HostClock = { wallMs: () => Date.now(), steadyMs: () => performance.now() };
 
-/** A difference up to this is slewing or a slow reading, and no step. */
+/**
+ * A difference up to this many milliseconds comes from slewing or a slow reading, and is no step
+ * (R-100).
+ */
 export const stepMsLeast = 500;
-/** Without a reading for this long the process was stopped: four ticks come in this time. */
+/**
+ * Milliseconds. A process that read no clock for this long was stopped, because four ticks come in
+ * this time.
+ */
 const stoodStillMs = 2000;
-/** Both clocks are read within this time, or again. */
+/** Milliseconds. Both clocks are read within this time; otherwise they are read again. */
 const togetherMs = 50;
 const readingsMax = 10;
 
@@ -50,8 +56,8 @@ export class HostWatch {
   }
 
   /**
-   * The steady clock, and all time that the host may have slept. A wall clock that was set forward
-   * looks like sleep. So what is measured with this clock is never younger than it is.
+   * The steady clock plus all time that the host may have slept. A wall clock that was set forward
+   * looks like sleep, so this clock may overstate an age and never understates it.
    */
   agedMs(): number {
     return this.steadyMs() + this.#agedMs;

@@ -41,7 +41,7 @@ describe('an identifier', () => {
     expect([...ids].sort()).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    // A clock that was an hour fast does not leave its hour behind.
+    // After a clock was an hour fast, ids follow the right time again.
     expect(mintedAtMs(mintOrderedUuid(at - 3_600_000))).toBe(at - 3_600_000);
   });
 

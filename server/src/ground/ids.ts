@@ -1,5 +1,5 @@
-// Identifiers: UUIDv7 inside, `<prefix>_` and 22 base62 characters outside (contract 1). Depends on
-// no table, and on no clock except the one that stamps a new id.
+// Identifiers: UUIDv7 inside, `<prefix>_` and 22 base62 characters outside (contract 1). Knows no
+// table. Only new ids need a clock.
 import { randomFillSync } from 'node:crypto';
 
 /** A UUID in canonical lower-case text, as the database driver reads and writes it. */
@@ -71,14 +71,15 @@ let orderInMs = 0;
 /** `rand_a` of RFC 9562 has 12 bits. */
 const ordersInMs = 4096;
 /**
- * A clock that is set back by more starts a new order; less is the difference of two comparisons.
+ * Milliseconds. A clock that is set back by more starts a new order. Smaller steps back come from
+ * two comparisons with the database.
  */
 const setBackMs = 1000;
 
 /**
  * Mints a UUIDv7 that sorts after the former one of this process: `rand_a` counts within a
- * millisecond (RFC 9562 section 6.2, method 1), and 62 bits are random. Only for ids that nobody
- * may act by, such as those of a log.
+ * millisecond (RFC 9562 section 6.2, method 1), and 62 bits are random. Only for ids that give no
+ * right to act, such as those of a log, because they are easier to guess.
  */
 export function mintOrderedUuid(nowMs: number): Uuid {
   if (nowMs > lastOrderedMs || nowMs < lastOrderedMs - setBackMs) {
@@ -121,7 +122,7 @@ export function uuidToBytes(uuid: Uuid): Buffer {
 
 /**
  * Writes the 16 bytes of a UUID in canonical form, in either case. It reads digit by digit, because
- * a text without dashes would be created only to be dropped.
+ * removing the dashes first would create a text that is thrown away.
  */
 export function writeUuid(uuid: Uuid, into: Uint8Array, at: number): void {
   let from = 0;

@@ -20,7 +20,7 @@ export interface InTurnDeps {
   readonly random: () => number;
 }
 
-/** No wait is longer without another look. */
+/** The longest wait before the next look at the clock. */
 const lookEveryMs = 1_000;
 
 /**

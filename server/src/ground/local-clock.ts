@@ -28,7 +28,7 @@ export function createLocalClock(zone: string): LocalClock {
       const after = offsetMsAt(afterMs);
       const asBefore = wallMs - before;
       if (before === after) return asBefore;
-      // The clocks change once in between. The search finds the change to the second.
+      // The clocks change once between the two times. The search finds the second of the change.
       while (afterMs - beforeMs > 1000) {
         const middleMs = Math.floor((beforeMs + afterMs) / 2000) * 1000;
         if (offsetMsAt(middleMs) === before) beforeMs = middleMs;

@@ -152,7 +152,7 @@ describe('R-101 the log of a process', () => {
   it('has the last line of a process that ends of a fault', async () => {
     const end = `(await import(${JSON.stringify(new URL('log.ts', import.meta.url).href)}))
       .dieOfTheUnforeseen(log); setTimeout(() => { log.info('before'); throw new Error('unforeseen'); }, 50);`;
-    // They fit into the pipe: a process that ends waits only a moment for its reader.
+    // The lines fit into the pipe, because an ending process waits only a moment for its reader.
     const child = startTalker(end, 100);
     if (!child.stderr) throw new Error('no pipe');
     const [log, [status]] = await Promise.all([text(child.stderr), once(child, 'exit')]);

@@ -15,7 +15,7 @@ const waitingMax = 1 << 20;
  * this size does not mix with theirs (PIPE_BUF, pipe(7)).
  */
 const writtenAtOnce = 4096;
-/** A reader that is slow is tried again soon, any other refusal is likely to last. */
+/** Milliseconds. A slow reader is tried again soon. Any other refusal is likely to last. */
 const retryMs = { slow: 20, refused: 1000 };
 /** Milliseconds. A process that ends waits this long for a slow reader of its last lines. */
 const lastWordsMs = 200;
@@ -30,7 +30,7 @@ export class LogLines implements DestinationStream {
   #lines: string[] = [];
   /** The characters of `#lines`. */
   #waiting = 0;
-  /** Former lines that are being written, from `#offset` on. */
+  /** Lines whose write has begun; the bytes from `#offset` on are left. */
   #bytes: Uint8Array = new Uint8Array();
   #offset = 0;
   /** Undefined: no flush is planned. */
@@ -109,7 +109,7 @@ export class LogLines implements DestinationStream {
   }
 }
 
-/** Hands on each line of a process's output, and a last one that the process did not end. */
+/** Passes on each line of a process's output, and also a last line without a line break. */
 export function readLines(output: Readable, take: (line: string) => void): void {
   let rest = '';
   output.setEncoding('utf8');
@@ -137,16 +137,16 @@ export function standardErrorLines(): LogLines {
 
 /**
  * A descriptor that does not block. A process that inherits standard error makes it blocking for
- * all that share it, so a pipe or a terminal is opened a second time. A socket cannot be: Node.js
- * makes it non-blocking once `process.stderr` exists, and no process of the service inherits it
- * (process/supervisor.ts).
+ * all that share it, so a pipe or a terminal is opened a second time. A socket cannot be opened
+ * again. Node.js makes it non-blocking once `process.stderr` exists, and no process of the service
+ * inherits it (process/supervisor.ts).
  */
 function openStandardError(): number {
   if (!process.stderr.isTTY && !fstatSync(2).isFIFO()) return 2;
   try {
     return openSync('/dev/stderr', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    // It belongs to another user, for example after `su`.
+    // The terminal belongs to another user, for example after `su`.
     return 2;
   }
 }

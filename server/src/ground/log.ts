@@ -25,7 +25,7 @@ const redactedPaths = [
   'err.where',
 ];
 
-/** Fields whose ids the API shows too. A batch has no public id. */
+/** Fields whose ids the API also shows. A batch has no public id. */
 const prefixOfField: Readonly<Record<string, IdPrefix>> = {
   app_id: 'app',
   message_id: 'msg',
@@ -60,7 +60,7 @@ export function createLog(level: string, role: string, destination?: Destination
   return log;
 }
 
-/** Loaded for a person only: it would cost every other process time and memory. */
+/** Loaded only for a terminal, because it costs time and memory. */
 const pretty = process.stderr.isTTY ? await import('pino-pretty') : undefined;
 
 /**

@@ -1,5 +1,5 @@
-// Limits log lines that strangers can cause: the first occurrence is reported at once, and those
-// within the next minute together with the first one after it.
+// Limits log lines that strangers can cause. The first occurrence is reported at once. Occurrences
+// in the minute after it are reported with the next one.
 
 const everyMs = 60_000;
 

@@ -10,7 +10,8 @@ const present = all.filter(({ isFormer }) => !isFormer);
 const text = ([name, parts]: Statement): Buffer => textOf(name, parts as never);
 const masterKey = Buffer.alloc(32, 7);
 
-// Parts of few letters, among them all borders, so that texts without borders would often be equal.
+// Parts of few letters, the borders among them. If a form had no borders, its texts would often be
+// equal.
 const word = fc.array(fc.constantFrom('a', '1', '.', ':', '|', '\n', '\u0000\u0000\u0000\u0001', 'é'), {
   maxLength: 3,
 });
@@ -19,7 +20,7 @@ const digits = fc.nat(20).map(String);
 const base64url = fc.constantFrom('', 'a', 'b', 'ab', 'a1');
 const bytes = (length: number) => fc.constantFrom(0, 1, 97).map((byte) => Buffer.alloc(length, byte));
 
-/** The parts that a form can be given; elsewhere all parts are any text. */
+/** The parts that each form accepts. The other forms accept any text. */
 const domains: Partial<Record<PresentName, readonly fc.Arbitrary<string | Buffer>[]>> = {
   receipt: [bytes(16), bytes(2)],
   receiptOfVersion1: [bytes(16), bytes(16), bytes(16)],
@@ -33,7 +34,7 @@ const statement: fc.Arbitrary<Statement> = fc.constantFrom(...present).chain((fo
   return fc.tuple(fc.constant(name), fc.tuple(...parts));
 });
 
-/** Secrets of apps begin differently. All other texts are told apart by themselves. */
+/** Secrets of apps begin differently. All other texts differ in themselves. */
 const secretOf = (name: PresentName): string => {
   const source = all.find((form) => form.name === name)?.source ?? '';
   return source.endsWith('_') ? source : 'ours';

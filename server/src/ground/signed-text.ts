@@ -1,6 +1,6 @@
-// Every text that Carillon signs (R-106). The table names its forms. In each form the parts of a
-// statement cannot run into each other, and a key signs in one form alone, so no text says two
-// things. Pure.
+// Every text that Carillon signs (R-106). The table names its forms. The parts of a statement
+// cannot be confused, because each form separates them. A key signs in one form only, so no text
+// has two meanings. Pure.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { hmacSha256, hmacsSha256 } from './hmac-sha256.ts';
 
@@ -23,7 +23,7 @@ interface Form<Names extends readonly string[] = readonly string[]> {
 
 const receiptStart = Buffer.from('carillon-receipt\u0002');
 
-/** Forms of the house, and forms that the contract fixes byte for byte. */
+/** Our own forms, and forms that the contract fixes byte for byte. */
 const present = {
   session: framed('carillon session cookie', ['token']),
   step: framed('carillon sign-in step cookie', ['token']),
@@ -90,7 +90,7 @@ export function signingKeys<Name extends FormName>(names: readonly Name[], secre
   return Object.fromEntries(names.map((name) => [name, signingKey(name, secret)])) as unknown as SigningKeys<Name>;
 }
 
-/** The secret of former cookies. Second factors of that time are encrypted with its hash. */
+/** The secret of former cookies. Its hash also encrypted second factors at that time. */
 export function formerSecretOf(masterKey: Buffer): string {
   return derived(masterKey, 'carillon-accounts').toString('base64url');
 }
@@ -106,7 +106,7 @@ export function sign<Name extends PresentName>(key: SigningKey<Name>, ...parts: 
 
 /**
  * Returns whether one of the keys signed this statement. Every key is tried, so that the time taken
- * does not tell which one it was. Another spelling of the same signature is none.
+ * does not tell which one it was. Another spelling of the same signature does not count.
  */
 export function isSignedBy<Name extends PresentName>(
   keys: readonly SigningKey<Name>[],
@@ -135,8 +135,8 @@ export function isSame(given: string, wanted: string | undefined): boolean {
 }
 
 /**
- * Signs many receipts, as cheaply as a push needs it. The result takes the parts without a border
- * and returns the whole HMAC, one byte in each character.
+ * Signs many receipts, as cheaply as a push needs it. The returned function takes the parts as one
+ * text, and returns the whole HMAC with one byte in each character.
  */
 export function receiptSigner({ bytes }: SigningKey<'receipt'>): (parts: Uint8Array) => string {
   return hmacsSha256(bytes, 18, receiptStart);
@@ -179,19 +179,21 @@ function signatureOf({ name, bytes }: SigningKey, text: Buffer): string {
   return mac.subarray(0, form.bytes).toString(form.spelling);
 }
 
-/** A form of the house: the label and each part stand behind their length. */
+/** Our own form: the length of the label and of each part stands before it. */
 function framed<const Names extends readonly string[]>(label: string, names: Names) {
   const write = (parts: readonly Part[]) => Buffer.concat([label, ...parts].flatMap(frame));
   return { source: 'master key', label, names, bytes: 32, spelling: 'base64url', write } as const;
 }
 
-/** The only part ends with the text: its length is not known before its first piece is signed. */
+/**
+ * A single part ends with the text, because its length is not known when its first piece is signed.
+ */
 function openEnded<const Names extends readonly [string]>(label: string, names: Names) {
   const write = ([part = '']: readonly Part[]) => Buffer.concat([...frame(label), bytesOf(part)]);
   return { source: 'master key', label, names, bytes: 32, spelling: 'latin1', write } as const;
 }
 
-/** Parts of fixed widths behind a start of the text, under the receipt key. */
+/** Parts of fixed widths after a constant beginning, under the receipt key. */
 function packed<const Names extends readonly string[]>(start: Buffer, names: Names, widths: readonly number[]) {
   const write = (parts: readonly Part[]): Buffer => {
     const bytes = parts.map(bytesOf);
@@ -201,7 +203,7 @@ function packed<const Names extends readonly string[]>(start: Buffer, names: Nam
   return { source: 'receipt key', label: null, names, bytes: 16, spelling: 'latin1', write } as const;
 }
 
-/** Parts with a dot between them, which none but the last may hold. */
+/** Parts with a dot between them. Only the last part may contain a dot. */
 function joined<const Names extends readonly string[], const Spelling extends 'hex' | 'base64url'>(
   source: Source,
   names: Names,
@@ -215,7 +217,7 @@ function joined<const Names extends readonly string[], const Spelling extends 'h
   return { source, label: null, names, bytes: 32, spelling, write } as const;
 }
 
-/** A text as it is, whose parts the code of former releases had put together. */
+/** A complete text, which the code of former releases has put together. */
 function plain<const Names extends readonly [string], const Spelling extends Form['spelling']>(
   label: string,
   names: Names,

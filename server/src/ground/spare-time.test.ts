@@ -11,7 +11,7 @@ describe('spare time', () => {
   it('exists at first, is gone after nothing but work, and exists again after waiting', async () => {
     const hasSpareTime = createSpareTime();
     expect(hasSpareTime()).toBe(true);
-    // Long enough for a sample of its own, so that the next one consists only of work.
+    // Long enough for one sample, so that the next sample consists only of work.
     await sleep(60);
     hasSpareTime();
     work(200);

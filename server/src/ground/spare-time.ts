@@ -7,7 +7,7 @@ import { performance } from 'node:perf_hooks';
  * something.
  */
 const sampleMs = 50;
-/** The part of the time that the event loop was busy, from which on there is no spare time. */
+/** If the event loop was busy for this part of the time or more, there is no spare time. */
 const busyFrom = 0.98;
 
 /**

@@ -69,7 +69,7 @@ class Line<Item, Result> {
     this.#deadline ??= setTimeout(() => this.#refuseLate(), this.#options.waitMs).unref();
   }
 
-  // A turn begins only after items of the same turn of the event loop have arrived.
+  // A turn begins only after all items of this turn of the event loop have arrived.
   #begin(): void {
     if (this.#isBeginning || this.#turns >= this.#options.turnsMax) return;
     this.#isBeginning = true;

@@ -35,7 +35,8 @@ export const apiErrors = {
 export type ApiErrorCode = keyof typeof apiErrors;
 
 /**
- * Returns whether only the console's API answers this error: the errors of /v1 are a closed set.
+ * Returns whether only the console's API may answer this error, because the errors of /v1 are a
+ * closed set.
  */
 export function isConsoleError(code: ApiErrorCode): boolean {
   return 'of' in apiErrors[code];
@@ -54,7 +55,7 @@ export interface ApiErrorDetails {
   /** For the log only; no answer contains it. */
   readonly cause?: unknown;
   /**
-   * The refused caller, where the refusal comes before the caller is let in. For the request log.
+   * The caller, if it is known and the refusal comes before it is admitted. For the request log.
    */
   readonly caller?: unknown;
 }
@@ -109,7 +110,9 @@ function isLongName(step: string | number): boolean {
   return typeof step === 'string' && step.length > stepLengthMax;
 }
 
-/** A 400 that lists the issues. Fifty may not be all: the check of a request stops there. */
+/**
+ * A 400 that lists the issues. Fifty issues may not be all, because the check stops at the 50th.
+ */
 export function invalid(issues: readonly Issue[]): ApiError {
   const [first] = issues;
   const many = issues.length < issuesMax ? issues.length : `At least ${issuesMax}`;
@@ -127,8 +130,8 @@ function nameField({ path, message }: Issue): string {
 }
 
 /**
- * The 400 for a write that was made from a former state of the object: answers the present one, so
- * that a person sees what changed.
+ * The 400 for a write that is based on a former state of the object. It contains the present state,
+ * so that a person sees what changed.
  */
 export function changedMeanwhile(present: object): ApiError {
   const message = 'This has been changed since it was read.';
@@ -158,7 +161,7 @@ export function noSuch(kind: Kind, id: string): ApiError {
   return notFound(`No ${kind} ${clip(id)} in this app.`);
 }
 
-/** The id that a caller wrote; a malformed one throws the 404. */
+/** Decodes the id that a caller wrote. Throws the 404 for a malformed id. */
 export function readId(kind: keyof typeof prefixes, text: string): Uuid {
   const id = decodeId(prefixes[kind], text);
   if (id === undefined) throw noSuch(kind, text);

@@ -19,7 +19,7 @@ type Draft = { -readonly [Key in keyof BodyShape]: BodyShape[Key] };
 
 export interface JsonSchema {
   readonly $ref?: string;
-  /** The name of the schema whose shape this place has, where the description says less. */
+  /** The name of the schema whose shape this place has, if the description is less exact. */
   readonly shape?: string;
   readonly type?: string | readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema>>;
@@ -52,7 +52,7 @@ export function shapeOf(schema: z.ZodType): BodyShape {
     const ref = json.shape ?? json.$ref;
     if (ref !== undefined) return follow(ref, defs, into);
     const choices = json.anyOf ?? json.oneOf;
-    // A description may state its alternatives twice: by its properties and, narrower, by `oneOf`.
+    // A description may state alternatives twice: in its properties, and more narrowly in `oneOf`.
     if (choices && !json.properties) {
       const [first, ...others] = choices.filter(
         ({ type = '?' }) => ![type].flat().every((one) => scalarTypes.has(one)),

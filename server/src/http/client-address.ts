@@ -1,5 +1,5 @@
 // The client address of a request: the peer's, or the one reported by a proxy that the operator
-// trusts. No other report is believed, so that no client can pass for another.
+// trusts. Reports from other peers are ignored, so that no client can pretend to be another.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';

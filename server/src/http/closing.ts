@@ -1,6 +1,6 @@
-// The connections of a server that closes. Node.js ends those that are at rest at that moment, and
-// no others. A client may keep a connection without a request, or one whose answer was under way,
-// for longer than a process may take to end.
+// The connections of a server that closes. Node.js ends only those that are idle at that moment. A
+// client may keep a connection without a request, or one whose answer was under way, for longer
+// than a process may take to end.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -12,8 +12,8 @@ export interface Closing {
 }
 
 /**
- * Milliseconds for the first request of a connection. Browsers open some connections in advance,
- * and a request that is on its way arrives sooner.
+ * Milliseconds to wait for the first request of a connection. A request on its way arrives sooner;
+ * connections that browsers open in advance have none.
  */
 const firstRequestMs = 1000;
 
@@ -31,8 +31,8 @@ export function followConnections(server: Server): Closing {
     connection.unanswered++;
     response.once('close', () => {
       connection.unanswered--;
-      // The answer may have begun before the server began to close, and so without a word of the
-      // end.
+      // The answer may have begun before the server began to close, so its headers may not announce
+      // the end.
       if (isClosing && connection.unanswered === 0) socket.destroySoon();
     });
   });

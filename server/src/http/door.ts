@@ -1,7 +1,8 @@
 // The door of the API: how many requests are inside, and whose turn it is to be worked on. Requests
-// of one app, however many, leave room and turns to all others. Past a first number requests of
-// devices are turned away, since their SDK repeats them; past a second also those of servers;
-// health never comes here (R-85). Counts only: knows no request and no resource.
+// of one app, however many, leave room and turns to all others. Above a first number, requests of
+// devices are refused, because their SDK repeats them. Above a second number, requests of servers
+// are refused too. Requests for health do not pass the door (R-85). Counts only: knows no request
+// and no resource.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShares } from '../ground/fair-shares.ts';
@@ -9,11 +10,13 @@ import { createFairSlots, withSlotWithin } from '../ground/fair-slots.ts';
 import type { Log } from '../ground/log.ts';
 import { ApiError } from './api-error.ts';
 
-/** Routes that client keys or nobody's key may call are for devices; the others are for servers. */
+/**
+ * `device`: routes that client keys may call, or callers without a key. `server`: all other routes.
+ */
 export type VisitorKind = 'device' | 'server';
 
 export interface Visitor {
-  /** The app; empty for requests without a key, which share as one app does. */
+  /** The app; empty for requests without a key, which count as one app. */
   readonly app: string;
   readonly kind: VisitorKind;
 }
@@ -21,14 +24,14 @@ export interface Visitor {
 export interface Door {
   /** True from the first refusal until most of those inside have left. */
   readonly isTurningAway: boolean;
-  /** Rejects with the 503 where a request of this visitor would find no room. Takes nothing. */
+  /** Rejects with the 503 if a request of this visitor would find no place. Takes no place. */
   look(visitor: Visitor): Promise<never> | undefined;
   /** Works when there is room and it is the visitor's turn; else rejects with the 503. */
   run<Result>(visitor: Visitor, work: (inside: Inside) => Promise<Result>): Promise<Result>;
 }
 
 export interface Inside {
-  /** Does work that is nearly all waiting. From here on the request has neither room nor turn. */
+  /** Does work that mostly waits. From then on the request has neither a place nor a turn. */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -46,7 +49,7 @@ export interface DoorLimits {
 
 export const usualDoorLimits: DoorLimits = { devices: 300, servers: 600, waitMs: 1000 };
 
-/** Two for each one that is free: an app alone has two thirds of the room. */
+/** An app may have two places for each free one, so an app alone has two thirds. */
 const roomPerFree = 2;
 /**
  * Requests worked on at once. 50 at once are answered as fast as 400, so more would only wait, and
@@ -57,9 +60,8 @@ const turnsOf: Readonly<Record<VisitorKind, number>> = { device: 48, server: 128
 const retryAfterMs = 1000;
 /**
  * A refusal is held back for this many milliseconds, below the 100 ms of R-85, so that callers who
- * repeat at once come seldom. The time differs between refusals, because callers who are refused
- * together would otherwise come back together, and the requests inside would wait for a thousand of
- * them at a time.
+ * repeat at once come seldom. The time varies. Otherwise callers who are refused together would
+ * come back together, and the requests inside would wait for a thousand of them at once.
  */
 const refusedAfterMs = { least: 15, most: 55 };
 
@@ -70,8 +72,8 @@ export function createDoor(limits: DoorLimits, log: Log): Door {
     device: createFairSlots({ slotsMax: turnsOf.device, perFree: 1 }),
     server: createFairSlots({ slotsMax: turnsOf.server, perFree: 1 }),
   };
-  // One line when it begins and one when it is over: a line for each refusal would be a load of its
-  // own.
+  // One line when refusals begin and one when they end, because a line for each refusal would be a
+  // load.
   let turnedAway = 0;
 
   const refuse = async ({ app }: Visitor): Promise<never> => {

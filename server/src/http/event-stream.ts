@@ -12,8 +12,8 @@ export interface EventReader {
 }
 
 /**
- * An answer that goes on. While it is open it has no turn, no room and no connection to the
- * database.
+ * An answer that continues. While it is open it has no turn, no place at the door and no connection
+ * to the database.
  */
 export class EventStream {
   /**
@@ -38,13 +38,14 @@ const heartbeatEveryMs = 15_000;
 /** Milliseconds after which a browser connects again. */
 const retryMs = 2000;
 /**
- * Bytes that wait for a reader beyond the buffers of the system; with more it has fallen behind.
+ * Bytes that may wait for a reader, beyond the buffers of the system. A reader with more has fallen
+ * behind.
  */
 const behindBytesMax = 256 * 1024;
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // nginx keeps an answer back until it has enough of it, unless told otherwise.
+  // nginx collects an answer before it forwards it, unless this header forbids it.
   'x-accel-buffering': 'no',
   connection: 'close',
 };
@@ -57,7 +58,8 @@ export function createEventStreams(): EventStreams {
   return {
     serve({ open: begin }, response, headers) {
       const { socket } = response;
-      // The reader left while the request was judged, so nothing would tell of its end.
+      // The reader may have left while the request was checked. Then no event would announce its
+      // end.
       if (response.closed || response.destroyed || !socket || socket.destroyed) return;
       let isOver = false;
       let onEnd: (() => void) | undefined;

@@ -1,6 +1,6 @@
 // Finds the place where a text stops being JSON, to tell its author: V8 names a position only for
-// some texts. Only for a text that JSON.parse has refused and that is nested no deeper than a body
-// may be.
+// some texts. Use it only for a text that JSON.parse has refused and that is not nested deeper than
+// a body may be.
 
 export interface JsonFault {
   /** Both count from 1; a column counts UTF-16 code units. */

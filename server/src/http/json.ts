@@ -8,9 +8,9 @@ import { anyShape, type BodyShape } from './body-shape.ts';
 import { findJsonFault } from './json-fault.ts';
 import { scanJson } from './scan-json.ts';
 
-/** Characters in which a fault is looked for: a long body costs no second reading. */
+/** Characters that are searched for the fault, so that a long body is not read twice. */
 const faultSoughtIn = 16 * 1024;
-/** Bytes that are parsed rather than left out: their cost does not matter. */
+/** Parts up to this many bytes are parsed and not left out, because their cost does not matter. */
 const leftOutMin = 4096;
 /** The escapes of U+0000 and of surrogates; the latter may be paired. */
 const escapeOfBadString = /\\u(?:0000|[dD][89a-fA-F])/;
@@ -18,9 +18,9 @@ const escapeOfBadString = /\\u(?:0000|[dD][89a-fA-F])/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a body of this shape. What cannot be part of such a body is not parsed where it is long; the
- * value is then refused as the whole body would be. Throws `invalid_json`, or the 400 that names each
- * string with U+0000 or an unpaired surrogate.
+ * Parses a body of this shape. Long parts that cannot belong to such a body are not parsed. The
+ * rest is then refused as the whole body would be. Throws `invalid_json`, or the 400 that names
+ * each string with U+0000 or an unpaired surrogate.
  */
 export function parseJson(bytes: Buffer, shape: BodyShape = anyShape): unknown {
   const { excess, dropped, isOpen } = scanJson(bytes, shape);
@@ -83,7 +83,7 @@ export function listBadStrings(value: unknown): Issue[] {
   return issues;
 }
 
-// One array is the path of every place, because a copy for each of a body's values would cost more
+// One array is reused as the path of every place, because a copy for each value would cost more
 // than reading the body.
 function findBadStrings(value: unknown, path: (string | number)[], issues: Issue[]): void {
   if (issues.length >= issuesMax) return;
@@ -94,8 +94,8 @@ function findBadStrings(value: unknown, path: (string | number)[], issues: Issue
   if (value === null || typeof value !== 'object') return;
   const isArray = Array.isArray(value);
   for (const key in value) {
-    // The key cannot be repeated in an answer, which must be storable, so the issue has the path of
-    // the object.
+    // The issue has the path of the object, because an answer must be storable and so cannot repeat
+    // the key.
     if (!isArray && !isStorable(key)) {
       if (issues.length < issuesMax) issues.push(badString(path));
       continue;

@@ -16,7 +16,7 @@ export interface BodyAllowance {
 
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** Null: the caller has none of its own. */
+  /** Null: the caller has no limits of its own. */
   readonly allowance: BodyAllowance | null;
   /** Milliseconds from now until the last byte. */
   readonly timeoutMs: number;
@@ -35,8 +35,8 @@ export function readBytes(request: IncomingMessage, limits: BodyLimits): Promise
   const bytesMax = Math.min(limits.bytesMax, allowance?.bytesMax ?? limits.bytesMax);
   return new Promise((resolve, reject) => {
     const length = request.headers['content-length'];
-    // Without either header there is no body (RFC 9112 section 6.3). A too large announced length
-    // is refused without waiting.
+    // Without either header there is no body (RFC 9112 section 6.3). An announced length that is
+    // too large is refused at once.
     if (length === undefined && request.headers['transfer-encoding'] === undefined) return resolve(Buffer.alloc(0));
     if (Number(length ?? 0) > bytesMax) return reject(tooLarge(bytesMax));
     const waitMs = allowance?.take(Number(length ?? 0)) ?? 0;

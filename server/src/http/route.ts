@@ -22,7 +22,7 @@ export interface AnswerForm {
   /** The answer is a stream, and the schema is that of the data of one event. */
   readonly isStream?: true;
   readonly example?: unknown;
-  /** Beside those that every answer has: name and meaning. */
+  /** Names and meanings of headers, beside those of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 type AnswerForms = Readonly<Record<number, AnswerForm>>;
@@ -44,7 +44,9 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle' | 'guard' | 'body
   readonly refusals?: readonly ApiErrorCode[];
 }
 
-/** A route of any query, body and answer, still without what it works with: `bind` adds that. */
+/**
+ * A route without its dependencies, of any query, body and answer. `bind` adds the dependencies.
+ */
 export interface Route<Deps, Caller> extends RouteFields {
   readonly tag: string;
   readonly params: Readonly<Record<string, ParamForm>>;
@@ -60,7 +62,7 @@ type ParamOf<Path extends string> = Path extends `${string}:${infer Rest}`
     : Rest
   : never;
 
-/** A value as a handler may answer it: nothing will change it. */
+/** A value as a handler may return it. Nobody changes it afterwards. */
 export type Shown<Value> = Value extends Date
   ? Value
   : Value extends readonly (infer Item)[]
@@ -69,7 +71,7 @@ export type Shown<Value> = Value extends Date
       ? { readonly [Key in keyof Value]: Shown<Value[Key]> }
       : Value;
 
-/** A plain value is 200; any other status needs an `Answer`, and so does a 200 that is no JSON. */
+/** A plain value becomes a 200 with JSON. Any other status or type needs an `Answer`. */
 type Answered<Answers> = {
   [Status in keyof Answers & number]: Answers[Status] extends { readonly isStream: true }
     ? EventStream
@@ -96,17 +98,17 @@ interface RouteForm<Deps, Caller, Path extends string, QuerySchema, Query, BodyS
   extends RouteFields {
   readonly path: Path;
   readonly params?: Readonly<Record<string, ParamForm>>;
-  /** None unless told: each parameter given is unknown. */
+  /** Default: the route has no parameters, and each given one is unknown. */
   readonly query?: QuerySchema;
-  /** Reads a query that takes more than its schema: answers the value, or throws the 400. */
+  /** Reads a query for which the schema is not enough. Returns the value, or throws the 400. */
   readQuery?(given: RawQuery, deps: Deps): Query;
-  /** None unless told: each field given is unknown. */
+  /** Default: the body has no fields, and each given one is unknown. */
   readonly body?: { readonly schema: BodySchema; readonly example: unknown };
-  /** Reads a body that takes more than its schema: answers the value, or throws the 400. */
+  /** Reads a body for which the schema is not enough. Returns the value, or throws the 400. */
   readBody?(given: unknown, deps: Deps, caller: Caller): Body;
   /** Answers that are no refusals, by status. */
   readonly answers: Answers;
-  /** Work around validation and handler, such as a turn to wait for or a limit that comes first. */
+  /** Wraps validation and handler, for example to wait for a turn or to check a limit first. */
   within?<Result>(deps: Deps, request: ApiRequest<Caller>, work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -129,8 +131,8 @@ export function routesWith<Deps, Caller>(tag: string) {
   >(
     form: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> & ParamForms<Path>,
   ) => ({
-    // A call of its own: by then the types of the form are known, and the answers' literals are
-    // checked as such.
+    // A separate call, because TypeScript then knows the types of the form and checks literals in
+    // answers.
     handle(
       handler: (deps: Deps, request: ReadRequest<Caller, Path, Query, Body>) => Promise<Answered<Answers>>,
     ): Route<Deps, Caller> {
@@ -138,13 +140,13 @@ export function routesWith<Deps, Caller>(tag: string) {
       const { params = {}, query = noQuery, readQuery, body = null, readBody, within, ...fields } = own;
       const queryOf = (given: RawQuery, deps: Deps): unknown => {
         if (readQuery) return readQuery(given, deps);
-        // A route that ignores unknown parameters and describes none takes any query.
+        // A route that ignores unknown parameters and describes none accepts any query.
         return own.query || !form.ignoresUnknownQuery ? validate(query, given) : {};
       };
       const bodyOf = (given: unknown, deps: Deps, caller: Caller): unknown => {
         if (readBody) return readBody(given, deps, caller);
         if (body) return validate(body.schema, given);
-        // The server itself refuses a body where a method takes none.
+        // The server refuses bodies for methods that take none.
         return bodyMethods.includes(form.method) ? validate(noBody, given) : undefined;
       };
       return {
@@ -157,8 +159,8 @@ export function routesWith<Deps, Caller>(tag: string) {
           const work = async (): Promise<object> => {
             const query = queryOf(request.query, deps);
             const read = { ...request, query, body: bodyOf(request.body, deps, request.caller) };
-            // The router matched this very path, and the schemas and readers above are those that
-            // the types come from.
+            // The casts are safe: the router matched this path, and the types come from the schemas
+            // and readers above.
             return handler(deps, read as ReadRequest<Caller, Path, Query, Body>) as Promise<object>;
           };
           return within ? within(deps, request, work) : work();
@@ -168,7 +170,7 @@ export function routesWith<Deps, Caller>(tag: string) {
   });
 }
 
-/** The routes with what they work with: ready to be served. */
+/** Adds the dependencies to the routes, which can then be served. */
 export function bind<Deps, Caller>(routes: readonly Route<Deps, Caller>[], deps: Deps): BoundRoute<Caller>[] {
   return routes.map((route) => ({ ...route, handle: (request) => route.answer(deps, request) }));
 }

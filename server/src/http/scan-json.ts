@@ -1,19 +1,19 @@
-// Scans the bytes of a body before it is parsed. Finds what no body may have: too deep nesting and
-// objects of too many members (contract 1). Finds also what a body of this route cannot have, and
-// what is therefore not worth parsing: V8 takes a microsecond for an object whose names it has not
-// seen, fifty times longer than for the text.
+// Scans the bytes of a body before it is parsed. Finds too deep nesting and objects with too many
+// members, which no body may have (contract 1). It also finds parts that a body of this route
+// cannot have. These are not parsed: V8 takes a microsecond for an object with new names, fifty
+// times as long as for its text.
 import { issuesMax } from '../ground/issue.ts';
 import { anyShape, type BodyShape, scalar } from './body-shape.ts';
 
 const depthMax = 32;
 const membersMax = 1000;
-/** No schema names a field of more bytes, even where each of its characters is escaped. */
+/** No schema has a field name with more bytes, even if each of its characters is escaped. */
 const nameBytesMax = 1024;
 
 export interface Scan {
   /** The reason to refuse the body unparsed, or null. */
   readonly excess: string | null;
-  /** True when an object or list has no end, so that the body is no JSON. */
+  /** True when an object or list does not end, so that the body is no JSON. */
   readonly isOpen: boolean;
   /**
    * Pairs of offsets, from and to, of what can be left out without a change of the answer: the
@@ -35,13 +35,13 @@ export function scanJson(bytes: Buffer, shape: BodyShape): Scan {
   return { excess, isOpen: scanner.isOpen, dropped: scanner.dropped };
 }
 
-/** An object or list that is open, and whose shape says something of what stands in it. */
+/** An open object or list whose shape describes its contents. */
 interface Level {
   shape: BodyShape;
   isObject: boolean;
   /** Members of an object; items of a list, the first left out. */
   count: number;
-  /** The shape of the member whose value comes. */
+  /** The shape of the member whose value comes next. */
   member: BodyShape;
   /** The offset of the comma before the member; without a comma, the offset of the member. */
   memberFrom: number;
@@ -97,7 +97,7 @@ class Scanner {
     return this.#excess;
   }
 
-  // Each of these three answers the offset of the last byte that it has read.
+  // Each of these three functions returns the offset of the last byte that it read.
 
   #open(at: number, isObject: boolean): number {
     const parent = this.#at(this.#depth);
@@ -129,7 +129,8 @@ class Scanner {
       level.hasKept = true;
       return at;
     }
-    // Drops the member with the comma before it, or behind it where it is the first that is left.
+    // Drops the member and the comma before it. For the first remaining member it drops the comma
+    // after it.
     const end = this.#skip(at + 1, true);
     const to = this.#bytes[end] === comma && !level.hasKept ? end + 1 : end;
     this.#drop(level.memberFrom, to);
@@ -149,8 +150,8 @@ class Scanner {
   }
 
   /**
-   * Reads what needs no shape, up to the end of the open object or list, or to the end of its
-   * member. Answers the offset of the bracket or comma.
+   * Skips a part that needs no shape, up to the end of the open object or list or of its member.
+   * Returns the offset of the bracket or comma.
    */
   #skip(from: number, isMember = false): number {
     const bytes = this.#bytes;

@@ -21,13 +21,16 @@ export function component<Schema extends z.ZodType>(id: string, schema: Schema):
 /** Schemas of what the database stores, with `table.column`, or a part of such a document. */
 export const storedFields = new WeakMap<z.ZodType, string>();
 
-/** Says which stored field a part of an answer shows, so that an API can hide it from roles. */
+/**
+ * Declares which stored field a part of an answer shows, so that an API can hide the part from
+ * roles.
+ */
 export function stored<Schema extends z.ZodType>(field: string, schema: Schema): Schema {
   storedFields.set(schema, field);
   return schema;
 }
 
-/** Whether clients would take the text in a path for a step to another path, and never send it. */
+/** Whether clients would resolve the text in a path (`.` and `..`), so that it never arrives. */
 export function isPathStep(text: unknown): boolean {
   return text === '.' || text === '..';
 }
@@ -47,8 +50,8 @@ export function pathName(name: z.ZodString) {
 }
 
 /**
- * The class of `list`. A subclass, because zod copies a schema when a check or a description is
- * added to it.
+ * The class of `list`. It is a subclass, because zod makes a copy when a check or a description is
+ * added.
  */
 const List = z.core.$constructor<z.ZodArray>('List', (schema, definition) => {
   z.ZodArray.init(schema, definition);
@@ -58,7 +61,7 @@ const List = z.core.$constructor<z.ZodArray>('List', (schema, definition) => {
       payload.issues.push({ code: 'invalid_type', expected: 'array', input: given, inst: schema });
       return payload;
     }
-    // The check of the length makes the issue.
+    // Adds no issue here, because the check of the length adds it.
     if (given.length > Number(schema._zod.bag['maximum'])) return payload;
     const items: unknown[] = [];
     for (const [i, value] of given.entries()) {

@@ -244,8 +244,8 @@ describe('R-85 the bounds of a server', () => {
       connection.send(head + ' '.repeat(bytes - 1));
       return connection;
     };
-    // A refusal proves, without any wait, that the former body is kept: it is held until its last
-    // byte.
+    // A refusal proves without a wait that the former body is still held: a body is held until its
+    // last byte.
     const first = await open('flood', 40);
     const second = await open('flood', 40);
     const refused = await Promise.race([first.answer(), second.answer()]);

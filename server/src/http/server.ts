@@ -30,8 +30,8 @@ import { validate } from './validate.ts';
 /** The API keys that may call a route. */
 type KeyAccess = 'server' | 'client-or-server';
 /**
- * The callers that a route lets in. `public` takes no key; an `Authorization` header there is
- * ignored. A route for sessions or operator tokens has a guard.
+ * The callers that a route admits. `public` needs no key and ignores an `Authorization` header. A
+ * route for sessions or operator tokens has a guard.
  */
 export type Access = KeyAccess | 'public' | 'session' | 'session-or-token';
 
@@ -52,8 +52,7 @@ export interface ApiRequest<Caller> {
   /** The client's address: the peer's, or what a trusted proxy says. */
   readonly address: string;
   /**
-   * Does what is nearly all waiting, such as for a report: from here on the request does not count
-   * as load.
+   * Does work that mostly waits, such as a report. From then on the request does not count as load.
    */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Makes a signal that aborts when the caller has gone before the answer. */
@@ -76,10 +75,7 @@ export class Answer<Status extends number = number, Body = string | Buffer | Rea
   }
 }
 
-/**
- * A route that can be served. An API's own are bound from the ones that describe themselves
- * (`route.ts`).
- */
+/** A route that can be served. `route.ts` makes it from a route's description. */
 export interface BoundRoute<Caller> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fastify's form: `/v1/messages/:id`. */
@@ -91,11 +87,11 @@ export interface BoundRoute<Caller> {
   readonly clientBodyBytesMax?: number;
   /** Further content types that are read as JSON, such as `text/plain` for receipts. */
   readonly alsoJson?: readonly string[];
-  /** The body of the route, where it takes one. */
+  /** The shape of the body, if the route takes one. */
   readonly body?: { readonly schema: z.ZodType } | null;
   /** True on routes that take any query parameter, such as redirects. */
   readonly ignoresUnknownQuery?: boolean;
-  /** Decides who calls, in place of keys, before a byte of the body is read. */
+  /** Decides who calls, instead of API keys, before any byte of the body is read. */
   guard?(head: RequestHead): Promise<Guarded>;
   handle(request: ApiRequest<Caller>): Promise<object | Answer>;
 }
@@ -112,7 +108,7 @@ export interface Guarded {
   readonly share: string;
   /** Headers of the answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Answers the request; the guard has bound its caller. */
+  /** Answers the request of the caller that the guard found. */
   handle(request: Omit<ApiRequest<unknown>, 'caller'>): Promise<object | Answer>;
 }
 
@@ -125,13 +121,13 @@ export interface Admission {
 export interface HttpServerOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[];
   /**
-   * Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up
-   * only where it is asked for.
+   * Throws the 401 or 403, before any byte of the body is read. `address` is computed only if it is
+   * called.
    */
   authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
-  /** Returns the caller that `authenticate` would, where that takes no wait and no error. */
+  /** Returns the same caller as `authenticate`, if no wait is needed and no error occurs. */
   recognize?(authorization: readonly string[], access: KeyAccess): Caller | undefined;
-  /** Whose requests share room and turns: the caller's app. */
+  /** The caller's app: its requests share places and turns. */
   appOf(caller: Caller): string;
   /**
    * Counts a request whose caller is known; null: there is no limit. Its headers stand on every
@@ -146,13 +142,13 @@ export interface HttpServerOptions<Caller> {
   readonly nobody: Caller;
   readonly log: Log;
   /**
-   * Told of each answer. `route` is its pattern, empty where no route fits: an address may be
-   * anything.
+   * Called after each answer. `route` is the route's pattern; empty when no route fits, because a
+   * path may be anything.
    */
   readonly noteAnswer?: (answer: NotedAnswer<Caller>) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
-  /** Told of one of the others that sends it, now and then. */
+  /** Called now and then with an untrusted peer that sends X-Forwarded-For. */
   readonly onIgnoredForwarding?: (peer: string) => void;
   /** Headers must arrive within this time, and a body within as much again. */
   readonly bodyTimeoutMs?: number;
@@ -161,17 +157,15 @@ export interface HttpServerOptions<Caller> {
 }
 
 export interface ConnectionLimits {
-  /** Open at once; further ones are closed as they come. */
+  /** Connections open at once. Further ones are closed when they come. */
   readonly connectionsMax: number;
   /**
-   * A connection on which nothing moves for so long ends: its client does not read its answer.
-   * Longer than any route works without a word: a report has a minute in the database.
+   * Milliseconds. A connection without any traffic for this long is ended, because its client does
+   * not read the answer. Every route takes less time to answer: a report has a minute in the
+   * database.
    */
   readonly silenceMs: number;
-  /**
-   * Bytes of bodies held at once, on their way and being worked on. An app has half of them at the
-   * most.
-   */
+  /** Bytes of bodies in memory at once, arriving or in use. An app has half of them at most. */
   readonly bodyBytesMax: number;
 }
 
@@ -181,7 +175,7 @@ const usualConnectionLimits: ConnectionLimits = {
   bodyBytesMax: 128 * 1024 * 1024,
 };
 
-/** Nobody without a key makes the service keep more of a body. */
+/** A caller without a key cannot make the service hold a larger body. */
 const publicBodyBytesDefault = 1024;
 /** The body of a route that takes none: an empty object is allowed. */
 export const noFields = z.strictObject({});
@@ -205,8 +199,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   let hasWarned = false;
   let toldAt = Number.NEGATIVE_INFINITY;
   const server = fastify({
-    // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind
-    // both, anything else.
+    // `request-body.ts` enforces the deadline of a body. node:http ends slow headers, and after a
+    // longer time any other request.
     requestTimeout: 3 * bodyTimeoutMs,
     keepAliveTimeout: 75_000,
     connectionTimeout: silenceMs,
@@ -214,16 +208,17 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       maxHeaderSize: headerBytesMax,
       headersTimeout: bodyTimeoutMs,
       connectionsCheckingInterval: Math.min(500, bodyTimeoutMs),
-      // node:http would answer by itself, without a body and a request id: the hook below does.
+      // The hook below answers this. node:http would answer without a body and a request id.
       requireHostHeader: false,
     },
     genReqId: () => encodeId('req', mintUuid()),
     logger: false,
     exposeHeadRoutes: true,
-    // A path may be as long as the headers: an identifier of any length is judged by its route.
+    // A path may be as long as the headers allow, because each route checks its identifiers itself.
     routerOptions: { maxParamLength: headerBytesMax },
     forceCloseConnections: 'idle',
-    // Requests that still arrive while the server closes are answered; the database goes last.
+    // Requests that arrive while the server closes are still answered, because the database closes
+    // last.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, log),
     // An address that cannot be decoded reaches no route and no hook.
@@ -239,7 +234,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     visitorOf: (route, caller) => visitorOf(route, options.appOf(caller)),
     isClosing: () => isClosing,
   });
-  // The framework's listener comes second.
+  // This listener runs before the framework's.
   for (const handle of server.server.listeners('request') as RequestListener[]) {
     server.server.off('request', handle).on('request', (request, response) => {
       if (!turnAway(request, response)) handle(request, response);
@@ -290,7 +285,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     streams.endAll();
     closing.begin();
   });
-  // A client that is told sends no further request, which might be lost with the connection.
+  // A client that is told of the end sends no further request, which could be lost with the
+  // connection.
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (closing.endsWith(request.raw.socket)) reply.header('connection', 'close');
     done();
@@ -329,7 +325,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     const ofPublic = visitorOf(route, options.appOf(options.nobody));
     const isUnguarded = access === 'public' && route.guard === undefined;
     let shape: BodyShape | undefined;
-    // Read when the first body comes: a start reads no schema for it.
+    // Computed when the first body comes, so that a start reads no schemas.
     const shapeOfBody = (): BodyShape => (shape ??= shapeOf(route.body?.schema ?? noFields));
     const bodyLimit = route.bodyBytesMax ?? (isUnguarded ? publicBodyBytesDefault : bodyBytesDefault);
     server.route({
@@ -378,8 +374,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         const caller = callers.get(request) ?? options.nobody;
         const guarded = admitted.get(request);
         const app = guarded ? guarded.share : options.appOf(caller);
-        // Inside the door is nobody whose body is still on its way: a thousand slow ones keep
-        // nobody else from being served.
+        // A request passes the door only after its body has arrived, so that a thousand slow bodies
+        // delay nobody.
         let bodyBytes = 0;
         const answerWith = async (aside: ApiRequest<Caller>['aside'], bytes: Buffer): Promise<object | Answer> =>
           (guarded ?? route).handle({
@@ -429,7 +425,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
           return typeof body === 'string' || Buffer.isBuffer(body) ? reply.send(body) : sendJson(reply, body);
         }
         if (request.method !== 'HEAD') return reply.send(body);
-        // Nobody reads the body, so nothing is read for it.
+        // The route does not use the body, so it is not read.
         body.destroy();
         return reply.send('');
       },
@@ -446,7 +442,7 @@ function isKeyAccess(access: Access): access is KeyAccess {
   return access === 'server' || access === 'client-or-server';
 }
 
-// Paths outside /v1 (health, pages) pass no door: they are never turned away.
+// Paths outside /v1 (health, pages) do not pass the door and are never refused.
 function visitorOf({ access, path }: Pick<BoundRoute<unknown>, 'access' | 'path'>, app: string): Visitor | null {
   return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
 }
@@ -463,7 +459,7 @@ function readBody<Caller>(
     throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
   }
   const body = parseJson(bytes, shapeOfBody());
-  // A method that takes no body knows no field of one.
+  // For a method without a body, every field is unknown.
   const takesBody = route.method !== 'GET' && (route.method !== 'DELETE' || Boolean(route.body));
   if (!takesBody) validate(noFields.nullable(), body);
   return body;
@@ -479,7 +475,7 @@ function signalOfGone(response: ServerResponse): AbortSignal {
 }
 
 const jsonType = 'application/json; charset=utf-8';
-/** The JSON is a line of its own on a terminal. */
+/** The line break keeps the JSON apart from the prompt of a terminal. */
 const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
 function sendJson(reply: FastifyReply, value: object): FastifyReply {
@@ -499,13 +495,13 @@ function toApiError(error: unknown): ApiError {
 }
 
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
-  // `unavailable` without a cause is a deliberate refusal, and its cause is logged already.
+  // `unavailable` without a cause is a deliberate refusal, whose reason is logged elsewhere.
   if (error.code === 'internal_error' || (error.code === 'unavailable' && error.cause)) {
     log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
   }
   const retryAfter = retryAfterOf(error);
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  // The rest of an oversize or half-read body must not be taken for the next request.
+  // Closes the connection, so that the rest of a body is not read as the next request.
   if (!request.raw.complete) reply.header('connection', 'close');
   return sendJson(
     reply.code(error.status).header('x-request-id', request.id).header('x-content-type-options', 'nosniff'),

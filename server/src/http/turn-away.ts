@@ -23,15 +23,15 @@ export interface TurnAwayDeps<Of extends Route, Caller> {
   recognize?(authorization: readonly string[], access: 'server' | 'client-or-server'): Caller | undefined;
   visitorOf(route: Of, caller: Caller): Visitor | null;
   noteAnswer?(answer: NotedAnswer<Caller>): void;
-  /** True once the server has begun to close. The framework answers what comes then. */
+  /** True after the server has begun to close. The framework then answers all requests. */
   isClosing(): boolean;
   readonly log: Log;
 }
 
 /**
  * Returns a function that answers a request with the 503 of the door and returns true, or does
- * nothing and returns false. It knows routes without ids in their path, and keys that were asked
- * for lately; everything else is left to the framework, which checks the same in the same order.
+ * nothing and returns false. It recognizes routes without ids in their path, and keys that were
+ * looked up lately. The framework checks all other requests, in the same order.
  */
 export function createTurnAway<Of extends Route, Caller>({
   routes,
@@ -56,8 +56,8 @@ export function createTurnAway<Of extends Route, Caller>({
       'retry-after': retryAfterOf(error),
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),
-      // The rest of a body must not be taken for the next request, and a closing server waits for
-      // every connection.
+      // Closes the connection: the rest of a body must not be read as the next request, and a
+      // closing server would wait for it.
       ...((!request.complete || isClosing()) && { connection: 'close' }),
     });
     response.end(body);

@@ -6,10 +6,7 @@ import type { Uuid } from '../ground/ids.ts';
 import { ApiError } from './api-error.ts';
 
 export interface Turns {
-  /**
-   * Runs the work when it is the app's turn. Throws the 503 when that takes longer than
-   * `waitMsMax`.
-   */
+  /** Runs the work when it is the app's turn. Throws the 503 after a wait of `waitMsMax`. */
   run<Result>(appId: Uuid, work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -19,7 +16,10 @@ export interface TurnsOptions {
   readonly waitMsMax: number;
   /** The message of the 503. */
   readonly refusal: string;
-  /** Milliseconds after which the callers in front have been served or are gone. */
+  /**
+   * Milliseconds after which the callers in front are usually served or gone. Sent as
+   * `Retry-After`.
+   */
   readonly retryAfterMs: number;
 }
 

@@ -10,9 +10,8 @@ export function validate<Output>(
   value: unknown,
   at: readonly (string | number)[] = [],
 ): Output {
-  // zod names the unknown keys of a strict object but not the known ones: the error callback sees
-  // the schema, so the allowed list is remembered there under the identity of the array of unknown
-  // keys.
+  // zod names the unknown keys of a strict object, but not the allowed ones. The error callback
+  // sees the schema, so it remembers the allowed keys by the array of unknown keys.
   const knownKeys = new Map<unknown, readonly string[]>();
   const result = schema.safeParse(value, {
     reportInput: true,
@@ -20,8 +19,8 @@ export function validate<Output>(
       if (issue.code === 'unrecognized_keys' && issue.inst instanceof z.ZodObject) {
         knownKeys.set(issue['keys'], Object.keys(issue.inst.shape));
       }
-      // zod writes a text for each issue where none is given, and repeats a megabyte of unknown names
-      // in it. Only the texts of these two are read.
+      // zod writes a text for each issue without one, and repeats a megabyte of unknown names in
+      // it. Only the texts of these two codes are used.
       return issue.code === 'custom' || issue.code === 'invalid_format' ? undefined : '';
     },
   });
@@ -30,7 +29,7 @@ export function validate<Output>(
   for (const issue of result.error.issues) {
     if (issues.length >= issuesMax) break;
     for (const each of translate(issue, at, knownKeys)) {
-      // zod measures the length of a list also where it must be a text.
+      // zod also measures the length of a list where a text is required.
       if (issues.at(-1)?.code !== 'invalid_type' || !isSamePath(issues.at(-1)?.path, each.path)) issues.push(each);
     }
   }
@@ -113,7 +112,7 @@ function article(type: string): string {
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-// With the space before it: a number is its own unit.
+// The unit with a space before it. A number has no unit.
 function unitOf(origin: string): string {
   if (origin === 'string') return ' characters';
   if (origin === 'array' || origin === 'set' || origin === 'map') return ' items';

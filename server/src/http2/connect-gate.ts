@@ -1,7 +1,7 @@
-// The knowledge of all pools to one host about whether the host is reachable. After a failed
-// connection only one try runs at a time, in any pool, and none before `nextAt`, until one
-// succeeds. Otherwise every app would try an unreachable host once a second. A reachable host
-// delays nobody, and a broken open connection does not affect other pools (R-62).
+// Shared by all pools to one host: whether the host is reachable. After a failed connection only
+// one try runs at a time, in any pool, and none before `nextAt`, until one succeeds. Otherwise
+// every app would try an unreachable host once a second. A reachable host delays nobody, and a
+// broken open connection does not affect other pools (R-62).
 import type { Unreachable } from '../outbound/socket.ts';
 
 /**
@@ -24,7 +24,7 @@ export class ConnectGate {
 
   /**
    * Returns true when a connection may be tried now; its result must be reported. Returns false
-   * when `onDecided` will be called instead, once even if it asks several times.
+   * when `onDecided` will be called instead, only once even after several questions.
    */
   enter(onDecided: OnDecided): boolean {
     if (!this.#isClosed) return true;

@@ -129,7 +129,7 @@ export class HpackEncoder {
 }
 
 /**
- * A literal that refers at most to a static name, so that its bytes are the same on every
+ * Writes a literal that refers to the static table only, so that its bytes are the same on every
  * connection at any time.
  */
 function neverIndexed(name: string, value: string): Uint8Array {

@@ -251,8 +251,8 @@ export class Inbox {
     // Each setting costs work.
     this.#spend(1 + ((end - start) >> 6));
     const settings = readSettings(bytes, start, end);
-    // Written before anything that a larger window allows: the peer applies the settings only from
-    // here on (RFC 9113 6.5.3).
+    // The acknowledgement is written before any data that a larger window allows, because the peer
+    // applies the settings only from here on (RFC 9113 6.5.3).
     writeSettingsAck(this.#out);
     this.#out.schedule();
     for (const size of settings.headerTableSizes) this.#requests.resizeTable(size);
@@ -293,7 +293,7 @@ export class Inbox {
     if (!this.#noise.spend(count)) throw new ProtocolError(errorCodes.enhanceYourCalm, 'The peer only makes noise.');
   }
 
-  /** Ends only this stream, because its answer is malformed (RFC 9113 8.1.1). */
+  /** A malformed answer ends only its stream (RFC 9113 8.1.1). */
   #reject(exchange: Exchange): void {
     this.#events.end(exchange, 'reset');
     this.#events.cancel(exchange.id, errorCodes.protocolError);

@@ -64,8 +64,8 @@ interface Slot {
 /** The object that made a request of the pool and takes its result. */
 export interface PoolAsker<Result = PoolResult> {
   /**
-   * Takes the one result of the request, and not inside the code of a session. Must not throw: the
-   * results that came together are told in one microtask, and the others would be lost.
+   * Takes the one result of the request, outside the code of a session. Must not throw: results
+   * that came together are told in one microtask, and the others would be lost.
    */
   onResult(result: Result): void;
 }
@@ -416,8 +416,8 @@ export class Http2Pool {
   }
 
   /**
-   * Counted from the last connection: after the loss of a session that worked for long, the next
-   * try follows almost at once.
+   * The time counts from the last connection, so the loss of a session that worked for long is
+   * followed by a try almost at once.
    */
   #postponeConnecting(): void {
     const paced = this.#connectedAt + reconnectMs * (1 + Math.random());

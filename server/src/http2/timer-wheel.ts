@@ -1,7 +1,7 @@
 // A timer wheel for thousands of deadlines: setting or clearing one moves a few pointers, and one
-// timer serves them all. A deadline is never early, and late by a tick or two. No deadline runs
-// before an answer that has arrived already: when the process was stopped for a while, timers run
-// first, and the sockets are read after them.
+// timer serves them all. A deadline is never early, and late by a tick or two. A deadline never
+// runs before an answer that has arrived. After a stop of the process, timers would run before the
+// sockets are read.
 
 const tickMs = 16;
 const slotsCount = 1_024;
@@ -64,7 +64,7 @@ export class TimerWheel {
   #sleep(): void {
     const sleptAt = performance.now();
     this.#timer = setTimeout(() => {
-      // After one turn of the event loop, which reads the sockets.
+      // Waits one turn of the event loop, which reads the sockets.
       if (performance.now() - sleptAt > tickMs + stoodStillMs) setImmediate(() => this.#advance());
       else this.#advance();
     }, tickMs);

@@ -57,7 +57,7 @@ export interface TransportOptions {
 /** The known state of an origin: its connections, or that it supports no HTTP/2. */
 type Peer = Http2Pool | 'http/1.1';
 
-/** The origin of the last request, which nearly always is the next one's too. */
+/** The origin of the last request. The next request nearly always has the same one. */
 interface Remembered {
   readonly host: string;
   readonly port: number;
@@ -133,8 +133,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
       socketsMax: http1SocketsMax(host),
       ...(pool !== undefined && { pool }),
     });
-    // The time ran out before the connection was ready. Unlike with a silent server, it is certain
-    // that nothing was sent.
+    // The time ran out before the connection was ready, so it is certain that nothing was sent.
     if ('transportError' in result && result.transportError === 'timeout' && !result.written) {
       return { ...result, transportError: 'connect_error' as const };
     }
@@ -167,7 +166,7 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
   };
 }
 
-/** Tells a result that comes by a promise. A fault of ours is a lost connection to the asker. */
+/** Reports the result of a promise. A fault of ours is reported as a lost connection. */
 function tellLater(asker: PoolAsker<OutboundResult>, result: Promise<OutboundResult>): void {
   const failed = (): OutboundResult => ({ transportError: 'reset', written: true, latencyMs: 0 });
   void result.catch(failed).then((known) => asker.onResult(known));

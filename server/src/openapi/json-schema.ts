@@ -18,8 +18,8 @@ export function refTo(schema: z.ZodType): { $ref: string } {
  * alphabetical order.
  */
 export function componentSchemas(described: object): Record<string, object> {
-  // The input side is what a caller writes. Schemas of answers have no transforms, so both of their
-  // sides are the same.
+  // Describes the input of a schema, which a caller writes. Schemas of answers have no transforms,
+  // so their input equals their output.
   const { schemas } = z.toJSONSchema(namedSchemas, { io: 'input', uri: addressOf, override: dropUnsaid });
   const used = new Map<string, object>();
   const follow = (value: object): void => {
@@ -35,8 +35,8 @@ export function componentSchemas(described: object): Record<string, object> {
 }
 
 /**
- * Returns the fields of a query as parameters. Their output side says which type the text stands
- * for: `limit` is a number.
+ * Returns the fields of a query as parameters. The output of their schemas gives the type that the
+ * text stands for: `limit` is a number.
  */
 export function queryParameters(query: z.ZodObject): object[] {
   const { properties = {} } = z.toJSONSchema(query, { io: 'output', override: dropUnsaid });

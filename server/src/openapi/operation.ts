@@ -1,6 +1,6 @@
-// Writes a route as an Operation Object of OpenAPI 3.1. Everything that follows from who may call
-// the route (the statuses 401, 403 and 503, the security scheme) comes from its API, so that no
-// route can say it differently.
+// Writes a route as an Operation Object of OpenAPI 3.1. Its API decides everything that depends on
+// who may call: the statuses 401, 403 and 503, and the security scheme. So routes cannot differ in
+// it.
 import type { ApiErrorCode } from '../http/api-error.ts';
 import type { AnswerForm, Route } from '../http/route.ts';
 import type { Access } from '../http/server.ts';
@@ -21,7 +21,7 @@ export interface ApiTerms {
   readonly access: Readonly<Partial<Record<Access, AccessForm>>>;
   /** Every refusal of this API, in the order of its document. */
   readonly refusals: readonly Refusal[];
-  /** Headers, by name, of any answer to a request with a key that was counted. */
+  /** Headers by name, on each answer to a request that counts against a key's rate limit. */
   readonly counted: Readonly<Record<string, object>>;
 }
 

@@ -39,7 +39,7 @@ function codesOf(status: number, isOfApi: (code: ApiErrorCode) => boolean): ApiE
 }
 
 const isOfV1 = (code: ApiErrorCode): boolean => !isConsoleError(code);
-/** The console answers its own errors, and of those of /v1 the ones that name no API key. */
+/** The console answers its own errors, and those errors of /v1 that name no API key. */
 const keyErrors: readonly ApiErrorCode[] = ['missing_key', 'invalid_key', 'wrong_key_scope', 'identity_check_failed'];
 const isOfConsole = (code: ApiErrorCode): boolean => !keyErrors.includes(code);
 

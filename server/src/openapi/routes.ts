@@ -7,7 +7,7 @@ import { Answer } from '../http/server.ts';
 export interface OpenapiRouteDeps {
   /** The document's bytes, written once. */
   readonly describe: () => Buffer;
-  /** The same of the console's API. */
+  /** The bytes of the console API's document. */
   readonly describeConsole: () => Buffer;
 }
 

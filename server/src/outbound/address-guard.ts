@@ -38,7 +38,8 @@ export const noExceptions: OutboundExceptions = Object.freeze({
 });
 
 /**
- * A connection that the guard refused. The message names no address, because it may reach a caller.
+ * A connection that the guard refused. The message contains no address, because a caller may see
+ * it.
  */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
@@ -61,7 +62,7 @@ function lookupError(error: unknown): NodeJS.ErrnoException {
 /** Resolves a name to all of its addresses. Rejects when there is none. Tests pass their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-/** Fixed hosts beside those that subscriptions name: for phones, and for access tokens. */
+/** Fixed hosts for phones and access tokens. Other hosts come from subscriptions. */
 const providers = ['oauth2.googleapis.com', 'api.push.apple.com', 'api.sandbox.push.apple.com', 'web.push.apple.com'];
 
 /**
@@ -86,7 +87,7 @@ const systemResolver: Resolver = createNameLookups(
 );
 
 /**
- * Addresses of an answer that are tried. More than anyone publishes; the rest of a longer answer is
+ * Addresses of an answer that are tried. No one publishes so many. The rest of a longer answer is
  * checked but not tried.
  */
 const addressesTriedMax = 16;

@@ -31,8 +31,8 @@ export interface OutboundRequest extends OutboundOrigin {
   /** Default: 8 KiB read, 4,096 bytes kept. */
   readonly bodyLimits?: BodyLimits;
   /**
-   * Asked when the request comes, and again when its turn at a connection has come. False: nothing
-   * is written, and the result is a `connect_error`.
+   * Asked when the request comes, and again when it gets a connection. False: nothing is written,
+   * and the result is a `connect_error`.
    */
   isWanted?(): boolean;
 }
@@ -47,8 +47,8 @@ export interface OutboundAnswer {
   /** True when the body was longer than the kept part, or ended too early. */
   readonly truncated: boolean;
   /**
-   * Milliseconds from sending, or from connecting for it, to the end of the answer; without the
-   * wait for a free connection.
+   * Milliseconds to the end of the answer, from sending or from opening a connection for it. The
+   * wait for a free connection does not count.
    */
   readonly latencyMs: number;
 }
@@ -219,7 +219,7 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
       end('timeout');
       call.destroy();
     }, request.timeoutMs);
-    // A socket that served another request before is verified already.
+    // A reused socket is verified already.
     if (socket.authorized) write();
     else socket.once('secureConnect', write);
   });

@@ -12,12 +12,12 @@ type Lookup = (host: string) => Promise<Addresses>;
 
 /**
  * The concurrent lookups of each kind. Together they are no more than the threads, so that no kind
- * takes another's.
+ * uses the threads of another.
  */
 export interface NameLookupsOptions {
   /**
-   * Names of the services to which every push of a channel goes. There are few, and nobody can add
-   * one.
+   * Names of the services to which every push of a channel goes. They are few, and no caller can
+   * add one.
    */
   readonly isProvider: (host: string) => boolean;
   readonly providersMax: number;
@@ -72,8 +72,8 @@ const rememberedMax = 10_000;
  */
 export function createNameLookups(lookup: Lookup, options: NameLookupsOptions): Lookup {
   const underWay = new Map<string, Promise<Addresses>>();
-  // Both in the order of use: the first was unused for the longest time. Names that fail do not
-  // displace answered ones.
+  // Both are in the order of use: the first entry was unused for the longest time. Names that fail
+  // do not displace answered ones.
   const answered = new Map<string, { readonly addresses: Addresses; readonly atMs: number; readonly tookMs: number }>();
   const failedAfterMs = new Map<string, number>();
   const providers = createPlaces(options.providersMax);

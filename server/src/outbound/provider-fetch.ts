@@ -1,4 +1,4 @@
-// `fetch` for the provider of OpenID Connect, through the guarded door. The operator chose the
+// `fetch` for the provider of OpenID Connect, through the address guard. The operator chose the
 // issuer, so its host may be a private one. The provider chose every other address, so those are
 // judged like the addresses of strangers.
 import { request } from 'node:http';
@@ -22,7 +22,9 @@ export interface FetchOptions {
 
 type Fetch = (url: string, options: FetchOptions) => Promise<Response>;
 
-/** Makes the function. It rejects with a TypeError, as `fetch` does, where no whole answer came. */
+/**
+ * Makes the function. It rejects with a TypeError, as `fetch` does, when no complete answer came.
+ */
 export function createProviderFetch(issuer: URL, rules: Omit<UrlRules, 'ports'>): Fetch {
   const doorTo = (exceptions: OutboundExceptions): OutboundHttp =>
     createOutboundHttp(createOutboundSockets(createAddressGuard({ exceptions })));
@@ -49,7 +51,7 @@ export function createProviderFetch(issuer: URL, rules: Omit<UrlRules, 'ports'>)
   };
 }
 
-/** Plain http is for an issuer on this very machine, which the configuration makes sure of. */
+/** Plain http is only for an issuer on this machine. The configuration enforces it. */
 function fetchHere(url: URL, options: FetchOptions): Promise<Response> {
   const { method, headers, signal } = options;
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 // The push services of the browsers: which vendor owns a host, and which form its endpoints have
-// (contract 8). Client keys are in strangers' hands, so a registration is judged by host and path.
+// (contract 8). Anybody can get a client key, so a registration is checked by host and path.
 // Devices that are already stored may have any host of their vendor. A vendor's new form is one
 // line in `forms`. Pure.
 
@@ -33,7 +33,7 @@ const storedDomains: readonly (readonly [domain: string, vendor: Vendor])[] = [
   ['.push.services.mozilla.com', 'mozilla'],
 ];
 
-/** Domains of a vendor. A refused host in one of them is told the vendor's forms. */
+/** Domains of a vendor. The refusal of a host in one of them lists the vendor's forms. */
 const ownDomains: readonly (readonly [domain: string, vendor: Vendor])[] = [
   ['.googleapis.com', 'google'],
   ['.google.com', 'google'],
@@ -49,7 +49,7 @@ export function vendorOf(host: string): PushVendor {
   return ownerOf(host, storedDomains) ?? 'other';
 }
 
-/** Whether a form names exactly this host, and not any host of a domain. */
+/** Whether a form names exactly this host, not a pattern of hosts. */
 export function isFixedPushHost(host: string): boolean {
   return forms.some(([, name]) => name === host);
 }
