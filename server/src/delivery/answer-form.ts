@@ -4,8 +4,8 @@
 import type { ProviderAnswer } from '../channels/channel.ts';
 
 /**
- * The character that replaces the reference in a form: a private-use character, and an answer that
- * contains it gets no form.
+ * The private-use character that replaces the reference in a form. An answer that contains it gets
+ * no form.
  */
 const placeholder = '\uE000';
 
@@ -61,8 +61,8 @@ export interface AnswerPattern {
   readonly body: string | null;
   readonly idPrefix: string;
   /**
-   * The place of the reference, a header's name or null for the body, and the text before and after
-   * the reference in that place.
+   * The place of the reference (the name of a header, or null for the body), and the text before
+   * and after it there.
    */
   readonly place: string | null;
   readonly before: string;
@@ -90,8 +90,7 @@ export function patternOf(answer: ProviderAnswer, providerMessageId: string, ref
 }
 
 /**
- * The reference of an answer that differs from the pattern in nothing else; undefined for every
- * other answer.
+ * The reference of an answer that otherwise equals the pattern; undefined for every other answer.
  */
 export function refWithin(
   pattern: AnswerPattern,

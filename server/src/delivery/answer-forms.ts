@@ -23,7 +23,8 @@ export type StoredSuccess =
 
 export interface AnswerForms {
   /**
-   * Answers without a promise for a success like the last one of its credential, as nearly all are.
+   * Returns a value, not a promise, for a success of the same form as its credential's last one.
+   * Nearly all are.
    */
   store(
     appId: Uuid,
@@ -122,8 +123,8 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
       const seen = formsOf(appId);
       let text = (await seen).texts.get(key);
       if (text === undefined) {
-        // Another process added the form after this one had loaded. One reader loads again, and the
-        // other readers of this page wait for the same load.
+        // Another process added the form after this process had loaded. One reader loads again, and
+        // the other readers wait for the same load.
         if (apps.get(appId) === seen) apps.delete(appId);
         text = (await formsOf(appId)).texts.get(key);
       }

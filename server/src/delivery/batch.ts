@@ -39,9 +39,9 @@ export const flushEveryMs = 500;
 
 /**
  * The deliveries of a batch fail after this many claims whose process died, or after this many
- * equal faults of our own in a row (R-18). The database's state counts for neither (R-96). Not more
- * than the pushes a device may get: each claim that ended without order may have pushed to it,
- * which nobody knows (R-02).
+ * equal faults of our own in a row (R-18). The database's state does not count (R-96). The number
+ * is at most that of the pushes that a device may get, because each claim of a dead process may
+ * have pushed to it unseen (R-02).
  */
 export const claimsMax = 5;
 
@@ -60,7 +60,7 @@ export interface ClaimedBatch {
   readonly appId: Uuid;
   readonly messageId: Uuid;
   readonly claimId: Uuid;
-  /** Claims that ended without order, and this one. */
+  /** The claims whose process died, and this one. */
   readonly claims: number;
   /** True when one of these claims, other than the first, reached its pushes. */
   readonly pushed: boolean;
@@ -76,13 +76,13 @@ export interface ClaimedBatch {
   readonly queuedAt: Date;
   readonly dueAt: Date;
   readonly expiresAt: Date;
-  /** Set when the deliveries that are not final are to be skipped. */
+  /** The reason to skip all deliveries that are not final; otherwise null. */
   readonly skipReason: Extract<SkipReason, 'canceled' | 'local_time_past'> | null;
 }
 
 /**
- * The pushes that a device may have got in claims that ended without order: at most one in each,
- * because a claim pushes to a device once.
+ * The pushes that a device may have got in claims whose process died: at most one in each, because
+ * a claim pushes to a device once.
  */
 export function unknownPushesOf({ claims }: Pick<ClaimedBatch, 'claims'>): number {
   return claims - 1;

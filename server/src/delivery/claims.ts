@@ -16,9 +16,9 @@ export interface Claims {
 }
 
 /**
- * A claim that the server executes later than this takes over no expired lease, because its process
- * may have given up the connection. Well below the ten seconds that the youngest lease has left
- * when an outage begins.
+ * Milliseconds. A claim that the server executes later than this takes over no expired lease,
+ * because its process may have given up the connection. At the beginning of an outage the youngest
+ * lease has ten seconds left, which is much longer.
  */
 const answerMsMax = 8000;
 /**
@@ -37,12 +37,12 @@ export function createClaims({
   readonly clock: Clock;
   readonly outages: OutageWatch;
 }): Claims {
-  /** By claim, the time when it was first given back; undefined: not yet. */
+  /** For each claim, the time when it was first given back; undefined: not yet. */
   const unheard = new Map<Uuid, number | undefined>();
   let lookedAtMs = Number.NEGATIVE_INFINITY;
 
-  // Called before the next claim. So while the database does not answer, at most one claim is
-  // unheard, instead of one a second.
+  // Called before the next claim. So at most one claim is unanswered while the database does not
+  // answer, instead of one a second.
   const giveBackUnheard = async (): Promise<void> => {
     const nowMs = clock.steadyMs();
     if (unheard.size === 0 || nowMs - lookedAtMs < lookEveryMs) return;

@@ -1,6 +1,5 @@
 // The meaning of each code of a delivery in words, and the next step for the one who reads it.
-// Pure; the codes themselves are those of contract 7.6. `tools/api-types.ts` writes them for the
-// console.
+// Pure. The codes are those of contract 7.6. `tools/api-types.ts` writes them for the console.
 import { z } from 'zod';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { component } from '../http/schemas.ts';

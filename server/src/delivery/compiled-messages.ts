@@ -20,8 +20,8 @@ export interface CompiledMessages {
 
 const compiledMax = 50;
 /**
- * A compiled message is kept no longer, because the catalog may move a property to another column,
- * also while the host sleeps (R-100).
+ * Milliseconds that a compiled message is kept. The catalog may move a property to another column
+ * meanwhile, also while the host sleeps (R-100).
  */
 const compiledForMs = 10_000;
 

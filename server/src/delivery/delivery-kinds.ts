@@ -23,7 +23,7 @@ const skippedBits = 15;
 
 type FinalStatus = Exclude<DeliveryStatus, 'retrying'>;
 
-/** Every end of a delivery and its bit. */
+/** Each end of a delivery, with its bit. */
 const ends: readonly { readonly status: FinalStatus; readonly code: string | null; readonly bit: number }[] = [
   { status: 'sent', code: null, bit: sentBit },
   ...errorCodes.map((code, i) => ({ status: 'failed' as const, code, bit: failedBits + i })),

@@ -1,9 +1,8 @@
-// One outcome in the numbers it is stored as, and many outcomes as bytes of COPY's binary format
-// (PostgreSQL, "COPY", File Formats). With this format neither side converts ids and numbers to
-// text and back. Pure.
+// Writes outcomes as rows in COPY's binary format (PostgreSQL, "COPY", File Formats). With this
+// format neither side converts ids and numbers to text and back. Pure.
 import { type Uuid, writeUuid } from '../ground/ids.ts';
 
-/** One outcome, in the numbers it is stored as. */
+/** One outcome in its stored form, as numbers. */
 export interface DeliveryRow {
   readonly deviceId: Uuid;
   readonly userId: Uuid | null;

@@ -49,7 +49,10 @@ export function skipNumber(reason: SkipReason): number {
   return skipReasons.indexOf(reason) + skipReasonOffset;
 }
 
-/** All numbers of one code of the API: `not_configured` is both a failure and a skip. */
+/**
+ * All numbers of one code of the API. `not_configured` has two: one for the failure and one for the
+ * skip.
+ */
 export function numbersOfCode(code: string): number[] {
   const numbers: number[] = [];
   if (errorCodes.some((known) => known === code)) numbers.push(errorNumber(code as ErrorCode));

@@ -24,7 +24,7 @@ export interface DueZone {
   readonly isSkipped: boolean;
 }
 
-/** Lets the caller claim the new batches, when they have at most `devicesMax` devices together. */
+/** The caller claims the new batches, if they have at most `devicesMax` devices together. */
 export interface OwnBatches {
   readonly claimId: Uuid;
   readonly devicesMax: number;
@@ -63,8 +63,8 @@ export interface FannedOut {
 
 /**
  * Turns an audience into batches in one statement, so that the ids never pass through the process
- * (R-09). The caller mints `batchIds`, because no statement may be volatile. With too few of them
- * the audience is only counted. Devices due at different instants are in different batches, and the
+ * (R-09). The caller mints `batchIds`, because no statement may be volatile. With too few ids the
+ * audience is only counted. Devices due at different instants are in different batches, and the
  * order of batch ids follows the instants.
  */
 export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Promise<FannedOut> {
@@ -119,7 +119,7 @@ function dueOf(tx: Tx, clock: Clock, { dueAt, zones }: SendWindow) {
   return {
     columns: tx`, ${dueAtOf} AS due_at, ${isSkippedOf} AS is_skipped`,
     partition: tx`PARTITION BY ${dueAtOf}, ${isSkippedOf}`,
-    // The device's own zone, or without one its user's.
+    // The zone of the device, or else of its user.
     join: tx`LEFT JOIN (
         SELECT given.name COLLATE "C" AS name, to_timestamp(given.due_ms / 1000) AS due_at, given.skipped = 1 AS is_skipped
         FROM unnest(${zones.map(({ zone }) => zone)}::text[], ${zones.map(({ dueAtMs }) => dueAtMs)}::float8[],

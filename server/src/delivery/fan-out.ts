@@ -16,8 +16,8 @@ export interface FanOut {
 }
 
 /**
- * The number of batch ids minted before the audience is counted. The least costs next to nothing.
- * The most costs a thousandth of the work on the devices it is for.
+ * The number of batch ids minted before the audience is counted. Minting the least costs almost
+ * nothing. Minting the most costs a thousandth of the work on that many devices.
  */
 const batchesGuess = { least: 16, most: 1_024 };
 const triesMax = 5;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { flushEveryMs } from './batch.ts';
 import { createFlushPace } from './flush-pace.ts';
 
-/** The pace after many flushes that took this long. */
+/** The pace after many flushes that each took this long. */
 function paceAfter(tookMs: number) {
   const pace = createFlushPace();
   for (let flush = 0; flush < 20; flush++) pace.note(tookMs);

@@ -1,7 +1,7 @@
 // How long outcomes may wait before a flush, so that one commit holds many, and how old unwritten
-// outcomes may be while pushes begin. Both leave the slowest recent flush its time, so that an
-// outcome is committed within `flushEveryMs` of the provider's answer (R-02). A slow database slows
-// a send and does not widen that window. Pure: the caller measures.
+// outcomes may be while pushes begin. Both leave enough time for a flush as slow as the slowest
+// recent one. So an outcome is committed within `flushEveryMs` of the provider's answer (R-02), and
+// a slow database slows a send instead. Pure: the caller measures.
 import { flushEveryMs } from './batch.ts';
 
 export interface FlushPace {
@@ -14,15 +14,19 @@ export interface FlushPace {
 }
 
 /**
- * While a flush runs, the next one gathers. So a flush and the one before it fit into the window
- * when an outcome waits for half of it.
+ * The next flush gathers while one runs. If an outcome waits for half of the window, two flushes in
+ * a row fit into the window.
  */
 const halfMs = flushEveryMs / 2;
-/** A flush usually ends this long before pushes would have to wait for it. */
+/** Milliseconds by which a flush usually ends before pushes would have to wait for it. */
 const marginMs = 50;
-/** A flush gathers, and pushes go on, at least this long, however slow the database is. */
+/**
+ * Milliseconds for which a flush gathers and pushes go on at least, however slow the database is.
+ */
 const msLeast = 50;
-/** The assumed duration before the first flush, because a process that has just started is slow. */
+/**
+ * The assumed duration of a flush before the first one. A process that has just started is slow.
+ */
 const firstMs = 100;
 /**
  * The slowest recent flush counts, up to `flushEveryMs`, because an outage exceeds that by far. It

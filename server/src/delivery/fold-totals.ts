@@ -5,7 +5,7 @@ import type { Sql } from '../database/db.ts';
 import { deleteTotalsBefore, foldDeltas } from './totals-queries.ts';
 
 const foldedAtOnce = 20_000;
-/** A report reaches back 366 days, and its comparison is another report. */
+/** Days. A report reaches back 366 days, and its comparison as many days more. */
 const keptDays = 2 * 366;
 
 /** Folds all deltas. Any number of processes may call it, every few seconds. */

@@ -1,17 +1,18 @@
 // Deletes the urls of an erased user from their deliveries. A url rendered for a person may contain
-// their name or mail address. Deliveries that their devices got before they had a user count too.
-// The deliveries stay, and literal urls stay in the message.
+// their name or mail address. Deliveries that their devices got before they had a user are cleared
+// too. The deliveries stay, and literal urls stay in the message.
 import { uuidFloorOf } from '../ground/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
 import { clearUrls } from './outcome-queries.ts';
 
-/** The deliveries of one transaction. A receipt for one of them waits at most for this many. */
+/** The deliveries of one transaction. A receipt may have to wait for the transaction. */
 const deliveriesAtOnce = 5_000;
 
 /** Deletes the urls of these users. May run again after a crash. */
 export async function forgetUrls({ erasures, run }: Pick<ErasureTurn, 'erasures' | 'run'>): Promise<void> {
   const userIds = erasures.map(({ userId }) => userId);
-  // A device may have another user by now, or none. So only batches from before the erasure count.
+  // Only batches from before the erasure count, because a device may have another user by now, or
+  // none.
   const devices = erasures.flatMap(({ deviceIds, at }) =>
     deviceIds.map((id) => ({ id, beforeBatch: uuidFloorOf(at) })),
   );

@@ -17,7 +17,7 @@ export function laneOf(appId: Uuid, credentialId: number, host: string | null): 
   return `${appId} ${credentialId} ${host ?? ''}`;
 }
 
-/** Above this number, lanes that are open again are deleted. */
+/** Above this number of lanes, those that are open again are deleted. */
 const lanesMax = 10_000;
 
 /** `steadyMs` is a clock that nobody sets, so that a pause ends in time (R-100). */

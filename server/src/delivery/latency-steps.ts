@@ -3,7 +3,7 @@
 
 /** Milliseconds up to which a latency is in step 0. */
 const firstMs = 8;
-/** The last step has everything above about 65 s, which no attempt reaches. */
+/** The last step holds everything above about 65 s. No attempt takes that long. */
 export const lastStep = 27;
 
 /** The step of a latency in milliseconds. Stored: never change it. */

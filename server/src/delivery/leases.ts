@@ -1,7 +1,7 @@
-// The claims of this process, and the heartbeat that renews them (R-03). Only the fence ends a
-// lease: a renewal or a write that finds the claim gone. Age does not end it, because after an
-// outage the claim may still be ours (R-97). But no push begins in the second half of a lease, so
-// that no push is under way when another process may repeat it (R-04).
+// The claims of this process, and the heartbeat that renews them (R-03). A lease ends when a
+// renewal or a write finds the claim gone. Age does not end it, because after an outage the claim
+// may still be ours (R-97). But no push begins in the second half of a lease, so that no push is
+// under way when another process may repeat it (R-04).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseState, type Sql } from '../database/db.ts';
@@ -12,9 +12,11 @@ import type { OutageWatch } from './outage-watch.ts';
 import { renewClaims } from './queries.ts';
 
 export interface Lease {
-  /** True for good: no further push of the batch begins. */
+  /** True when the lease has ended: no further push of the batch begins. */
   isOver(): boolean;
-  /** Calls back in the same turn in which the lease ends; at once when it has ended. */
+  /**
+   * Calls back when the lease ends, in the same turn of the event loop; at once if it has ended.
+   */
   onOver(hear: () => void): void;
   /** Ends the lease and its renewals, because the claim is lost or this process is done with it. */
   end(): void;
@@ -22,10 +24,7 @@ export interface Lease {
   mayPush(): boolean;
   /** While the lease is held but no push may begin: resolves when that may have changed. */
   untilMayPush(): Promise<void> | undefined;
-  /**
-   * A commit that began at `askedAtMs` or later has renewed the lease. The time is
-   * `clock.steadyMs`.
-   */
+  /** Records that a commit has renewed the lease, at `askedAtMs` or later by `clock.steadyMs`. */
   noteRenewed(askedAtMs: number): void;
   /** Tries once to renew the lease now. Never rejects. */
   renew(): Promise<void>;
@@ -120,7 +119,7 @@ class Held implements Lease {
 }
 
 export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
-  /** A batch is here twice when this process took it over from itself. */
+  /** A batch is listed twice if this process took it over from itself. */
   const held = new Set<Held>();
   let isRenewing = false;
 

@@ -52,9 +52,9 @@ export interface TimelinePart {
 export const allDeliveries: DeliveryFilters = { kind: { status: null, channel: null, code: null }, deviceId: null };
 
 /**
- * The rows that are read for a page of the API. Then the page is answered with a cursor, even if it
- * is not full. Measured: 300,000 rows of a filter that matched nothing took 340 ms, so 10,000 take
- * some 12 ms. A page of 500 rows needs at most 2,000.
+ * The rows that are read for one page of the API. After them the page is answered with a cursor,
+ * even if it is not full. Measured: 300,000 rows of a filter that matched nothing took 340 ms, so
+ * 10,000 take some 12 ms. A page of 500 rows needs at most 2,000.
  */
 export const rowsReadMax = 10_000;
 
@@ -161,8 +161,8 @@ async function attemptsOf(
   );
   const providerMessageId = filled?.providerMessageId ?? unpackRef(row.providerRef);
   if (row.timeline) return { attempts: row.timeline, providerMessageId };
-  // A success at the first attempt has no stored timeline: the form, the reference and two numbers
-  // say everything.
+  // A success at the first attempt has no stored timeline, because the form, the reference and two
+  // numbers are enough to rebuild it.
   const latencyMs = row.latencyMs ?? 0;
   const attempt: Attempt = {
     at: new Date(row.doneAt.getTime() - latencyMs).toISOString(),

@@ -26,8 +26,8 @@ export interface OutcomeCounts {
 /** The statements that count a flush's outcomes on their message. They have not run yet. */
 export interface MessageAdvance {
   /**
-   * For the transaction's `atEnd`, because every process that works the message or sends for the
-   * app writes the same rows.
+   * Pass these to the transaction's `atEnd`, because every process that works the message or sends
+   * for the app writes the same rows.
    */
   readonly statements: readonly Fragment[];
   /**

@@ -55,7 +55,7 @@ describe('the watch of a message', () => {
     watches.notify('');
     const waiting = watches.watch(batch).look();
     expect(looks).toHaveLength(1);
-    // The question was asked before the cancel was heard of, so the message is looked at once more.
+    // The question was asked before the cancel was known, so the message is read once more.
     looks[0]?.answer(true);
     await waiting;
     expect(looks).toHaveLength(2);

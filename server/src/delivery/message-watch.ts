@@ -1,6 +1,6 @@
 // Whether a message is still to be sent. The database is asked when the message's first batch
-// starts, when its cancel is heard of, and once a second while its batches run. Each process has
-// one watch per message, with at most one unanswered question.
+// starts, when a word of its cancel comes, and once a second while its batches run. Each process
+// has one watch per message, with at most one unanswered question.
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
@@ -22,8 +22,8 @@ export interface MessageWatch {
 export interface MessageWatches {
   watch(batch: Pick<ClaimedBatch, 'appId' | 'messageId'>): MessageWatch;
   /**
-   * A cancel of this message was heard of. '' stands for every message, when a notification may
-   * have been missed. Watched messages are asked for at once.
+   * Call this on the word of a cancel. '' stands for every message, after a word may have been
+   * missed. Watched messages are asked for at once.
    */
   notify(messageId: Uuid | ''): void;
 }
@@ -34,14 +34,14 @@ interface Watched {
   readonly appId: Uuid;
   readonly messageId: Uuid;
   /**
-   * The number of its running batches. With none, the next turn of the timer forgets the message.
+   * The number of its running batches. Without any, the next tick of the timer forgets the message.
    */
   batches: number;
   isCanceled: boolean;
   /** The time at which the last answered question began; `performance.now()`. */
   lookedAt: number;
   unanswered: Promise<void> | undefined;
-  /** A cancel was heard of after the unanswered question had begun. */
+  /** The word of a cancel came after the unanswered question had begun. */
   mustLookAgain: boolean;
   readonly timer: NodeJS.Timeout;
 }

@@ -9,7 +9,7 @@ function setUp() {
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  /** The host sleeps, and all this time counts as passed. */
+  /** The host sleeps, and its sleep counts as passed time. */
   const sleep = (ms: number): void => {
     pass(ms);
     clock.steps++;

@@ -1,6 +1,6 @@
 // Whether this process may take over expired leases. After an outage every lease is old, although
-// its owner may be alive and hold outcomes that it could not write. So is every lease after a step of
-// the clock, because the host slept or the clock was set forward. Owners write and renew
+// its owner may be alive and hold outcomes that it could not write. The same holds after a step of
+// the clock, when the host slept or the clock was set forward. Owners write and renew
 // first, so that no push is made twice.
 import type { Clock } from '../database/clock.ts';
 

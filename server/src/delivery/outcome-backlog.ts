@@ -1,7 +1,7 @@
 // The outcomes of this process that wait to be written. While the oldest has waited for too long,
 // the process begins no push: a kill would repeat the pushes of more than the window (R-02), and a
-// starved database gets time for the commits. They are kept through an outage, but memory is
-// limited: above the limit no push begins either (R-97).
+// starved database gets time for the commits. Outcomes are kept through an outage, up to a limit of
+// memory. Above the limit no push begins either (R-97).
 import { pushWithinMs } from './batch.ts';
 
 /**
@@ -12,12 +12,12 @@ const outcomesMax = 25_000;
 /** A wait for a commit looks again after this time. */
 const lookEveryMs = 1000;
 
-/** The outcomes of one flush, from the first one on. */
+/** The outcomes of one flush. */
 export interface Unwritten {
   /** When the first one came, by `performance.now()`. */
   readonly sinceMs: number;
   add(): void;
-  /** They were written, or dropped because another process owns the batch. */
+  /** Call this when they were written, or dropped because another process owns the batch. */
   end(): void;
 }
 
@@ -25,9 +25,9 @@ export interface OutcomeBacklog {
   begin(sinceMs: number): Unwritten;
   /**
    * While outcomes of this process have waited longer than `ageMs`, or the limit is reached:
-   * resolves when that may have changed. A flush that fails for longer than a lease allows pushes
-   * says nothing of the database's pace, and holds up its own batch only. `ownSinceMs`: since when
-   * the caller's batch has outcomes that wait.
+   * resolves when that may have changed. If a flush fails for longer than its lease allows pushes,
+   * it says nothing about the database's pace and delays only its own batch. `ownSinceMs`: the time
+   * since which the caller's batch has waiting outcomes.
    */
   untilRoom(ageMs: number, ownSinceMs: number | undefined): Promise<void> | undefined;
 }
@@ -80,7 +80,7 @@ export function createOutcomeBacklog(max = outcomesMax): OutcomeBacklog {
   };
 }
 
-/** A change that somebody tells, or that is looked for after a second. */
+/** Waits until a change is announced, or a second at most. */
 function createChange(look: () => void): { promise: Promise<void>; tell: () => void } {
   let tell: () => void = () => undefined;
   const timer = setTimeout(look, lookEveryMs);

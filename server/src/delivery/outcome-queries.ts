@@ -62,8 +62,9 @@ export async function copyDeliveries(tx: Tx, batchId: Uuid, rows: readonly Deliv
 }
 
 /**
- * Deletes the urls of deliveries of these users. Of these devices it clears only deliveries without
- * a user, in batches before `beforeBatch`. Answers how many deliveries it cleared, at most `limit`.
+ * Deletes the urls of deliveries of these users. For the given devices it clears only deliveries
+ * without a user, in batches before `beforeBatch`. Answers how many deliveries it cleared, at most
+ * `limit`.
  */
 export async function clearUrls(
   tx: Tx,

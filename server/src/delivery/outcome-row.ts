@@ -87,7 +87,7 @@ function unattemptedItem(
     urls: null,
     timeline: before.length > 0 ? JSON.stringify(before) : null,
   };
-  // Keys that cannot be used say as much as a provider's `invalid_token` (contract 7.6).
+  // Keys that cannot be used count like a provider's `invalid_token` (contract 7.6).
   const verdict =
     code === 'invalid_token' && credentialId !== null
       ? { ...verdictOf(target, credentialId, code), isLocal: true }
@@ -106,7 +106,7 @@ function unattemptedItem(
   };
 }
 
-// Runs for every push. So it builds one literal, and a timeline only when that is stored.
+// Runs for every push, so it builds one literal, and a timeline only if the timeline is stored.
 function attemptedItem(
   target: Target,
   channel: ChannelId,

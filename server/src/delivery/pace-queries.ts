@@ -1,9 +1,9 @@
 // SQL of paces: the token buckets in the rows of messages and of accounts at providers, which all
 // processes share, and the claims of batches of messages with a rate.
 //
-// A row holds the tokens of its last question. Below zero they are those that processes took ahead
-// of their time. Tokens come with the time since that question; a time that lies ahead was written
-// before the clock was set back, and brings none.
+// A row holds the number of tokens at its last question. A number below zero means tokens that
+// processes took ahead of their time. The time since that question brings new tokens. A question in
+// the future was written before the clock was set back, and brings none.
 import type { Rate } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Fragment, Sql } from '../database/db.ts';
@@ -18,8 +18,8 @@ export interface MessageRate {
 }
 
 /**
- * The answer of a row: so many tokens, one every `apartMs`. The first is due in `inMs`, before now
- * when tokens were saved. Without a token the row is to be asked again in `inMs`.
+ * The answer of a row: a number of tokens, one every `apartMs`. The first is due in `inMs`, which
+ * is negative if tokens were saved. Without a token, ask the row again in `inMs`.
  */
 export interface Grant {
   readonly count: number;
@@ -29,17 +29,20 @@ export interface Grant {
   readonly nowMs: number;
 }
 
-/** One grant has the tokens of this time. */
+/** A grant holds the tokens of this many milliseconds. */
 const grantSeconds = 0.1;
 /** Tokens are given at most this far ahead, so that a process that ends leaves few of them unused. */
 const aheadSeconds = 0.2;
 /**
- * The row's last question was no sooner than this process's own. Its time may seem earlier by so
- * much, which is how unequal two ways to the server and two clocks may be. More is a clock that was
- * set, and brings no tokens.
+ * Milliseconds. The row's last question cannot be older than this process's last one. It may seem
+ * older by this much, because ways to the server and clocks differ. A greater difference means that
+ * a clock was set, and brings no tokens.
  */
 const unequal = { ms: 100, share: 0.01 };
-/** Statements that wait for the row carry an earlier time than the one before; not by more. */
+/**
+ * Milliseconds. A statement that waited for the row may carry an earlier time than the one before
+ * it, by at most this much.
+ */
 const disorderSeconds = 1;
 
 interface Asked {
@@ -51,8 +54,8 @@ interface Asked {
 
 /**
  * The row `p` after a question, and the row of a first question. `sinceMs` is how long ago this
- * process asked, by its steady clock; null for a first time. After a rest as long as the ramp the
- * rate is the least again.
+ * process asked, by its steady clock; null for a first time. After a rest as long as the ramp, the
+ * rate is again the lowest.
  */
 function bucketOf(sql: Sql, clock: Clock, rate: Omit<Rate, 'usableMs'>, sinceMs: number | null) {
   const { perSecondLeast: least, perSecondMost: most, rampMs, savedMost } = rate;
@@ -121,7 +124,9 @@ export async function askForAccount(
   );
 }
 
-/** Deletes the rows that nobody asked for an hour. A missing row is a bucket after a rest. */
+/**
+ * Deletes the rows that were not asked for an hour. A missing row counts as a bucket after a rest.
+ */
 export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM message_paces WHERE asked_at < ${clock.now} - interval '1 hour'`;
   await sql`DELETE FROM provider_paces WHERE asked_at < ${clock.now} - interval '1 hour'`;

@@ -10,9 +10,12 @@ import type { Uuid } from '../ground/ids.ts';
 import { askForAccount, askForMessage, type Grant, type MessageRate } from './pace-queries.ts';
 
 export interface Pace {
-  /** Takes a token: the time from which it may be used, by `steadyMs`. Undefined: none is here. */
+  /**
+   * Takes a token. Returns the time from which it may be used, by `steadyMs`; undefined when there
+   * is none.
+   */
   take(): number | undefined;
-  /** The token is too old to be used. */
+  /** Whether the token is too old to be used. */
   isLate(dueMs: number): boolean;
   /**
    * Asks for tokens, unless the row said to wait. Resolves with the time at which to take again, by
@@ -23,7 +26,7 @@ export interface Pace {
 
 /**
  * A token of a message may be used this late, or until the next one where tokens are further apart.
- * A second may hold 2 % more, which are 20 ms; the comparison of two clocks may cost the rest.
+ * A second may hold 2 % more, which is 20 ms. The comparison of two clocks may cost the other 5 ms.
  */
 const lateMs = 15;
 /** The longest wait before the row is asked again. */
@@ -76,8 +79,8 @@ export function createPace(
     take() {
       while (dueMs[0] !== undefined && isLate(dueMs[0])) dueMs.shift();
       const due = dueMs.shift();
-      // The next tokens are asked for while there are some. Otherwise there would be a gap between
-      // them. A failure shows when somebody needs one.
+      // The next tokens are asked for while some are left, so that there is no gap. A failure of
+      // this early question is ignored: the next take asks again.
       if (due !== undefined && granted > 1 && dueMs.length <= granted / 2) void ask().catch(() => undefined);
       return due;
     },
@@ -92,7 +95,7 @@ export interface Paces {
   ofAccount(name: string, rate: Rate): Pace;
 }
 
-/** Above this number the oldest is forgotten. It only asks again. */
+/** Above this number the oldest pace is forgotten. Its credential only asks again. */
 const pacesMax = 10_000;
 
 export function createPaces({ sql, clock }: { readonly sql: Sql; readonly clock: Clock }): Paces {

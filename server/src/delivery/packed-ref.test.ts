@@ -10,7 +10,7 @@ const uuid = fc
   .tuple(hex(upper, 8), hex(upper, 4), hex(upper, 4), hex(upper, 4), hex(upper, 12))
   .map((parts) => parts.join('-'));
 const timed = fc.tuple(hex('0123456789', 16), hex(lower, 16)).map(([time, bits]) => `0:${time}%${bits}`);
-/** Texts that look like one of these references, or like a packed one, and are neither. */
+/** Texts that look like such a reference or like a packed one, and are neither. */
 const near = fc
   .tuple(fc.constantFrom('', '!', '#', '~', '0:'), fc.oneof(uuid, timed, fc.string({ unit: 'binary' })))
   .map(([mark, text]) => mark + text);

@@ -1,7 +1,7 @@
 // Weekly partitions of `deliveries`, by the time inside `batch_id`. They are made four weeks ahead,
 // so that no send waits for one. A batch id outside all partitions would fail its flush, so every
-// start makes the current week's too. Dropping a partition takes no lock that a send would wait
-// for.
+// start also makes the current week's partition. Dropping a partition takes no lock that a send
+// would wait for.
 import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';

@@ -67,7 +67,7 @@ export interface BatchContext {
   readonly publicUrl: string | null;
   /**
    * False at a stop, a pause or a cancel, and while another process may soon hold the claim. A push
-   * that has not gone out by then does not go out (R-04, R-05, R-92).
+   * that is not sent by then is not sent at all (R-04, R-05, R-92).
    */
   readonly isWanted: () => boolean;
 }

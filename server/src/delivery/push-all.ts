@@ -37,7 +37,7 @@ export interface BatchWork {
   readonly recorder: Recorder;
   readonly watch: MessageWatch;
   readonly lease: Lease;
-  /** Once true, not even a push that waits for a connection goes out. */
+  /** Once true, no push is sent any more, not even one that waits for a connection. */
   readonly isStopping: () => boolean;
 }
 

@@ -1,6 +1,6 @@
 // Begins the pushes of one channel of a batch, one after the other, with many under way. Each push
 // waits first for a token of its provider's pace and then of its message's, and holds nothing that
-// other pushes need. Last it waits for a slot. After every wait it is decided again whether the
+// other pushes need. Last it waits for a slot. After every wait the queue decides again whether the
 // push is made.
 import type { Outcome } from '../channels/channel.ts';
 import { failpoint } from '../ground/failpoint.ts';
@@ -36,7 +36,7 @@ export interface Queue {
   readonly onOver: (hear: () => void) => void;
   /** The attempts already made for a device, oldest first. */
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
-  /** Takes the result of a delivery; undefined when the caller need not wait. */
+  /** Takes the result of a delivery. Returns undefined when the caller need not wait. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void> | undefined;
   /**
    * While a commit is late, outcomes have no room, or the lease allows no push: resolves when that
@@ -45,7 +45,10 @@ export interface Queue {
   readonly untilSafe: () => Promise<void> | undefined;
   /** The pace of a message with a rate: each push takes a token first. Null without a rate. */
   readonly pace: Pace | null;
-  /** With a rate no push takes a token after this time, by `steadyMs`, and the batch comes again. */
+  /**
+   * With a rate, no push takes a token after this time, by `steadyMs`. The batch is then handed
+   * back.
+   */
   readonly turnEndsAtMs: number;
   /** The batch is due again at this time. */
   readonly lookAgainAt: (atMs: number) => void;
@@ -55,9 +58,9 @@ export interface Queue {
 const patienceMs = 250;
 
 /**
- * Resolves when every push that began has ended. Rejects then if one of them failed in our own
- * code. Before every push it asks whether to stop. At a stop the requests under way end, and the
- * other deliveries stay for later (R-05).
+ * Resolves when every push that began has ended, or rejects if one failed in our own code. Before
+ * every push it asks whether to stop. At a stop the requests under way end, and the other
+ * deliveries stay for later (R-05).
  */
 export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
   const underWay = new PushesUnderWay(deps, queue);
@@ -100,7 +103,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
  */
 class PushesUnderWay implements OutcomeHearer {
   readonly failures: unknown[] = [];
-  /** Deliveries whose push was not made, because its token had become too old. They come next. */
+  /** Deliveries that come next, because their push was not made: its token had become too old. */
   readonly late: Target[] = [];
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
@@ -187,9 +190,8 @@ class PushesUnderWay implements OutcomeHearer {
 }
 
 /**
- * A retryable refusal means that the provider is saturated; any other answer means that it keeps
- * up. While our own event loop is busy, such an answer reports neither: more pushes at once would
- * only cost memory.
+ * A retryable refusal means that the provider is saturated. Any other answer means that it keeps
+ * up, unless our own event loop is busy: then more pushes at once would only cost memory.
  */
 function wentOf({ hasSpareTime }: QueueDeps, result: PushResult | Late): 'well' | 'badly' | undefined {
   if (result.kind !== 'attempted') return undefined;
@@ -198,7 +200,7 @@ function wentOf({ hasSpareTime }: QueueDeps, result: PushResult | Late): 'well' 
 }
 
 /**
- * The next step of the delivery at the door. `planned` holds a slot. After `over` the delivery is
+ * The next step of the delivery that is at the door. `planned`: it holds a slot. `over`: it is
  * settled, or waits for another turn of the batch.
  */
 type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; readonly until: Promise<unknown> };
@@ -206,15 +208,15 @@ type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; r
 const over = { kind: 'over' } as const;
 
 /**
- * A slot that was asked for. With `isLeft` no push waits for it any more, so its turn gives it back
- * at once.
+ * A slot that was asked for. With `isLeft` no push waits for it any more, so it is given back when
+ * it comes.
  */
 interface Slot {
   isHeld: boolean;
   isLeft: boolean;
 }
 
-/** Here one delivery after the other waits until its push may be made. */
+/** The door of the queue: one delivery after the other waits here until its push may be made. */
 class Door {
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
@@ -231,7 +233,10 @@ class Door {
     this.#queue = queue;
   }
 
-  /** With `isAgain` the delivery was late. It has its provider's token, and is not late again. */
+  /**
+   * `isAgain`: the delivery was late before. It has its provider's token, and does not count as
+   * late again.
+   */
   turnTo(target: Target, attempts: readonly Attempt[], isAgain: boolean): void {
     this.#target = target;
     this.#attempts = attempts;
@@ -266,8 +271,8 @@ class Door {
     const { pace, isStopping } = this.#queue;
     const dueMs = this.#dueMs;
     if (pace === null || dueMs === undefined) return undefined;
-    // A push is late once. Otherwise a machine on which every push is late would send nothing, and
-    // would encrypt each push many times.
+    // A push counts as late only once. Otherwise a slow machine, where every push is late, would
+    // encrypt each push many times and send none.
     const isAgain = this.#isAgain;
     return {
       again: () => untilToken(this.#deps.clock, pace, isStopping),

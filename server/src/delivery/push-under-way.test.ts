@@ -13,7 +13,7 @@ const accepted: Outcome = {
   provider: { ...noAnswer, httpStatus: 201, transportError: null },
   latencyMs: 1,
 };
-/** The outcome of a request that was not wanted when it was about to go out. */
+/** The outcome of a request that was no longer wanted when it was about to be sent. */
 const unsent: Outcome = {
   kind: 'refused',
   errorCode: 'provider_unavailable',
@@ -25,8 +25,8 @@ const unsent: Outcome = {
 };
 
 /**
- * A push that waits for its connection. Meanwhile the clock goes on and the message may be ended;
- * then the channel asks whether the push is wanted.
+ * A push that waits for its connection. Meanwhile the clock goes on and the message may end. Then
+ * the channel asks whether the push is still wanted.
  */
 function pushAfter(waitedMs: number, isStillWanted: boolean) {
   const clock = { ms: 0, nowMs: () => clock.ms, isInDoubt: () => false };

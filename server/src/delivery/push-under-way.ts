@@ -23,14 +23,14 @@ export interface PushDeps {
 }
 
 /**
- * The wait after a host's name could not be looked up, because other names held all places. By then
- * some places are free again.
+ * The wait after a host's name was not looked up because other names held all places. After this
+ * wait some places are free again.
  */
 const untriedAgainMs = 30_000;
 
-/** How a push that has its token keeps its message's rate. */
+/** Keeps a push with a token within its message's rate. */
 export interface PushPace {
-  /** Awaited before each request after the first. */
+  /** Await this before each request after the first. */
   readonly again: () => Promise<void>;
   /** Whether the token is too old. Asked when the first request is about to go out. */
   readonly isLate: () => boolean;
@@ -103,7 +103,9 @@ export class PushUnderWay implements SendRequest {
     this.before = before;
   }
 
-  /** Renders and sends. A result when no request is made, and then `onOutcome` is not called. */
+  /**
+   * Renders and sends. Returns a result when no request is made. Then `onOutcome` is not called.
+   */
   begin(): Unpushed | undefined {
     const { person, locale } = this.target;
     const { batch, content } = this.#context;
@@ -119,7 +121,9 @@ export class PushUnderWay implements SendRequest {
     return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   }
 
-  /** Takes the channel's outcome. A second one changes nothing: the slot was given back. */
+  /**
+   * Takes the channel's outcome. A second outcome changes nothing, because the slot was given back.
+   */
   onOutcome(outcome: Outcome): void {
     if (this.#hasOutcome) return;
     this.#hasOutcome = true;
@@ -134,8 +138,8 @@ export class PushUnderWay implements SendRequest {
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
       return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: clock.nowMs() };
-    // No request went out before the clock stepped, so the step may be the reason. A host that slept
-    // would else find this "attempt" too old for a retry.
+    // The clock stepped before any request went out, so the step may be the reason. As an attempt
+    // it would be too old for a retry after the host's sleep.
     if (!this.#hasBegun && outcome.kind === 'refused' && outcome.retryable) {
       const isInterrupted = clock.steps !== this.#steps || clock.isInDoubt();
       if (isInterrupted) return { kind: 'deferred', untilMs: clock.nowMs() };
@@ -166,7 +170,7 @@ export class PushUnderWay implements SendRequest {
   isWanted(): boolean {
     const { clock } = this.#deps;
     const nowMs = clock.nowMs();
-    // A push that was made before a step carries a token of the time before it.
+    // A push that was prepared before a step has a token from the time before the step.
     const isStale = !this.#hasBegun && clock.steps !== this.#steps;
     if (isStale || !this.#context.isWanted() || nowMs >= this.#route.windowEndsAtMs) this.#unsentFor = 'unwanted';
     else if (!this.#hasBegun && this.#pace?.isLate()) this.#unsentFor = 'late';
@@ -206,8 +210,8 @@ export class PushUnderWay implements SendRequest {
   }
 
   /**
-   * A refusal for the time in a token is our own clock's fault while that is not trusted, so it is
-   * tried again (contract 7.6).
+   * While our own clock is not trusted, a refusal for the time in a token is our fault, so the push
+   * is tried again (contract 7.6).
    */
   #excused(outcome: Outcome): Outcome {
     if (outcome.kind === 'sent' || outcome.errorCode !== 'auth_failed' || !isAboutTime(outcome)) return outcome;
@@ -240,7 +244,7 @@ export class PushUnderWay implements SendRequest {
   }
 }
 
-/** Content before the rendering. Nobody sees it. */
+/** Empty content until the rendering. It is never sent. */
 const unrendered = {} as ChannelContent;
 
 /** Web notifications without a url of their own open the app's (contract 7.2). */
@@ -251,8 +255,8 @@ export function withDefaultUrl(channel: ChannelId, content: ChannelContent, defa
 }
 
 /**
- * Apple calls a token of the future invalid, and Google names no time in its word (providers 2.2,
- * 3.2).
+ * Apple calls a token from the future invalid, and Google's code does not mention the time
+ * (providers 2.2, 3.2).
  */
 function isAboutTime({ reason }: RefusedOutcome): boolean {
   return reason !== null && /^(ExpiredProviderToken|InvalidProviderToken|invalid_grant)/.test(reason);

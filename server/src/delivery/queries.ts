@@ -13,7 +13,10 @@ import { retrySpanMs } from './retry.ts';
 /** The topic by which processes tell each other that there are new batches. */
 export const batchesTopic = 'batches';
 
-/** An instant that is further ahead than any by this much is of a clock that was set back since. */
+/**
+ * Milliseconds. An instant that is this much further ahead than any possible one was written before
+ * the clock was set back.
+ */
 const clocksApartMs = 2000;
 
 /** The end of a lease that lasts this long from now. */
@@ -36,7 +39,7 @@ export function isDue(sql: Sql, clock: Clock, takeOver: TakeOver): Fragment {
 }
 
 /**
- * The columns that a claim answers for a batch `b`. Devices come as JSON, because the driver parses
+ * The columns that a claim returns for a batch `b`. Devices come as JSON, because the driver parses
  * an array character by character.
  */
 export const claimedColumns = (tx: Tx): Fragment => tx`
@@ -92,8 +95,8 @@ export async function claimNextBatch(
 
 /**
  * Claims the batch whose lease ended first, of any app but `exceptAppIds`. Otherwise it would wait
- * behind every batch that was queued before its lease ended, which may be minutes (R-03). The
- * index holds the claimed batches alone.
+ * behind every batch that was queued before its lease ended, which may take minutes (R-03). The
+ * index holds only claimed batches.
  */
 export async function claimExpiredBatch(
   sql: Sql,
@@ -122,9 +125,9 @@ export interface RenewedClaim {
 }
 
 /**
- * Renews leases, and never shortens one but by a clock that was set back. Answers the claims that still hold, and whether each was renewed. A row that is
- * locked is not waited for, because most likely its own flush holds and renews it. A claim missing
- * from the answer was taken over.
+ * Renews leases. A lease is shortened only if the clock was set back. Returns the claims that still
+ * hold, and whether each was renewed. Locked rows are skipped, because most likely the batch's own
+ * flush holds and renews them. A claim missing from the result was taken over.
  */
 export async function renewClaims(
   sql: Sql,
@@ -151,10 +154,10 @@ export async function renewClaims(
 }
 
 /**
- * Hands a batch back in order, due at `availableAt`, or at once when the batch was ended in the
- * meantime. `as before`: due as it was when it was claimed, and at once where a clock that was set
- * back has made that a time of the future (R-100). False: the claim was lost before. This claim
- * counts no longer; claims that ended without order stay counted.
+ * Hands a batch back in order, due at `availableAt`, or at once if the batch was ended meanwhile.
+ * `as before`: due as it was when it was claimed, or at once if that time lies in the future
+ * because the clock was set back (R-100). False: the claim was lost before. This claim does not
+ * count any more; claims of dead processes stay counted.
  */
 export async function handBackBatch(
   sql: Sql,
@@ -201,8 +204,9 @@ export async function handBackAfterSetback(
 }
 
 /**
- * Ends waits that were written before the database's clock was set back, and are longer than any
- * that this code writes: a lease lasts its full time from now, and a batch of the future is due.
+ * Shortens waits that were written before the database's clock was set back. They are longer than
+ * any that this code writes. A lease then lasts its full time from now, and a batch with a future
+ * time is due.
  */
 export async function shortenBatchWaits(sql: Sql, clock: Clock): Promise<void> {
   const apart = sql`${clocksApartMs}::float8 * interval '1 millisecond'`;
@@ -231,8 +235,8 @@ export async function markPushed(sql: Sql, batch: ClaimedBatch): Promise<void> {
 }
 
 /**
- * Only the fence: locks the batch until the transaction ends. It waits for a commit of ours that
- * may still be under way.
+ * Checks only the fence, and locks the batch until the transaction ends. Waits for a commit of ours
+ * that may still be under way.
  */
 export async function lockClaimedBatch(tx: Tx, batch: ClaimedBatch): Promise<boolean> {
   const rows = await tx`
@@ -246,9 +250,9 @@ export interface BatchAdvance {
 }
 
 /**
- * The fence and the progress of a flush, which also renews the lease when due. Answers whether the
- * batch is done and whether the lease was renewed. Undefined when the claim was lost: then nothing
- * may be written. `kinds` are those of the final deliveries (`kindsOf`).
+ * Checks the fence, writes the progress of a flush, and renews the lease when due. Returns whether
+ * the batch is done and whether the lease was renewed. Undefined when the claim was lost: then
+ * nothing may be written. `kinds` are those of the final deliveries (`kindsOf`).
  */
 export async function advanceBatch(
   tx: Tx,
@@ -287,8 +291,8 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
 }
 
 /**
- * Ends the open batches of a message: their deliveries that are not final are skipped as canceled.
- * A waiting batch is due at once, and a claimed batch when it is handed back. The statement has not
+ * Ends the open batches of a message: deliveries that are not final are skipped as canceled. A
+ * waiting batch becomes due at once, a claimed batch when it is handed back. The statement has not
  * run yet.
  */
 export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Fragment {
@@ -319,13 +323,13 @@ const receiptColumns = (tx: Tx, subject: ReceiptSubject): Fragment => tx`
           state <> 'done' AND ${subject.deviceId}::uuid = ANY(device_ids) AS awaits_device`
   }`;
 
-/** Nothing of a deleted app answers, also before its rows are cleared. */
+/** A deleted app answers nothing, even before its rows are cleared. */
 const isOfLivingApp = (tx: Tx): Fragment => tx`
   NOT EXISTS (SELECT FROM apps WHERE apps.id = batches.app_id AND apps.deleted_at IS NOT NULL)`;
 
 /**
  * The device of a receipt, and whether its delivery is still open. Locks the batch first, as a
- * flush does. So after this statement the outcome is either visible or not begun, and the two never
+ * flush does. After this statement the outcome is either visible or not begun, and the two never
  * deadlock.
  */
 export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
@@ -355,7 +359,7 @@ export interface TargetColumns {
   readonly environments: readonly (Environment | null)[] | null;
   readonly mismatches: readonly boolean[] | null;
   /**
-   * The devices that nothing ever reached. `strangerIds` are those of them that a client key
+   * The devices that nothing ever reached. `strangerIds` are the ones among them that a client key
    * registered.
    */
   readonly unreachedIds: readonly Uuid[] | null;

@@ -1,5 +1,5 @@
 // The keys of receipt tokens as a process uses them. A new key verifies at once, but signs only a
-// minute later, when every process knows it. So no receipt comes to a process without its key.
+// minute later, when every process knows it. So no receipt reaches a process that lacks its key.
 // Former keys verify as long as deliveries of their time are kept.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
@@ -33,8 +33,8 @@ export interface ReceiptKeys {
 }
 
 /**
- * The time before a new key signs. By then every process has looked for what falls due, which each
- * does at least every ten seconds.
+ * Milliseconds before a new key signs. Every process looks for due work at least every ten seconds,
+ * and so knows the key by then.
  */
 const signsAfterMs = 60_000;
 /** The most keys that are kept. An unknown token costs one HMAC for each key. */

@@ -1,6 +1,6 @@
 // Writes the outcomes of deliveries in bulk, at the latest every 500 ms. One transaction, fenced by
-// the claim, holds outcomes, batch progress, message counters and early receipts. What the outcomes
-// say of devices and credentials goes to the verdict book.
+// the claim, holds outcomes, batch progress, message counters and early receipts. Verdicts on
+// devices and credentials go to the verdict book.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
 import { isDatabaseAway, isDatabaseState, type Sql, type Tx, transaction } from '../database/db.ts';
@@ -48,14 +48,14 @@ export interface RecorderDeps {
   readonly flushPace: FlushPace;
   /** The unwritten outcomes of this process. No push begins while they are too old or too many. */
   readonly backlog: OutcomeBacklog;
-  /** Takes what committed outcomes say of devices and credentials. */
+  /** Takes the verdicts of committed outcomes. */
   readonly verdicts: VerdictBook;
   /** Tells webhooks what was committed. */
   readonly outbox: OutboxTeller;
   /** Tells callers that wait for the end of a message. */
   readonly teller: Pick<Teller, 'tell'>;
   /**
-   * Called with what was committed. `hasEnded`: the last of the message's deliveries is among it.
+   * Called with the committed outcomes. `hasEnded`: the last delivery of the message is among them.
    */
   readonly noteOutcomes: (counts: OutcomeCounts, hasEnded: boolean) => void;
 }
@@ -78,14 +78,14 @@ export interface Recorder {
    * outcomes are dropped, because the claim is lost or `refusal` is set.
    */
   close(): Promise<boolean>;
-  /** The error by which the database rejected outcomes for good, other than the fence. */
+  /** The database's final refusal of outcomes, except by the fence. */
   readonly refusal: { readonly error: unknown } | undefined;
 }
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
   const { backlog } = deps;
   let pending: OutcomeItem[] = [];
-  /** The pending outcomes, and those of the flush that runs, as the backlog knows them. */
+  /** The backlog's entries for the pending outcomes and for those of the running flush. */
   let gathering: Unwritten | undefined;
   let writing: Unwritten | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -113,8 +113,8 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
     deps.flushPace.note(performance.now() - dueAt);
   };
 
-  // Flushes of one batch follow each other. `dueAt` is the time when the oldest outcome had waited
-  // long enough; `performance.now()`.
+  // Flushes of one batch follow each other. `dueAt` is the time when the oldest outcome has waited
+  // long enough, by `performance.now()`.
   const flush = (dueAt: number): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
@@ -192,9 +192,8 @@ function commitUntilKnown(
   );
 }
 
-// A try that the database ended held the batch's row for as long as a statement may take, and the
-// heartbeat skips a locked row. So the lease is renewed at once, before the next try locks the row
-// again (R-96).
+// The failed try locked the batch's row for as long as a statement may take, and the heartbeat
+// skips locked rows. So the lease is renewed before the next try locks the row again (R-96).
 async function commitOrRenew(
   deps: RecorderDeps,
   batch: ClaimedBatch,
@@ -244,8 +243,8 @@ async function commit(
       for (const id of told) toTell.add(id);
     }
     await failpoint('outcomes.before_commit');
-    // Other processes write these rows too, so they go together with the COMMIT. If this process
-    // stopped here, no other flush would wait.
+    // Other processes write these rows too, so they are written together with the COMMIT. If this
+    // process stops here, no other flush waits.
     advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
     // Appended rows lock nothing that another flush waits for, so they cost no round trip of their
     // own.
@@ -323,7 +322,7 @@ function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happe
   });
 }
 
-// Removes the outcomes that an earlier commit with a lost answer may have written, so that none is
+// Removes outcomes that an earlier commit may have written without an answer, so that none is
 // counted twice.
 async function leaveOutCommitted(
   tx: Tx,
@@ -385,7 +384,7 @@ function noteVerdicts({ verdicts }: RecorderDeps, batch: ClaimedBatch, items: re
   verdicts.note(batch.appId, said, succeeded);
 }
 
-// The canonical line of a failed delivery (R-82). Its log adds the ids of the batch.
+// Logs the canonical line of a failed delivery (R-82). The batch's log adds the batch's ids.
 function logFailure(log: Log, { row, channel, code }: OutcomeItem): void {
   log.info(
     {

@@ -1,7 +1,7 @@
-// Writes what outcomes said of one credential and its devices: dead devices are retired unless the
-// breaker stops it, and the credential's health is kept (contract 7.6). Runs apart from flushes
-// (`verdict-book`). The credential's row is locked over several statements only while the
-// credential may be at fault.
+// Writes the verdicts of outcomes on one credential and its devices. Dead devices are retired
+// unless the breaker stops it, and the credential's health is stored (contract 7.6). Runs apart
+// from flushes (`verdict-book`). The credential's row is locked over several statements only while
+// the credential may be at fault.
 import {
   addCredentialRefusals,
   getCredentialHour,
@@ -78,14 +78,15 @@ export async function recordVerdicts(
     else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
     progress.areDevicesJudged = true;
   }
-  // Last, because it may wait for the credential's row, and no device should wait for that.
+  // This comes last, because it may wait for the credential's row, and no device should wait for
+  // that row.
   const latest = refusals.at(-1);
   if (latest?.errorCode) await keepError(deps, hearing, { code: latest.errorCode, reason: latest.reason });
 }
 
 /**
- * Removes doubtful refusals when the credential has ever had a success. A refusal for a stranger's
- * device then says nothing of the credential.
+ * Removes doubtful refusals if the credential has ever had a success: then a refusal for a
+ * stranger's device says nothing about the credential.
  */
 async function believedOf(
   { sql }: JudgeDeps,
@@ -99,9 +100,9 @@ async function believedOf(
 
 /**
  * Adds the refusals to the credential's hour, once for a hearing. Returns whether the credential
- * may be at fault: it had no success for nearly an hour or is suspect, and refusals that can be its
- * fault stand in its hour or are about to retire a device. A repeat finds out again, because the
- * credential may have become suspect in between.
+ * may be at fault. Two conditions must hold: it is suspect or had no success for nearly an hour,
+ * and refusals that it can be blamed for are in its hour or would retire a device. A repeated
+ * hearing checks both again, because the credential may have become suspect in between.
  */
 async function countRefusals(
   { sql, clock }: JudgeDeps,
@@ -165,7 +166,7 @@ async function judgeSuspicious(
     if (suspect) {
       const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
       const restored = await restoreDevices(tx, appId, credentialId, since, clock.date());
-      // Logged once, and not every second of a large send.
+      // Logged only when it changes, not every second of a large send.
       if (isNew || restored > 0)
         log.error(
           {
@@ -191,7 +192,7 @@ function isSuspicious(verdict: Verdict): boolean {
   return verdict.errorCode === 'invalid_token' || isMismatch(verdict);
 }
 
-/** A refusal that no credential can be at fault for. */
+/** A refusal that cannot be a credential's fault. */
 function isCertain({ errorCode, isLocal }: Verdict): boolean {
   return errorCode === 'unregistered' || (errorCode === 'invalid_token' && isLocal);
 }
@@ -217,8 +218,9 @@ async function retireDead(
 }
 
 /**
- * One refusal for each device, because two messages may have found it refused: that of the newest
- * token. Of two for one token it is the later in the list, where certain refusals stand last.
+ * Keeps one refusal for each device, because two messages may have been refused: the refusal of the
+ * newest token. For equal tokens it keeps the later entry of the list, where certain refusals stand
+ * last.
  */
 function newestOfEach(refused: readonly Refused[]): Refused[] {
   const newest = new Map<Uuid, Refused>();
@@ -229,10 +231,10 @@ function newestOfEach(refused: readonly Refused[]): Refused[] {
   return [...newest.values()];
 }
 
-/** Counts mismatches of locked devices, and retires those with too many in a row. */
+/** Counts the mismatches of locked devices, and retires devices with too many in a row. */
 async function retireMismatched(tx: Tx, clock: Clock, { appId, credentialId, verdicts }: Hearing): Promise<void> {
-  // A device that two messages reached in this time counts twice. One statement changes a row only
-  // once, so each round takes one verdict per device.
+  // A device with mismatches of two messages counts twice. A statement changes a row only once, so
+  // each round takes one verdict per device.
   for (let left = verdicts.filter(isMismatch); left.length > 0; ) {
     const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
     const stale = await countMismatches(tx, appId, [...once.values()], mismatchesMax);
@@ -255,8 +257,8 @@ function refusedBy(
 }
 
 /**
- * A success ends a row of mismatches, and may have found the environment of an iOS token. Few
- * devices have either.
+ * A success ends a series of mismatches, and may have found the environment of an iOS token. Both
+ * are rare.
  */
 async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verdict[]): Promise<void> {
   const reached = successes.filter(({ reaches }) => reaches);

@@ -104,14 +104,14 @@ async function* walkBatches(
 ): AsyncGenerator<ToldBatch> {
   const first = afterId ?? (await findOldestBatch(sql));
   if (first === undefined) return;
-  // Nothing in the future was told yet.
+  // Events of the future were not told yet.
   const toMs = Math.min(range.to.getTime(), clock.nowMs() + clocksApartMs);
   // The end of a batch has the database's time, but an outcome has the process's time.
   const endedFrom = new Date(range.from.getTime() - clocksApartMs);
   let after = afterId ?? uuidFloorOf(new Date(mintedAtMs(first)));
   for (let sliceAtMs = mintedAtMs(first); sliceAtMs < toMs; sliceAtMs += sliceMs) {
-    // A batch is queued when its message runs, and its id is minted then. So a batch with a later
-    // id was not queued before this slice's end.
+    // A batch's id is minted when its message runs and the batch is queued. So a batch with a later
+    // id was queued after the end of this slice.
     const before = uuidFloorOf(new Date(sliceAtMs + sliceMs));
     for (;;) {
       const ids = { after, before, limit: batchesAtOnce };

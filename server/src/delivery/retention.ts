@@ -24,7 +24,7 @@ export interface RetentionDeps {
 }
 
 export interface DropDeps extends RetentionDeps {
-  /** A connection without a time limit, on which nothing else waits. */
+  /** A connection without a time limit, which nothing else uses. */
   readonly detachSql: Sql;
 }
 
@@ -36,7 +36,7 @@ export async function dropOldDeliveries({ sql, detachSql, clock, log }: DropDeps
   await finishDropping(detachSql).catch((error: unknown) => log.error({ err: error }, 'a partition is not detached'));
   const cutoff = uuidFloorOf(new Date(clock.nowMs() - keepDays * dayMs));
   for (const partition of await listPartitions(sql)) {
-    // Rows of this week may be younger than the cutoff, and rows of every later week are.
+    // Rows of this week may be younger than the cutoff. Rows of every later week are younger.
     if (partition.to > cutoff) break;
     try {
       const { isOpen, isOld } = await summarizeBatches(sql, clock, partition, keepDays);

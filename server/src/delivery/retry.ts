@@ -7,13 +7,13 @@ import type { ErrorCode } from '../channels/error-code.ts';
 export const pushesMax = 5;
 /** The longest time between the first push and the last. */
 export const retrySpanMs = 3_600_000;
-/** The clocks of two processes may differ by so much. */
+/** Milliseconds by which the clocks of two processes may differ. */
 const clocksApartMs = 500;
 const timeoutRetriesMax = 2;
 const timeoutWaitMsLeast = 10_000;
 const apnsServerErrorRetriesMax = 2;
 
-/** The first wait, doubled with each further attempt. */
+/** Milliseconds of the first wait, which doubles with each further attempt. */
 const rateLimitedWaitMs = 60_000;
 const unavailableWaitMs = 10_000;
 const apnsServerErrorWaitMs = 900_000;

@@ -113,8 +113,8 @@ async function tryBatch(deps: RunDeps, work: BatchWork): Promise<Left> {
       hasPushed = true;
     });
     if (nextAtMs === undefined) return { kind: 'nothing' };
-    // A message canceled in the meantime ends now, and not when its retries would be due. A look
-    // that fails must not turn the work into a setback.
+    // A message that was canceled meanwhile ends now, not when its retries are due. A failed look
+    // must not count as a setback.
     await work.watch.look().catch((error: unknown) => deps.log.warn({ err: error }, 'message not looked at'));
     return { kind: 'open', nextAtMs: work.watch.isCanceled() ? deps.clock.nowMs() : nextAtMs };
   } catch (error) {
@@ -181,7 +181,7 @@ function untilSaid(deps: RunDeps, batch: ClaimedBatch, handBack: () => Promise<b
  */
 async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void): Promise<number | undefined> {
   const { batch, watch } = work;
-  // Perhaps it is due only by a clock that was set forward.
+  // The batch may be due only because a clock was set forward.
   if (deps.clock.isInDoubt()) return batch.dueAt.getTime();
   const open = await loadOpenDeliveries(deps.sql, batch);
   await watch.look();
@@ -209,7 +209,7 @@ async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void):
   return pushAll(deps, work, open, onPushing);
 }
 
-/** Ends every open delivery in the same way, without a push. Reads only what that needs. */
+/** Ends every open delivery in the same way, without a push, and reads only the needed columns. */
 async function endAll(
   deps: RunDeps,
   { batch, recorder }: BatchWork,

@@ -26,8 +26,9 @@ export interface DueDeliveries {
 
 /**
  * The least requests a second with which every delivery is tried within its window (contract 5.20).
- * All windows are `windowMs` long. Deliveries with overlapping windows share the rate. So any run
- * of due times has the time from the start of its first window to the end of its last.
+ * All windows are `windowMs` long. Deliveries with overlapping windows share the rate. So a group
+ * of consecutive due times has the time from the start of its first window to the end of its last
+ * one.
  */
 export function leastPerSecond(due: readonly DueDeliveries[], windowMs: number): number {
   const inOrder = due.toSorted((a, b) => a.dueAtMs - b.dueAtMs);

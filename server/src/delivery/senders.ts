@@ -1,5 +1,5 @@
-// Opens a stored credential in the form that its channel takes, remembers it, and sends by it. A
-// credential that its channel cannot read is answered as `not_configured`, never by an exception.
+// Sends with stored credentials: opens each in the form that its channel takes, and remembers it.
+// An unreadable credential gives `not_configured`, never an exception.
 import type { OpenCredential } from '../apps/credentials.ts';
 import { type ApnsCredential, parseApnsCredential } from '../channels/apns/credential.ts';
 import type { Channel, ChannelId, Outcome, SentPush } from '../channels/channel.ts';
@@ -38,7 +38,7 @@ export interface SenderChannels {
   readonly paces: Paces;
 }
 
-/** Makes a sender of each channel, which takes credentials in their stored form. */
+/** Makes a sender of each channel. A sender takes credentials in their stored form. */
 export function createSenders({ webpush, apns, fcm, fcmTokenUrl, paces }: SenderChannels): Senders {
   return {
     webpush: senderFor(paces, webpush, readWebPushCredential, hostOfSubscription),
@@ -164,8 +164,8 @@ function readFcmCredential({ secret }: OpenCredential, tokenUrl: string): FcmCre
 }
 
 /**
- * The host, used as a part of a lane's name and for reports, and so read without parsing. The
- * channel itself judges the endpoint.
+ * The host of an endpoint, read without parsing, because it only names a lane and a vendor. The
+ * channel itself checks the endpoint.
  */
 export function hostOfSubscription(token: string): string | null {
   return /"endpoint"\s*:\s*"https:\/\/([^/?#"\\]{1,255})/.exec(token)?.[1]?.toLowerCase() ?? null;

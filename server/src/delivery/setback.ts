@@ -21,8 +21,8 @@ export function setbackOf(error: unknown): Setback {
 const fingerprintLength = 16;
 
 /**
- * Made of name, code and place, and not of the message. A message may name a device, so equal
- * faults would differ, and it may hold a secret.
+ * Made of name, code and place of the error, and not of its message. A message may name a device,
+ * so that equal faults would differ, and it may contain a secret.
  */
 function fingerprintOf(error: unknown): string {
   const {

@@ -26,9 +26,9 @@ export interface BatchToRead extends BatchOfMessage {
 const probeCost = 10;
 
 /**
- * The batches of a message from `fromId` on, in order, that may hold deliveries that the filter
- * lets pass. Bits tell of final deliveries. When the bits stand for fewer deliveries than the batch
- * has, another version of the service wrote some, so the counters decide. Deliveries that wait for
+ * The batches of a message from `fromId` on, in order, that may contain deliveries for the filter.
+ * A batch's bits describe its final deliveries. If the bits cover fewer deliveries than the batch
+ * has, another version of the service wrote some, and the counters decide. Deliveries that wait for
  * a retry may be in any batch that is not done.
  */
 export async function listBatches(
@@ -122,8 +122,8 @@ export async function listDeliveriesOfPerson(
 }
 
 /**
- * The last deliveries to some people before a position, newest first; with `deviceId` those to this
- * device alone. A person is a user, or a device during the time when it had no user.
+ * The last deliveries to some people before a position, newest first. With `deviceId`, only those
+ * to this device. A person is a user, or a device during the time when it had no user.
  */
 export async function listLastDeliveries(
   tx: Tx,
@@ -167,7 +167,7 @@ export async function findBatchOfDevice(
   return row?.batchId;
 }
 
-/** The urls stored with a delivery; null when the urls of the content itself hold. */
+/** The urls stored with a delivery; null when the content's own urls apply. */
 export async function findDeliveryUrls(
   tx: Tx,
   batchId: Uuid,
@@ -179,8 +179,7 @@ export async function findDeliveryUrls(
 }
 
 /**
- * The retirements of these devices that their failed delivery caused: those within a minute after
- * it.
+ * The retirements of these devices within a minute after their failed delivery, which caused them.
  */
 export async function listInvalidations(
   sql: Sql,

@@ -1,7 +1,7 @@
-// Collects by credential what outcomes say of devices and credentials, and writes it once a second,
-// apart from the batches. When the rows of a credential are locked, its verdicts are kept and tried
-// again together with newer ones, and no other credential waits. After a kill the next push says
-// again what was lost (decision 60).
+// Collects verdicts on devices and credentials by credential, and writes them once a second, apart
+// from the batches. When the rows of a credential are locked, its verdicts are kept and tried again
+// together with newer ones, and no other credential waits. Verdicts that a kill loses come again
+// with the next push (decision 60).
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseDown } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -9,13 +9,15 @@ import { beginHearing, type HearingProgress, recordVerdicts } from './record-ver
 import type { JudgeDeps, Verdict } from './verdict.ts';
 
 export interface VerdictBook {
-  /** Takes what a committed flush says. `succeeded` names every credential that had a success. */
+  /**
+   * Takes the verdicts of a committed flush. `succeeded` names every credential that had a success.
+   */
   note(appId: Uuid, verdicts: readonly Verdict[], succeeded: ReadonlySet<number>): void;
   /** While the book is full: resolves after the next attempt to write. Undefined otherwise. */
   untilRoom(): Promise<void> | undefined;
-  /** Writes what is in the book now. Resolves when all of it was tried. */
+  /** Writes the verdicts that are in the book now. Resolves when all were tried. */
   settle(): Promise<void>;
-  /** For an orderly stop, after the last batch: writes the rest, for at most five seconds. */
+  /** Writes the rest, in at most five seconds. For an orderly stop, after the last batch. */
   close(): Promise<void>;
 }
 
@@ -92,16 +94,16 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   const onFailure = (page: Page, some: readonly Verdict[], error: unknown): void => {
     const fields = { err: error, app_id: page.appId, credential_id: page.credentialId, verdicts: some.length };
     if (!isDatabaseDown(error) && !isBusy(error)) {
-      // Dropped, because it would fail again each second. The next message finds a dead device
-      // again.
+      // The group is dropped, because it would fail again each second. The next message finds dead
+      // devices again.
       deps.log.error(fields, 'devices and credentials not judged');
       takeFirst(page);
       page.hasWorked = false;
       return;
     }
     deps.log.warn(fields, 'devices and credentials not judged yet');
-    // A commit whose answer was lost may have counted mismatches and messages without an address.
-    // Counted twice, they would retire a device too early, so they are dropped.
+    // A commit without an answer may have counted mismatches and messages without an address. If
+    // they were counted twice, a device would be retired too early, so they are dropped.
     if (isBusy(error) || !page.tried || page.tried.progress.areDevicesJudged) return;
     const kept = some.filter(({ errorCode, isUnresolved }) => errorCode !== 'credential_mismatch' && !isUnresolved);
     page.verdicts = [...kept, ...page.verdicts.slice(some.length)];
@@ -133,7 +135,7 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   };
 
   const settle = async (): Promise<void> => {
-    // Verdicts that came during the last write have a write of their own.
+    // Verdicts that came during the last write are written separately.
     await writing;
     if (pages.size > 0) await write();
   };
@@ -161,8 +163,8 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
 }
 
 /**
- * Whether another transaction held a row, or no connection was free. Then nothing was written for
- * certain, and the same verdicts may be tried again.
+ * Whether another transaction held a row, or no connection was free. Then it is certain that
+ * nothing was written, and the same verdicts may be tried again.
  */
 function isBusy(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };

@@ -1,4 +1,4 @@
-// The words of attempts on one credential and its devices, before they are believed.
+// Verdicts: what attempts say about one credential and its devices, before the breaker accepts it.
 import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../database/clock.ts';
@@ -7,8 +7,8 @@ import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
 
 /**
- * The finding of one attempt about its device and credential. `errorCode` null is a success, which
- * has a verdict only when it changes something of its device.
+ * What one attempt says about its device and credential. `errorCode` null is a success. A success
+ * has a verdict only when it changes something about its device.
  */
 export interface Verdict {
   readonly deviceId: Uuid;
@@ -16,19 +16,21 @@ export interface Verdict {
   readonly errorCode: ErrorCode | null;
   readonly reason: string | null;
   /**
-   * The time when the token ended, by the provider's word. A device that registered later is not
+   * The time when the token ended, as the provider says. A device that registered later is not
    * retired.
    */
   readonly goneAtMs: number | null;
   /**
    * The time when the device had registered the token of this push, or when its environment or
-   * another stored value last changed before the push. A device that registered or changed since is
-   * left to its next push, because this one may have used another token or environment.
+   * another stored value last changed before the push. A device that registered or changed since
+   * then waits for its next push, because this push may have used another token or environment.
    */
   readonly storedAtMs: number;
   /** The environment in which a push found the device's token, to be remembered. */
   readonly environmentFound: Environment | null;
-  /** Found by a local check without asking the provider, so it says nothing of the credential. */
+  /**
+   * Found by a local check, without the provider, so the verdict does not concern the credential.
+   */
   readonly isLocal: boolean;
   /** The first push that reached the device. */
   readonly reaches: boolean;
@@ -41,7 +43,7 @@ export interface Verdict {
   readonly isUnresolved: boolean;
 }
 
-/** The findings of one process about one credential within some time. */
+/** The verdicts of one process on one credential, which are written together. */
 export interface Hearing {
   readonly appId: Uuid;
   readonly credentialId: number;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { batchesMax, mayHaveAnother } from './worker.ts';
 
 /**
- * Apps take in turn all turns that they may have, and no batch ends. Answers the turns of each app
- * and how many are free.
+ * Apps take, one after the other, all turns that they may have, and no batch ends. Returns the
+ * turns of each app and the number of free turns.
  */
 function fill(apps: number): { held: number[]; free: number } {
   const held = Array.from({ length: apps }, () => 0);

@@ -1,6 +1,6 @@
 // The send worker: claims batches and runs several at once. Paced batches have a loop of their own,
-// so that neither kind waits for a turn of the other. NOTIFY wakes it, and so does the lookout. So
-// losing LISTEN costs latency and nothing else (R-06).
+// so that neither kind waits for a turn of the other. NOTIFY and the lookout wake it, so losing
+// LISTEN costs only latency (R-06).
 import type { Uuid } from '../ground/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../ground/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
@@ -12,23 +12,25 @@ import { type RunDeps, runBatch } from './run-batch.ts';
 /** The most batches under way in the process, of all apps. */
 export const batchesMax = 24;
 /**
- * With two, one batch's commit and load overlap the other's pushes. More would only wait for
- * tokens.
+ * With two batches, the commit and load of one overlap the pushes of the other. More would only
+ * wait for tokens.
  */
 const batchesOfPacedMessageMax = 2;
 /**
- * High, because a paced batch spends nearly all its time waiting. That costs only its lease and one
- * look at its message a second.
+ * The number is high, because a paced batch mostly waits, at the cost of its lease and one look at
+ * its message a second.
  */
 const pacedBatchesMax = 64;
-/** The most devices of paced batches under way, which bounds memory while large ones have a turn. */
+/**
+ * The most devices of paced batches under way. It bounds memory while large batches have a turn.
+ */
 const pacedDevicesMax = 16_000;
 /** The lookout wakes this worker in time for what is due later. */
 const lookEveryMs = 1000;
 
 /**
- * Whether an app that holds `held` turns may have another while `free` are free. Turns are shared
- * by what is left, so that a new app finds a turn even while the others do not end (R-62). An app
+ * Whether an app that holds `held` turns may have another while `free` are free. An app's share
+ * depends on the free turns, so that a new app finds a turn even while no batch ends (R-62). An app
  * alone gets eight turns. With pushes of 50 ms and 50,000 of them a second, it needs five for
  * batches that are claimed, loaded and committed, or that wait for their last answers.
  */
@@ -65,8 +67,8 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     devicesMax: pacedDevicesMax,
     mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
-    // The second batch of a message comes after the first batch of every other. A message whose
-    // turn is late loses tokens.
+    // The second batch of a message comes after the first batches of all others, because a message
+    // whose turn is late loses tokens.
     ask: (claimId, takeOver, fullMessageIds, heldMessageIds) =>
       claimNextPacedBatch(sql, clock, claimId, fullMessageIds, heldMessageIds, takeOver),
   });
@@ -90,12 +92,15 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
 interface BatchLoop {
   readonly name: string;
   readonly turnsMax: number;
-  /** No batch begins while as many devices are under way. Default: no limit but `turnsMax`. */
+  /** No batch begins while this many devices are under way. Default: only `turnsMax` limits. */
   readonly devicesMax?: number;
   /** Whether an app or a message with `held` turns may have another while `free` are free. */
   readonly mayHave: (held: number, free: number) => boolean;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
-  /** `full`: apps or messages with all the turns that they may have. `held`: those with any. */
+  /**
+   * `full`: apps or messages that have all the turns they may have. `held`: those that have any
+   * turn.
+   */
   readonly ask: (
     claimId: Uuid,
     takeOver: TakeOver,

@@ -99,8 +99,8 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
       try {
         const started = await storing;
         if (typeof started !== 'string') return started;
-        // Another process works on this key. This one looks again soon and holds no connection in
-        // between.
+        // Another process works on this key. This process looks again soon and holds no connection
+        // in between.
         if (started === 'busy') await sleep(busyWaitMs);
       } finally {
         flights.delete(flight);
@@ -178,7 +178,7 @@ async function store(
   const sendAt = request.send_at ?? null;
   const perSecond = request.per_second ?? null;
   if (sendAt !== null && perSecond !== null) {
-    // Before the transaction, which must be short.
+    // This happens before the transaction, which must be short.
     const due = await countDueDeliveries(deps, caller.appId, request, deps.clock.nowMs());
     refuseLowRate(perSecond, due, windowMsOf(request));
   }
@@ -220,14 +220,14 @@ async function store(
   return stored;
 }
 
-/** The message of a person stands in the audit log; messages of keys are their own record. */
+/** A person's message gets an entry in the audit log. A message of a key is its own record. */
 async function recordSend(
   deps: Parameters<typeof recordAudit>[0],
   appId: Uuid,
   { name = null, audience }: MessageRequest,
   { id, runAt }: Accepted,
 ): Promise<void> {
-  // The kind of audience alone: its values may name people.
+  // Only the kind of the audience, because its values may name people.
   const after = { name, audience: Object.keys(audience), run_at: runAt };
   await recordAudit(deps, { appId, action: 'message.send', target: encodeId('msg', id), after });
 }
@@ -258,12 +258,12 @@ async function sendNow(
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
-  // Last, because from here to the commit every other send of this app waits.
+  // This comes last, because every other send of the app waits from here to the commit.
   await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };
 }
 
-/** Resolves and charges nothing yet: that happens when the message runs. */
+/** Nothing is charged now. The charge is made when the message runs. */
 async function sendLater(
   { tx, workSql, clock }: AcceptDeps & { tx: Tx },
   plan: Plan,
@@ -272,8 +272,8 @@ async function sendLater(
 ): Promise<Accepted | undefined> {
   const { appId, id } = message;
   const schedule = scheduleOf(request, await readNowMs(tx, clock));
-  // The audience is resolved again when the message runs. It is resolved here too, so that the
-  // caller hears now of an error that would stop it then.
+  // The audience is resolved again when the message runs. It is also resolved here, so that the
+  // caller learns now of an error that would stop the message then.
   const excluded = request.exclude_segment_id ?? null;
   await keepSegmentsOf(tx, appId, request.audience, excluded);
   const audience = await resolveAudience(tx, appId, request.audience, excluded);

@@ -12,7 +12,7 @@ import type { OwnClaim } from './accept-message.ts';
 import { isFinalStatus, reportOf } from './message.ts';
 import { findMessageCounts, type MessageCounts } from './queries.ts';
 
-/** Hands out promises that resolve when a message has ended, or may have. */
+/** Makes promises that resolve when a message has ended or may have ended. */
 export interface Finishes {
   /**
    * Called by the topic's listener with the id of the message that ended. '' wakes every waiter,
@@ -94,8 +94,8 @@ export async function awaitOutcomes(
 // goes back to the queue, and the caller just waits.
 async function workOwnBatches({ run, isStopping }: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
   try {
-    // Repeated until answered: this process holds the claim, so no other would work these batches
-    // before the lease ends.
+    // Repeated until the database answers, because no other process would work these batches before
+    // the lease ends.
     const read = run.clock.beginReading();
     const batches = await repeatUntilAnswered(
       () => listOwnBatches(run.sql, messageId, claim.id),

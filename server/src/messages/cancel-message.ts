@@ -1,5 +1,5 @@
-// Cancels messages. A scheduled message will not run. Of a message that is being sent, no further
-// push begins. Requests on the wire end and are recorded. The process that works a batch skips its
+// Cancels messages. A scheduled message will not run. A message that is being sent begins no
+// further push. Requests on the wire end and are recorded. The process that works a batch skips its
 // other open deliveries, including those that wait for a retry. A cancel undoes no outcome.
 
 import type { Actor } from '../audit/actor.ts';
@@ -17,7 +17,7 @@ export interface CancelDeps {
   readonly clock: Clock;
   /** Tells the processes that send the message. */
   readonly teller: Pick<Teller, 'tell'>;
-  /** A person or an operator token, whose cancel stands in the audit log. */
+  /** Present for a person or an operator token, whose cancel is written to the audit log. */
   readonly by?: Actor | undefined;
 }
 

@@ -177,7 +177,7 @@ export const deliveryRoutes = [
       report: reportOf(outcomes),
       data: await presentDeliveries(deps, caller.appId, page.data),
       has_more: page.has_more || stoppedBefore !== null,
-      // The nil device stands before every device of a batch.
+      // The nil id sorts before every device of a batch.
       next_cursor: stoppedBefore === null ? page.next_cursor : deps.cursors.write([stoppedBefore, nilUuid], scope),
     };
   }),

@@ -16,7 +16,7 @@ export interface DueDeliveriesDeps {
   readonly localInstants: LocalInstants;
 }
 
-/** Counts the present audience. Throws the 400 of a time that cannot be kept. */
+/** Counts the present audience. Throws the 400 for a time that is too near, too far or past. */
 export async function countDueDeliveries(
   { workSql: tx, clock, localInstants }: DueDeliveriesDeps,
   appId: Uuid,

@@ -61,7 +61,8 @@ describe('every zone of a real database', async () => {
   const { sql } = await createTestDatabase();
   const zones = (await loadTimeZones(sql)).names();
 
-  // A second way to the same result: the offset in words, asked at every quarter of an hour.
+  // An independent way to the same result: the zone's offset as text, read at every quarter of an
+  // hour.
   const offsetIn = (zone: string): ((ms: number) => number) => {
     const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
     return (ms) => {

@@ -45,13 +45,13 @@ export function localInstantMs(wallMs: number, zone: string): number {
 export interface ZoneDue {
   readonly zone: string;
   readonly dueAtMs: number;
-  /** The time there was before the run, so nothing is sent. */
+  /** The zone's time was before the run, so nothing is sent. */
   readonly isSkipped: boolean;
 }
 
 /**
  * The time when each zone is due, for a message that runs at `runAtMs`. A zone whose time is past
- * by then is due with the run, or skipped.
+ * at the run is due with the run, or skipped.
  */
 export function zonesDue(
   { past }: LocalTime,

@@ -37,7 +37,7 @@ const metadataKeysMax = 10;
 const metadataKey = /^[A-Za-z0-9_.-]{1,64}$/;
 const metadataTextMax = 512;
 
-// The sent object itself is kept, because a copy by the schema library would lose a key named
+// The given object itself is kept, because a copy by the schema library would lose a key named
 // `__proto__` (R-72).
 const metadataSchema = z
   .unknown()
@@ -138,7 +138,7 @@ export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest)
   return canonicalize(Object.fromEntries(given)) ?? '';
 }
 
-/** The numbers of contract 5.1. `pending` is there only while some delivery is not final. */
+/** The numbers of contract 5.1. `pending` is present only while some delivery is not final. */
 export const report = component(
   'Report',
   z.strictObject({

@@ -80,8 +80,8 @@ async function insertMessage(
 }
 
 /**
- * Records what the fan-out made, and starts a scheduled message. With an empty audience the message
- * is `sent` at once.
+ * Stores the counts of the fan-out, and starts a scheduled message. With an empty audience the
+ * message is `sent` at once.
  */
 export async function updateFannedOut(
   tx: Tx,
@@ -94,7 +94,7 @@ export async function updateFannedOut(
     firstBatchId: Uuid | null;
     lastBatchId: Uuid | null;
     charge: { readonly month: string; readonly units: number };
-    /** For a scheduled message, which starts with this statement: the end of its last window. */
+    /** The end of the last window, for a scheduled message, which starts with this statement. */
     expiresAt: Date | null;
   },
 ): Promise<void> {
@@ -157,8 +157,8 @@ export async function findSendingState(
 }
 
 /**
- * The messages that an app is sending. They are found by their open batches, in the two parts that
- * have an index.
+ * The messages that an app is sending. They are found by their open batches. Batches with and
+ * without a rate are read separately, because each kind has an index.
  */
 export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ id: Uuid }[]>`

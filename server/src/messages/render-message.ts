@@ -54,7 +54,7 @@ export interface RenderedMessage {
   readonly url: string | null;
   readonly payloadBytes: number | null;
   readonly payloadBytesMax: number;
-  /** The values that the content reads, as this person has them. */
+  /** The person's values that the content reads. */
   readonly variables: readonly { readonly name: string; readonly value: string | number | boolean | null }[];
   readonly screens: readonly ScreenView[];
 }
@@ -151,7 +151,7 @@ function variablesOf({ attributes, propertyKeys }: CompiledContent, person: Pers
 
 interface Reader {
   readonly person: Person;
-  /** The locale of the device; null where there is none. */
+  /** The locale of the device; null without a device or a locale. */
   readonly locale: string | null;
 }
 
@@ -185,7 +185,10 @@ async function findReader(
   return 'externalId' in of ? findProfile(sql, appId, of.externalId) : undefined;
 }
 
-/** Newest devices among which one of the channel is looked for: a guess, more than a person has. */
+/**
+ * The newest devices are searched for one of the channel. The number is a guess: more than a person
+ * has.
+ */
 const devicesAsked = 20;
 
 async function findProfile(sql: Sql, appId: Uuid, externalId: string): Promise<Reader | undefined> {

@@ -90,7 +90,7 @@ export async function lockFreshMessages(
 
 /**
  * Claims one message whose first start failed, or that has been due for long. First it counts the
- * start and puts the next one off, twice as long each time. So a start that kills its process
+ * start and puts the next start off, twice as long each time. So a start that kills its process
  * counts too (R-18).
  */
 export async function claimLateMessage(
@@ -150,7 +150,7 @@ export async function postponeStart(
     WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
 }
 
-/** Ends waits for another start that are longer than any: the database's clock was set back. */
+/** Ends waits for another start that are too long, because the database's clock was set back. */
 export async function shortenStartWaits(sql: Sql, clock: Clock, waitMsMax: number): Promise<void> {
   const latest = sql`greatest(run_at, ${clock.now} + ${waitMsMax}::float8 * interval '1 millisecond')`;
   await sql`
@@ -159,8 +159,8 @@ export async function shortenStartWaits(sql: Sql, clock: Clock, waitMsMax: numbe
 }
 
 /**
- * Messages of an organisation that are being sent, in their windows and past them. Suspended apps
- * send nothing.
+ * Counts messages of an organisation that are being sent, within their windows and after them.
+ * Suspended apps send nothing.
  */
 export async function countSending(
   sql: Sql,

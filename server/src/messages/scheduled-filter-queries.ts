@@ -1,4 +1,4 @@
-// SQL of the filters of scheduled messages, which earlier versions did not store in canonical form.
+// SQL of the filters of scheduled messages. Earlier versions did not store them in canonical form.
 import type { StoredFilter } from '../audience/canonical-locales.ts';
 import { asJson, type Sql } from '../database/db.ts';
 

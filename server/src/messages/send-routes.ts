@@ -19,9 +19,9 @@ import type { MessageCounts } from './queries.ts';
 import { sendWarningCodes, sendWarnings } from './warnings.ts';
 
 export interface SendRouteDeps extends Omit<DryRunDeps, 'workSql' | 'cancel'> {
-  /** Reads. */
+  /** The pool of reads. */
   readonly sql: Sql;
-  /** The pool of counts, and turns at it. */
+  /** The pool of counts, and the turns for its use. */
   readonly countSql: Sql;
   readonly countTurns: Turns;
   readonly plans: Plans;

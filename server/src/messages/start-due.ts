@@ -60,11 +60,11 @@ export async function startTogether(
   budgetMs: number,
 ): Promise<void> {
   const nowMs = await readNowMs(tx, deps.clock);
-  // Perhaps they are due only by a clock that was set forward.
+  // The messages may be due only because a clock was set forward.
   if (deps.clock.isInDoubt()) return;
   const endAt = performance.now() + budgetMs;
-  // One order everywhere. So a process that waits for an app's usage never holds a row that another
-  // needs next.
+  // All processes use the same order. So a process that waits for an app's usage never holds a row
+  // that another process needs next.
   const ordered = [...due].sort((a, b) => (a.appId < b.appId ? -1 : a.appId > b.appId ? 1 : 0));
   let lines: Line[] = [];
   const startAll = async (start: (message: DueMessage) => Promise<Line>): Promise<void> => {
@@ -83,8 +83,8 @@ export async function startTogether(
       await bill.pay(inner);
     });
   } catch {
-    // One of them cannot be started, or together they exceed a quota. Started one by one, each
-    // shows its own result.
+    // One of them cannot be started, or together they exceed a quota. They are started one by one,
+    // so that each gets its own result.
     await startAll((message) => startOne(deps, tx, message, nowMs));
   }
   for (const { level, fields, text } of lines) deps.log[level](fields, text);
@@ -102,7 +102,8 @@ export async function startAlone(
       const message = await lockLateMessage(tx, claim);
       if (!message) return undefined;
       const nowMs = await readNowMs(tx, clock);
-      // Perhaps it was claimed by a clock that was set forward, and is right again.
+      // The message may have been claimed while a clock was set forward that is right again
+      //
       if (clock.isInDoubt() || message.runAt.getTime() > nowMs) {
         await postponeStart(tx, clock, claim, { starts: claim.starts - 1, inMs: nextTryMs });
         return undefined;
@@ -189,7 +190,7 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
     if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, nowMs, 'segment_invalid');
     throw error;
   }
-  // The time could still come in some zone, but no device of the audience is there.
+  // The time may still come in some zone, but no device of the audience is in such a zone.
   if (started.accepted > 0 && (started.expiresAt?.getTime() ?? nowMs) <= nowMs) throw new WillNotRun('expired');
   await charge(tx, appId, plan, started.charge);
   await failpoint('schedule.after_wake');

@@ -25,7 +25,7 @@ export interface MessageStart {
   readonly appId: Uuid;
   readonly id: Uuid;
   readonly audience: Audience;
-  /** The segment whose users and devices are taken out of the audience. */
+  /** The segment whose users and devices are excluded from the audience. */
   readonly excludeSegmentId: string | null;
   readonly window: SendWindow;
   readonly plan: Plan;

@@ -56,7 +56,7 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/** The segment that a message leaves out, its pace, and its time on each person's clock. */
+/** The segment that a message excludes, its rate, and its local time. */
 export interface MessageTerms {
   readonly excludeSegmentId: Uuid | null;
   readonly perSecond: number | null;
@@ -102,8 +102,8 @@ export async function listMessages(
 const movingMax = 20;
 
 /**
- * The messages whose figures may be moving, newest first: the newest, those that started last,
- * those that are being sent, and the named ones, whose end nobody has seen yet.
+ * The messages whose figures may be changing, newest first: the newest, those that started last,
+ * those that are being sent, and the named ones, whose end the reader has not seen yet.
  */
 export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ListedMessage[]> {
   return tx<ListedMessage[]>`
@@ -128,8 +128,8 @@ export const clickLook = { messagesPerEnd: 500, batchesPerMessage: 100, batches:
 /**
  * Whether a click is counted on one of the newest or of the oldest messages of an app. An app that
  * was just set up has its first click among the oldest, and an app in use has one among the newest.
- * Batches have no index by app, so all messages would be read one by one. The newest messages come
- * first, then the oldest: where each has many batches, the oldest are not reached.
+ * Batches have no index by app, so all messages would be read one by one. The newest messages are
+ * read first, then the oldest. If messages have many batches, the oldest are not reached.
  */
 export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
   const [row] = await tx<{ isClicked: boolean }[]>`
@@ -154,7 +154,7 @@ export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
   return row?.isClicked ?? false;
 }
 
-/** A message as a list of something else names it. */
+/** A message with its name and title, for other lists. */
 export interface NamedMessage {
   readonly id: Uuid;
   readonly name: string | null;

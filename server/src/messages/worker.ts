@@ -45,13 +45,13 @@ const aloneAtOnce = 2;
  * process.
  */
 const freshMs = 60_000;
-/** The lookout tells of messages that are due later than this. */
+/** Milliseconds. The lookout wakes this worker for messages that are due later. */
 const aheadMsMax = 2_000;
-/** No wait is longer without another look, because a clock may be set meanwhile. */
+/** The longest wait before the next look, because a clock may be set meanwhile. */
 const lookEveryMs = 1_000;
 /**
- * A stop does not wait longer for an audience: the transaction is rolled back, and another process
- * starts the message.
+ * Milliseconds that a stop waits for an audience. Then the transaction is rolled back, and another
+ * process starts the message.
  */
 const stopMs = 5000;
 
@@ -102,7 +102,9 @@ interface Turn {
   readonly work: () => Promise<void>;
 }
 
-/** A loop that looks to the millisecond when a message is due, once it was woken shortly before. */
+/**
+ * A loop that starts a message in the millisecond when it is due, if it was woken shortly before.
+ */
 function startLoop(
   { txSql, clock, log, isPaused }: ScheduleDeps,
   name: string,

@@ -27,7 +27,7 @@ export async function findTarget(
   const { batchId } = subject;
   for (let waitedMs = 0; ; waitedMs += waitMs) {
     // The batch is read first. Otherwise a delivery that becomes final between the two reads would
-    // be in neither.
+    // be missed.
     const batch = await findBatchOfReceipt(sql, subject);
     if (!batch || batch.deviceId === null) return undefined;
     const delivery = await findDeliveryUrls(sql, batchId, batch.deviceId);

@@ -33,7 +33,7 @@ export async function recordReceipt(
     const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
     const { appId, messageId } = batch;
     const marked = await markDelivery(tx, batchId, receipt);
-    // The delivery has no row and gets none: it is no longer kept.
+    // The delivery has no row and will get none, because it is no longer kept.
     if (!marked && !batch.awaitsDevice) return undefined;
     // A device that reports a receipt is reachable, whatever the push service said (contract 8).
     if (!marked?.wasSent) await markReached(tx, appId, [deviceId]);

@@ -80,7 +80,7 @@ export const receiptRoutes = [
     description: 'The target was stored with the delivery. Other query parameters are ignored. HEAD counts nothing.',
     params: { token: { description: 'The token of a delivery.', example: token } },
     query: z.object({ a: actionField.optional().describe('The button clicked.') }),
-    // A link that was sent leads somewhere, whatever became of its query.
+    // A sent link must lead to its target, even if something changed its query.
     readQuery: ({ a: action = null }) => ({ action }),
     answers: {
       302: {
@@ -93,7 +93,7 @@ export const receiptRoutes = [
     const subject = readToken(deps, params.token, address);
     const target = await findTarget({ sql: deps.txSql, ledger: deps.ledger }, subject, action);
     if (target === undefined) throw unknownToken();
-    // HEAD asks where a click would lead; only GET is one.
+    // HEAD only asks for the target of a click. A GET is a click.
     if (method === 'GET') await record(deps, subject, 'clicked', action);
     return new Answer(302, {
       location: new URL(target).href,
@@ -103,7 +103,7 @@ export const receiptRoutes = [
   }),
 ];
 
-/** Whether the mark is new. Throws the 404 where the delivery is gone. */
+/** Whether the mark is new. Throws the 404 when the delivery no longer exists. */
 async function record(
   { txSql: sql, clock, ledger, outbox }: ReceiptRouteDeps,
   subject: ReceiptSubject,
@@ -115,8 +115,8 @@ async function record(
   return recorded;
 }
 
-// A token that does not verify counts against its sender's address. A token that verifies counts
-// against itself: from however many senders, the database sees only so many requests of it.
+// A token that does not verify counts against its sender's address. A valid token counts against
+// itself, so that the database sees a limited number of requests for it from all senders together.
 function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
   const subject = openReceiptToken(receiptKeys.verifying, token);
   if (!subject) {
