@@ -7,6 +7,7 @@ import { encodeId, mintUuid, type Uuid } from '../ground/ids.ts';
 import type { Issue } from '../ground/issue.ts';
 import { isOneLine } from '../ground/one-line.ts';
 import { invalid } from '../http/api-error.ts';
+import { shownNameProblem } from '../http/schemas.ts';
 import { addKey } from './manage-keys.ts';
 import { firstOrganisationId, insertApp } from './queries.ts';
 
@@ -47,7 +48,7 @@ export function findNameIssue(name: string): Issue | undefined {
     return { path: ['name'], code: 'too_big', message: `A name has at most ${nameLengthMax} characters.` };
   }
   if (!isOneLine(name)) {
-    return { path: ['name'], code: 'invalid_format', message: 'A name is one line of text.' };
+    return { path: ['name'], code: 'invalid_format', message: shownNameProblem };
   }
   return undefined;
 }

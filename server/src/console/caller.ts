@@ -35,7 +35,7 @@ export function refuseGuest({ organisationId }: ConsoleCaller, what: string): vo
 }
 
 /** Refuses to send for an app that is suspended (contract 3). */
-export function refuseSuspended({ app }: AppCaller): void {
+export function refuseSuspended({ app }: Pick<AppCaller, 'app'>): void {
   if (app.suspendedAt) throw new ApiError('app_suspended', { message: 'This app is suspended.' });
 }
 

@@ -1,9 +1,8 @@
 // Schemas that several areas of the console use.
 import { z } from 'zod';
 import { roles } from '../accounts/roles.ts';
-import { isOneLine } from '../ground/one-line.ts';
 import { changedMeanwhile } from '../http/api-error.ts';
-import { component, idSchema, instantText } from '../http/schemas.ts';
+import { component, idSchema, instantText, shownName } from '../http/schemas.ts';
 
 export const appId = component('AppId', idSchema('app'));
 export const accountId = component('AccountId', idSchema('acc'));
@@ -12,11 +11,10 @@ export const role = component('Role', z.enum(roles));
 /** The answer of an operation that has nothing to say but that it is done. */
 export const done = component('Done', z.strictObject({ done: z.literal(true) }));
 
-export const oneLine = z
-  .string()
-  .min(1)
-  .max(128)
-  .refine((text) => text.trim() !== '' && isOneLine(text), 'A name is one line of text.');
+export const oneLine = shownName(z.string().min(1).max(128)).refine(
+  (text) => text.trim() !== '',
+  'A name has a character that can be seen.',
+);
 
 /** An address of e-mail, by the rule of sign-ins: nobody gets an account that cannot sign in. */
 export const emailAddress = z.email('Give an e-mail address.').max(254);

@@ -1,6 +1,7 @@
 // The area Webhooks: endpoints that are told of outcomes. A secret is shown once, by the answer
 // that makes it. The operations are those of the command line.
 import { z } from 'zod';
+import { findApp } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { type ReplayDeps, replayEvents } from '../delivery/replay-events.ts';
@@ -35,7 +36,7 @@ import type { PostDeps } from '../webhooks/post-event.ts';
 import { presentAttempt } from '../webhooks/present-attempt.ts';
 import { countHeldEvents, findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
-import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { type AppCaller, type ConsoleCaller, refuseSuspended } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
 import { appId, appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
@@ -251,10 +252,12 @@ export const webhookRoutes = [
     summary: 'Send one signed request, which counts neither as failure nor as success',
     params: param,
     answers: { 200: { description: "The endpoint's answer.", schema: testResult, example: testExample } },
-    refusals: ['not_found'],
+    refusals: ['not_found', 'app_suspended'],
   }).handle(async (deps, request) => {
     const { sql, clock, seal, posts } = deps;
     const found = await getOwn(sql, request.caller, request.params.webhook);
+    const app = await findApp(sql, found.appId);
+    if (app) refuseSuspended({ app });
     return request.aside(() => testWebhook({ sql: deps.txSql, clock, seal, by: request.caller.by, ...posts }, found));
   }),
   own({

@@ -1,9 +1,11 @@
-// Rules for events by client key that need no query: their age, and purchases (contract 10).
+// Rules for events by client key that need no query: their age, their names, and purchases (contract 10).
 // Strangers hold client keys. `event-names.ts` and `event-keys.ts` check the shares of names and
 // keys.
 import type { ClientEvents } from '../apps/caller.ts';
 import type { Issue } from '../ground/issue.ts';
+import { isOneLine } from '../ground/one-line.ts';
 import { ApiError, invalid } from '../http/api-error.ts';
+import { shownNameProblem } from '../http/schemas.ts';
 import type { EventGiven } from './event.ts';
 
 /**
@@ -14,7 +16,7 @@ export const clientDaysMax = 30;
 const ageMsMax = clientDaysMax * 24 * 3_600_000;
 
 /**
- * Throws the 400 for events that are too old, and the 403 for a purchase when the app accepts none
+ * Throws the 400 for events that are too old or whose names could pass for others, and the 403 for a purchase when the app accepts none
  * from client keys.
  */
 export function checkClientEvents(
@@ -32,6 +34,10 @@ export function checkClientEvents(
       ? [{ path: [...pathOf(i), 'occurred_at'], code: 'too_small', message, limit }]
       : [],
   );
+  for (const [i, { name }] of events.entries()) {
+    if (!isOneLine(name))
+      issues.push({ path: [...pathOf(i), 'name'], code: 'invalid_format', message: shownNameProblem });
+  }
   if (issues.length > 0) throw invalid(issues);
   const purchase = clientEvents.purchases ? -1 : events.findIndex(({ name }) => name === 'purchase');
   if (purchase === -1) return;

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { IdPrefix } from '../ground/ids.ts';
 import { issueOf, issuesMax } from '../ground/issue.ts';
+import { isOneLine } from '../ground/one-line.ts';
 
 /** Every schema with a name, for the description of the API. */
 export const namedSchemas = z.registry<{ id: string }>();
@@ -36,6 +37,13 @@ export function isPathStep(text: unknown): boolean {
 }
 
 export const pathStepProblem = "'.' and '..' are no names: clients turn them into another path.";
+
+/** A name for people, which cannot pass for another one in a list. */
+export function shownName(name: z.ZodString) {
+  return name.refine(isOneLine, shownNameProblem);
+}
+
+export const shownNameProblem = 'A name is one line of text, without characters that cannot be seen.';
 
 /** A new name that can stand in a path. */
 export function pathName(name: z.ZodString) {

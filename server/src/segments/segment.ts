@@ -6,13 +6,13 @@ import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
 import { type Filter, parseFilter } from '../audience/filter.ts';
 import type { IssueCode } from '../ground/issue.ts';
-import { component, pathName } from '../http/schemas.ts';
+import { component, pathName, shownName } from '../http/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
 /** Segments of one app at most. */
 export const segmentsMax = 1_000;
 
-export const segmentName = pathName(z.string().min(1).max(128));
+export const segmentName = shownName(pathName(z.string().min(1).max(128)));
 
 export const segmentRequestSchema = component(
   'SegmentRequest',
