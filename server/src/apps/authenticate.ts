@@ -12,10 +12,10 @@ import { scopeOfKey } from './key.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { findKeyByHash, type KeyWithApp, updateKeyLastUsed } from './key-queries.ts';
 
-/** Milliseconds for which a key's answer is used after it was asked. */
+/** Milliseconds for which the answer of a key's look-up is used. */
 const freshMs = 1000;
 /**
- * Milliseconds after which a key in constant use is asked for again, so that no request waits for
+ * Milliseconds after which a key in constant use is looked up again, so that no request waits for
  * the answer.
  */
 const askedAgainAfterMs = 750;
@@ -28,8 +28,8 @@ export interface Authentication {
   /** Returns who calls. Throws the 401 or 403. `address` limits look-ups of unknown keys. */
   authenticate(authorization: readonly string[], access: KeyAccess, address: () => string): Promise<Caller>;
   /**
-   * Returns who calls where `authenticate` would at once, without asking the database and without
-   * an error; else undefined.
+   * Returns the caller if `authenticate` would return it without asking the database and without an
+   * error; otherwise undefined.
    */
   recognize(authorization: readonly string[], access: KeyAccess): Caller | undefined;
 }
@@ -54,8 +54,7 @@ interface Flight {
 }
 
 export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDeps): Authentication {
-  // Known keys, the one asked for longest ago first. An expired entry is asked for again before it
-  // is used.
+  // Known keys, the oldest look-up first. An expired entry is looked up again before it is used.
   const remembered = new Map<string, Remembered>();
   const flights = new Map<string, Flight>();
   const lastUsedNotedAt = new Map<string, number>();
@@ -71,8 +70,8 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
   };
 
   /**
-   * Returns a running look-up of the key, so that all requests share its answer, unless the
-   * database has taken too long.
+   * Returns a running look-up of the key, so that all requests share its answer. A look-up that
+   * takes too long is not shared.
    */
   const flightOf = (id: string): Promise<KeyWithApp | undefined> | undefined => {
     const flight = flights.get(id);
@@ -97,8 +96,7 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     const hash = hashToken(text);
     const id = hash.toString('latin1');
     const known = remembered.get(id);
-    // A request does not wait in line for an answer that is on its way, or that arrived while the
-    // request waited.
+    // A request does not wait in line if the answer is on its way or arrived meanwhile.
     if (!known) return flightOf(id) ?? lookups.run(address(), async () => freshKeyOf(id) ?? askOnce(id, hash));
     const ageMs = clock.steadyMs() - known.askedAtMs;
     const believed = ageMs < freshMs ? unexpired(known.key) : undefined;

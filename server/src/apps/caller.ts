@@ -25,7 +25,9 @@ export interface Caller {
   /** The name of the app's plan. */
   readonly plan: string;
   readonly clientEvents: ClientEvents;
-  /** A person or an operator token that calls in the app's name; absent: the key itself calls. */
+  /**
+   * The person or operator token that calls in the app's name; absent when the key itself calls.
+   */
   readonly by?: Actor;
 }
 
@@ -33,7 +35,8 @@ export interface Caller {
 export const clientEventsDefault: ClientEvents = Object.freeze({ newNames: true, purchases: true, deletedNames: 0 });
 
 /**
- * The author of a change: the person who calls, else the request's key. `address` is the client's.
+ * The author of a change: the person who calls, or else the request's key. `address` is the
+ * client's.
  */
 export function actorOf({ keyId, keyName, by }: Caller, address: string): Actor {
   return by ?? { kind: 'key', id: encodeId('key', keyId), name: keyName, address };

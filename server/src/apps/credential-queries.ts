@@ -100,8 +100,8 @@ export async function findConfiguredChannels(tx: Tx, appId: Uuid): Promise<Set<s
 }
 
 /**
- * Returns those of these apps with a channel that rings nobody: one of `sandboxed`, one of Apple's
- * sandbox, which reaches builds from Xcode only, or the project of Carillon's own sandbox.
+ * Returns the apps among these with a channel that reaches no real user: a channel of `sandboxed`,
+ * Apple's sandbox, which reaches only builds from Xcode, or the project of Carillon's own sandbox.
  */
 export async function listTestApps(
   sql: Sql,
@@ -186,9 +186,8 @@ export async function getCredentialHour(
 }
 
 /**
- * Records a success, which ends every suspicion. Written at most once a minute for a credential,
- * unless it changes the state. Returns the state that it ended; undefined when the credential was
- * `ok` before.
+ * Records a success, which ends every suspicion. Writes at most once a minute for a credential,
+ * unless the state changes. Returns the former state, or undefined if it was `ok`.
  */
 export async function markCredentialOk(
   tx: Tx,

@@ -90,7 +90,7 @@ function auditFieldsOf(publicPart: Readonly<Record<string, unknown>>): AuditFiel
 export async function saveCredential(
   deps: SaveDeps,
   credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
-  /** Throws when the present credential is not the one that the writer saw. */
+  /** Throws when the present credential differs from the one that the writer saw. */
   check: (former: CredentialRecord | undefined) => void = () => undefined,
 ): Promise<number> {
   const { sql, clock, seal } = deps;
@@ -137,9 +137,9 @@ export async function removeChannel(
 }
 
 /**
- * Adds a credential that was current elsewhere, for devices bound to it; here it is never the
- * current one of its channel. A credential that the app has already, by `isSame`, is not added
- * again. Returns the credential's number.
+ * Adds a credential that was current in another installation, for devices bound to it. It never
+ * becomes the current one of its channel here. A credential that the app already has, by `isSame`,
+ * is not added again. Returns the credential's number.
  */
 export async function addFormerCredential(
   deps: SaveDeps,
@@ -150,7 +150,7 @@ export async function addFormerCredential(
   const { appId, channel } = credential;
   const find = async (tx: Tx): Promise<number | undefined> =>
     (await listCredentials(tx, appId)).find((each) => each.channel === channel && isSame(each.public))?.id;
-  // Looked up first without taking a number, because an app has few of them.
+  // The app's credentials are compared first, before a number is taken.
   const known = await find(sql);
   if (known !== undefined) return known;
   return transaction(sql, async (tx: Tx) => {

@@ -1,5 +1,5 @@
-// Deletes an app (contract 19). From the commit on its keys are refused, nothing is sent and
-// nothing is told: it counts as suspended too. A periodic task clears its rows afterwards.
+// Deletes an app (contract 19). From the commit on its keys are refused, and nothing is sent or
+// told, because it also counts as suspended. A periodic task clears its rows afterwards.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
@@ -7,7 +7,7 @@ import { encodeId, type Uuid } from '../ground/ids.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import { countRowsOf, findApp, lockApp, markAppDeleted } from './queries.ts';
 
-/** The numbers of rows that the task will clear, as the caller is told. */
+/** The numbers of rows that the task will clear, for the answer. */
 export interface DeletedApp {
   readonly devices: number;
   readonly users: number;

@@ -4,7 +4,7 @@ import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { type IdentifyRecord, isUnprovable } from './identify-record.ts';
 
-/** A record and when its app was edited last. */
+/** A record, and the time of the last edit of its app. */
 export interface SeenIdentifyRecord extends IdentifyRecord {
   readonly updatedAt: Date;
 }
@@ -34,7 +34,7 @@ export async function updateIdentifyRecord(tx: Tx, clock: Clock, appId: Uuid, re
     WHERE id = ${appId}`;
 }
 
-/** Names the apps that no proof can be made for, so that their identify answers 403. */
+/** Lists the apps for which no proof can be made, so that their identify answers 403. */
 export async function listUnprovableApps(sql: Sql): Promise<string[]> {
   const apps = await sql<(IdentifyRecord & { readonly name: string })[]>`
     SELECT name, identify_secret AS secret, identify_form AS form, identify_secret_next AS next_secret,
@@ -43,7 +43,7 @@ export async function listUnprovableApps(sql: Sql): Promise<string[]> {
   return apps.filter(isUnprovable).map(({ name }) => name);
 }
 
-// A caller has a key of the app or was told its id, so the app exists.
+// The app exists, because the caller has a key of it or its id.
 function found(record: SeenIdentifyRecord | undefined): SeenIdentifyRecord {
   if (!record) throw new Error('the app does not exist');
   return record;

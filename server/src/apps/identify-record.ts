@@ -10,16 +10,16 @@ const prefixes: Readonly<Record<SecretForm, string>> = { token: 'idjwt_', hash: 
 /** A secret of a form; `random`: 32 bytes as base64url. */
 export const secretOf = (form: SecretForm, random: string): string => `${prefixes[form]}${random}`;
 
-/** The form of an opened secret, by its own first letters; undefined: it is none. */
+/** The form of an opened secret, by its first letters; undefined: it is no such secret. */
 export function formOfSecret(secret: string): SecretForm | undefined {
   return secretForms.find((form) => secret.startsWith(prefixes[form]));
 }
 
 /** The secrets in their sealed form. */
 export interface IdentifyRecord {
-  /** During a rotation the former secret; null: no proof is demanded. */
+  /** The secret, during a rotation the former one; null: no proof is demanded. */
   readonly secret: string | null;
-  /** Means nothing without the secret. */
+  /** Has no effect without a secret. */
   readonly form: SecretForm;
   /** Also valid until the rotation is finished. */
   readonly nextSecret: string | null;
@@ -34,8 +34,8 @@ export function formsOf({ secret, form, nextSecret, nextForm }: IdentifyRecord):
 }
 
 /**
- * True when no proof can be made: the device is required, and no secret makes tokens. Apps that
- * required the bound form of earlier versions are so until they have a token secret.
+ * True when no proof can be made: the device is required, and no secret makes tokens. This holds
+ * for apps that required the bound form of earlier versions, until they have a token secret.
  */
 export function isUnprovable(record: IdentifyRecord): boolean {
   return record.isDeviceRequired && !formsOf(record).includes('token');

@@ -30,15 +30,15 @@ export interface IdentifySecret {
 
 /** The proof that an app demands for an identify. */
 export interface IdentifyRules {
-  /** Each of them proves a claim; when there is none, no proof is demanded. */
+  /** Each of these secrets proves a claim. Without any, no proof is demanded. */
   readonly secrets: readonly IdentifySecret[];
   /** True when only a token that names the device is accepted. */
   readonly isDeviceRequired: boolean;
 }
 
 /**
- * Loads the rules. Throws when the master key does not match, because without a check nobody may
- * identify. The form of a secret is read from the opened secret itself, which nobody can change.
+ * Loads the rules. Throws when the master key does not match, because nobody may identify without a
+ * check. The form is read from the opened secret, which nobody can change.
  */
 export async function loadIdentifyRules({ sql, seal }: { sql: Sql; seal: Seal }, appId: Uuid): Promise<IdentifyRules> {
   const { secret, nextSecret, isDeviceRequired } = await getIdentifyRecord(sql, appId);
@@ -67,13 +67,13 @@ export interface MadeIdentifySecret {
 
 export interface SecretWish {
   readonly form: SecretForm;
-  /** Absent: as it was. */
+  /** Absent: unchanged. */
   readonly isDeviceRequired?: boolean | undefined;
 }
 
 /**
- * Creates a secret that is valid from now on: as the only one, or beside the former one. Throws the
- * 400 where it would leave an app that requires the device without a token secret.
+ * Creates a secret that is valid at once, alone or beside the former one. Throws the 400 if an app
+ * that requires the device would have no token secret.
  */
 export async function rotateIdentifySecret(
   deps: IdentifyDeps & { readonly seal: Seal },
@@ -83,7 +83,7 @@ export async function rotateIdentifySecret(
   return transaction(deps.sql, async (tx) => {
     const inTx = { ...deps, tx };
     const locked = await lockIdentifyRecord(tx, appId);
-    // Each order passes through no state that would be refused.
+    // The order of the two steps is chosen so that no state in between is refused.
     const former = isDeviceRequired === false ? await requireLocked(inTx, appId, locked, false) : locked;
     const { record, ...made } = await addSecret(inTx, appId, former, form);
     if (isDeviceRequired) await requireLocked(inTx, appId, record, true);
@@ -135,9 +135,9 @@ export interface IdentifyWish {
 }
 
 /**
- * Makes the settings as wished, in one transaction. Returns the first secret where one was made, in
- * the form `token`; without `isEnabled` the secrets are deleted. Throws the 400 where the device
- * would be required without a token secret.
+ * Applies the settings in one transaction. Returns the first secret, in the form `token`, if one
+ * was made. Without `isEnabled` the secrets are deleted. Throws the 400 if the device would be
+ * required without a token secret.
  */
 export async function setIdentify(
   deps: IdentifyDeps & { readonly seal: Seal },
@@ -168,8 +168,8 @@ const without: IdentifyRecord = {
 
 /**
  * Finishes a rotation: only the next secret is valid, and the former one is deleted. Returns false
- * when there was no rotation. Throws the 400 where the last token secret would go while the device
- * is required.
+ * when there was no rotation. Throws the 400 if the last token secret would be deleted while the
+ * device is required.
  */
 export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
   return change(deps, appId, 'identify_secret.finish', ({ nextSecret, nextForm, isDeviceRequired }) =>
@@ -217,7 +217,7 @@ async function change(
   });
 }
 
-/** Changes a locked record. A record that stays as it is, is no change. */
+/** Changes a locked record. An equal record is no change. */
 async function changeLocked(
   deps: ChangeDeps,
   appId: Uuid,
@@ -227,7 +227,8 @@ async function changeLocked(
   after?: AuditFields,
 ): Promise<void> {
   if (isDeepStrictEqual(record, former)) return;
-  // An app of an earlier version may be unprovable already. No change may make another one so.
+  // An app of an earlier version may already be without a possible proof. No change may bring
+  // another app into this state.
   if (isUnprovable(record) && !isUnprovable(former)) {
     const message = 'require_device needs a token secret, because only a token can name its device.';
     throw invalid([{ path: ['require_device'], code: 'invalid_value', message }]);

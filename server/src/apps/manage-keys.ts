@@ -55,7 +55,7 @@ const sessionKeyHours = 1;
 /**
  * Creates a client key for a person's own browser in a session. It ends with the session, after an
  * hour at the latest, and is not among the active keys of its scope. A session has one such key of
- * an app: the former one ends.
+ * an app: a new key ends the former one.
  */
 export async function createSessionKey(
   deps: KeyDeps,
@@ -64,7 +64,7 @@ export async function createSessionKey(
   const { sql, clock, by } = deps;
   const [id, minted] = [mintUuid(clock.nowMs()), mintKey('client')];
   return transaction(sql, async (tx) => {
-    // Under the lock, so that of racing requests of one session one key stays.
+    // Runs under the lock, so that racing requests of one session leave one key.
     await lockApp(tx, appId);
     const key = { appId, id, minted, createdBy: describeActor(by), sessionId, sessionEndsAt, hours: sessionKeyHours };
     const expiresAt = await insertSessionKey(tx, clock, key);
@@ -74,7 +74,7 @@ export async function createSessionKey(
   });
 }
 
-/** Does the same as `createKey` in the caller's transaction. */
+/** Does what `createKey` does, in the caller's transaction. */
 export async function addKey(deps: KeyTransaction, key: KeyToMake): Promise<NewKey> {
   const { made, minted } = await makeKey(deps, key);
   const { appId, scope, name } = key;
@@ -92,7 +92,7 @@ async function makeKey(
   { tx, clock, by }: KeyTransaction,
   key: KeyToMake,
 ): Promise<{ readonly made: NewKey; readonly minted: MintedToken }> {
-  // Under the lock, so that racing requests count each other's keys.
+  // Runs under the lock, so that racing requests count each other's keys.
   await lockApp(tx, key.appId);
   if ((await countActiveKeys(tx, clock, key.appId, key.scope)) >= activeKeysMax) {
     const message = `An app has at most ${activeKeysMax} active ${key.scope} keys: revoke one first.`;

@@ -1,5 +1,6 @@
-// The one-line warnings about apps that nobody has to prove an identity to, and about those that
-// nobody can. Operators read them where they get a client key, at the start, and in `doctor`.
+// The one-line warnings about apps that demand no proof of identity, and about apps for which no
+// proof can be made. Operators read them where they get a client key, at the start, and in
+// `doctor`.
 import { programName } from '../ground/program-name.ts';
 
 /** The risk of a missing identify secret. `doctor` shows this text too. */

@@ -6,7 +6,7 @@ import type { ClientEvents } from './caller.ts';
 
 export interface App {
   readonly id: Uuid;
-  /** The organisation that it belongs to. */
+  /** The organisation of the app. */
   readonly organisationId: Uuid;
   readonly name: string;
   readonly plan: string;
@@ -22,7 +22,10 @@ export interface App {
 const appColumns = (tx: Tx): Fragment => tx`
   id, org_id AS organisation_id, name, plan, default_url, attribution_window_hours, suspended_at, created_at, updated_at`;
 
-/** The organisation of apps that the command line makes, and of apps from before there were any. */
+/**
+ * The organisation of apps that the command line makes, and of apps from before organisations
+ * existed.
+ */
 export const firstOrganisationId: Uuid = '01930000-0000-7000-8000-000000000001';
 
 export async function insertApp(
@@ -50,7 +53,7 @@ export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
   return app;
 }
 
-/** Returns those of these apps that are not deleted. */
+/** Returns the apps among these that are not deleted. */
 export async function listLivingApps(sql: Sql, ids: readonly Uuid[]): Promise<Set<Uuid>> {
   const rows = await sql<{ id: Uuid }[]>`
     SELECT id FROM apps WHERE id = ANY(${ids as Uuid[]}::uuid[]) AND deleted_at IS NULL`;
@@ -69,7 +72,7 @@ export async function markAppDeleted(tx: Tx, clock: Clock, id: Uuid): Promise<vo
     UPDATE apps SET deleted_at = ${clock.now}, suspended_at = coalesce(suspended_at, ${clock.now}) WHERE id = ${id}`;
 }
 
-/** Counts what an app has that people know of. */
+/** Counts the objects of an app that people know. */
 export async function countRowsOf(sql: Sql, id: Uuid): Promise<{ devices: number; users: number; messages: number }> {
   const [row] = await sql<{ devices: number; users: number; messages: number }[]>`
     SELECT (SELECT count(*) FROM devices WHERE app_id = ${id}) AS devices,
@@ -78,7 +81,7 @@ export async function countRowsOf(sql: Sql, id: Uuid): Promise<{ devices: number
   return row ?? { devices: 0, users: 0, messages: 0 };
 }
 
-/** Records that people edited the app, for those who edit an older state of it. */
+/** Records that people edited the app, so that an edit of an older state is noticed. */
 export async function touchApp(tx: Tx, clock: Clock, id: Uuid): Promise<void> {
   await tx`UPDATE apps SET updated_at = ${nowOf(tx, clock)} WHERE id = ${id}`;
 }
@@ -87,7 +90,7 @@ export async function updateAppName(tx: Tx, id: Uuid, name: string): Promise<voi
   await tx`UPDATE apps SET name = ${name} WHERE id = ${id}`;
 }
 
-/** Sets the url of web pushes without one; null: they have none. */
+/** Sets the url of web pushes that have none of their own; null: no url. */
 export async function updateDefaultUrl(tx: Tx, id: Uuid, url: string | null): Promise<void> {
   await tx`UPDATE apps SET default_url = ${url} WHERE id = ${id}`;
 }

@@ -10,7 +10,9 @@ export const canonicalFields = ['country', 'language', 'device.locale'];
 
 const wholeOperators: readonly unknown[] = ['eq', 'neq', 'in', 'not_in'];
 
-/** Returns the very same object when nothing changes. What is no filter is returned as it is. */
+/**
+ * Returns the same object when nothing changes. A value that is no filter is returned unchanged.
+ */
 export function canonicalFilter(filter: unknown): unknown {
   if (Array.isArray(filter)) return changed(filter, filter.map(canonicalFilter));
   if (!isRecord(filter)) return filter;

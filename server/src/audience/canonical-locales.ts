@@ -1,8 +1,7 @@
-// Brings devices' locales and then stored filters to canonical form (contract 6 and 8), which
-// earlier versions did not store.
-// Reads a page of devices at a time and never waits for a locked row. A pass that was broken off is
-// done again from the start, and leaves alone what it has done. Can go, with its table, when no
-// version is left that wrote the former form.
+// Brings devices' locales, and then stored filters, to canonical form (contract 6 and 8). Earlier
+// versions stored other forms. Reads a page of devices at a time and never waits for a locked row.
+// An interrupted pass starts again from the beginning, and skips finished rows. This file and its
+// table can be deleted when no version that wrote the former form is left.
 import { canonicalLocale } from '../content/locales.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -10,7 +9,7 @@ import { nilUuid, type Uuid } from '../ground/ids.ts';
 import { canonicalFilter } from './canonical-filter.ts';
 import { deletePasses, listDuePasses, listLocales, replaceLocale, type StoredLocale } from './locale-queries.ts';
 
-/** Devices that are read together; one statement locks some of them for milliseconds. */
+/** The number of devices read together. One statement locks some of them for milliseconds. */
 const devicesAtOnceMost = 1_000;
 
 export interface CanonicalDeps {
@@ -20,7 +19,7 @@ export interface CanonicalDeps {
   readonly rewriteFilters: () => Promise<boolean>;
 }
 
-/** A filter, where the room that owns it finds it again. */
+/** A filter, and the place where its room finds it again. */
 export interface StoredFilter {
   readonly appId: Uuid;
   readonly id: Uuid;
@@ -87,7 +86,7 @@ function groupByLocale(page: readonly StoredLocale[]): DevicesOfLocale[] {
   return [...groups.values()];
 }
 
-/** Returns whether none of these devices has the former form any more. */
+/** Returns whether none of these devices has a former form any more. */
 async function mend(sql: Sql, { appId, locale: former, deviceIds }: DevicesOfLocale): Promise<boolean> {
   const locale = canonicalLocale(former);
   if (locale === null || locale === former) return true;

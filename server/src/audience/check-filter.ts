@@ -104,8 +104,8 @@ export function checkFilter(filter: Filter, catalog: ReadonlyMap<string, Propert
   return checked === undefined || issues.length > 0 ? { issues } : { filter: spelled(checked) };
 }
 
-// After all checks: reading a language takes microseconds, and writing a country in upper case a
-// tenth of one. A filter that is refused may hold two hundred thousand (R-103).
+// This comes after all checks, because reading a language takes microseconds, and a refused filter
+// may contain two hundred thousand values (R-103).
 function spelled(node: CheckedFilter): CheckedFilter {
   if (node.kind === 'leaf') return { ...node, test: withSpellings(node.operand, node.test) };
   if (node.kind === 'not') return { ...node, node: spelled(node.node) };
@@ -130,9 +130,9 @@ function checkLeaf(leaf: Comparison, catalog: ReadonlyMap<string, Property>, iss
 }
 
 /**
- * A language is stored as its writer spelled it, and devices may hold former codes, so a whole tag
- * is compared with each spelling of it. A locale's beginning is, too: a stored `starts_with: iw`
- * selects the same devices before and after their locales became canonical.
+ * A language is stored as its writer spelled it, and devices may have former codes. So a whole tag
+ * is compared with each of its spellings, and so is the beginning of a locale: a stored
+ * `starts_with: iw` selects the same devices before and after their locales became canonical.
  */
 function withSpellings(operand: Operand, test: Test): Test {
   if (!('builtin' in operand)) return test;
@@ -222,7 +222,10 @@ function typeOfCondition({ value }: Comparison): CheckedCondition['type'] | unde
 }
 
 type Problem = { readonly code: IssueCode; readonly message: string; readonly allowed?: readonly unknown[] };
-/** A value itself, because a filter that is refused may hold two hundred thousand (R-103). */
+/**
+ * A bare value, without an object around it, because a refused filter may contain two hundred
+ * thousand (R-103).
+ */
 type ReadValue = string | number | boolean | Problem;
 /** `isWhole`: the value is compared as a whole and not as a part of a text. */
 type Reader = (value: unknown, isWhole: boolean) => ReadValue;

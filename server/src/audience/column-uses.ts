@@ -11,11 +11,14 @@ import { countDevicesUpTo, listFieldsInUse, listFieldsTogether, listSlotsOfKeys 
 import type { ColumnsTogether } from './plan-carried.ts';
 import type { ColumnUse } from './plan-indexes.ts';
 
-/** Noted previews, at most one a minute, from which on a field deserves an index and a slot. */
+/**
+ * The number of noted previews, at most one a minute, from which a field deserves an index and a
+ * slot.
+ */
 export const previewsMin = 3;
 
 const propertyPrefix = 'properties.';
-/** Columns that have an index from the first migration on. */
+/** Columns that have an index since the first migration. */
 const alwaysIndexed: readonly BuiltinField[] = ['external_id', 'device.created_at'];
 
 /** Selects the fields that are properties and returns their keys. */

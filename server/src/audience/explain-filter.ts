@@ -1,6 +1,6 @@
-// Finds the leaf of a filter that decides about one device: of an AND the first false one, of an OR
-// the last (contract 5.22). Pure; `explain-queries.ts` asks the database for the truth of each
-// leaf.
+// Finds the leaf of a filter that decides about one device: the first false leaf of an AND, the
+// last leaf of an OR (contract 5.22). Pure; `explain-queries.ts` asks the database for the truth of
+// each leaf.
 import type { CheckedCondition, CheckedFilter, CheckedLeaf } from './check-filter.ts';
 import type { Comparison, EventLeaf, Filter } from './filter.ts';
 
@@ -50,7 +50,7 @@ export function decide(filter: CheckedFilter, truths: readonly boolean[]): Decis
       case 'and':
       case 'or': {
         const decisions = node.nodes.map(walk);
-        // The first part that ends the question decides. Without one, the last part does.
+        // The first part that settles the result decides, or else the last part.
         const ends = node.kind === 'or';
         const found = decisions.find(({ matches }) => matches === ends) ?? decisions.at(-1);
         if (!found) throw new Error('a group of a filter has no node');

@@ -1,5 +1,5 @@
 // SQL: whether each leaf of some filters is true of a few devices now, and the value that decides.
-// It is the predicate of a send, asked of single rows.
+// The predicate is that of a send, for single rows.
 import type { Clock } from '../database/clock.ts';
 import { type Fragment, type Sql, unprepared } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';

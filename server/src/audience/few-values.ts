@@ -12,8 +12,8 @@ export interface FewValuesLimits {
   /** Below this number of devices, reading every device is faster than reading the values. */
   readonly devicesMin: number;
   /**
-   * Values read for one audience. Each takes a round trip; 40 of them take some milliseconds,
-   * reading every device about fifty.
+   * The number of values read for one audience. Each takes a round trip. 40 values take some
+   * milliseconds, and reading every device about fifty.
    */
   readonly valuesMax: number;
   /**
@@ -92,7 +92,7 @@ export async function compareWholeValues(
  * order.
  */
 function partOf({ operand, type, test }: CheckedLeaf): TextPart | undefined {
-  // The index finds a prefix as it is.
+  // An index finds a prefix without this.
   if (type !== 'string' || test.kind !== 'text' || test.op === 'starts_with') return undefined;
   if ('builtin' in operand) {
     const hasNoIndexOfItsText = operand.builtin === 'device.identified' || operand.builtin === 'device.platform';

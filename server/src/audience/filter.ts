@@ -36,7 +36,7 @@ export interface EventLeaf<Condition = Comparison> {
   readonly where: readonly Condition[];
 }
 
-/** A node of a filter. The types of its comparisons depend on how far the filter has been read. */
+/** A node of a filter. The types of its comparisons depend on the stage of reading. */
 export type Node<Leaf, Condition> =
   | { readonly kind: 'and' | 'or'; readonly nodes: readonly Node<Leaf, Condition>[] }
   | { readonly kind: 'not'; readonly node: Node<Leaf, Condition> }

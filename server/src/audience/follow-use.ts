@@ -27,8 +27,8 @@ const rememberedDays = 7;
 const notedEveryMs = 60_000;
 
 /**
- * A migration builds this index for an empty table only. For others it is built here, because that
- * must not block writes, and a build that was broken off is done again.
+ * A migration builds this index only for an empty table. For other tables it is built here, because
+ * a build must not block writes and may be interrupted and repeated.
  */
 const unnumberedIndex = 'audience_unnumbered';
 
@@ -76,7 +76,7 @@ interface Wanted {
 }
 
 /**
- * Drops every index that is not worth its writes any more, then builds every missing one that is.
+ * Drops every index that is no longer worth its writes, then builds every missing index that is.
  * Returns false when another process is already doing so. A failed index does not stop the others;
  * after all were tried, the first failure is thrown.
  */
@@ -151,7 +151,7 @@ export async function readIndexPlan(
 
 /**
  * Returns whether an index is valid and its entries hold what counts read, in their order. Indexes
- * of a former version may not.
+ * of a former version may differ.
  */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
   const isAsCounted = columns[2] === 'user_block' && columns.includes('platform_unit');

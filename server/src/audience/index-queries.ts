@@ -79,14 +79,14 @@ export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; ke
 
 export interface FollowingIndex {
   readonly name: string;
-  /** False while the index is being built, and after its build was broken off. */
+  /** False while the index is being built, and after an interrupted build. */
   readonly isValid: boolean;
   /**
    * The server still builds the index. It continues even when the process that asked for it is
    * gone.
    */
   readonly isBeingBuilt: boolean;
-  /** All columns of the index, including the ones it only carries. */
+  /** All columns of the index, including the carried ones. */
   readonly columns: readonly string[];
 }
 
@@ -107,8 +107,8 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
  * therefore reads the index alone. The user's block comes right after the value, so that the
  * devices of one value are counted without looking up their blocks. `carried` are the columns that
  * filters compare together with this one. The build takes as long as it needs, so the connection
- * must have no deadline. A build that is broken off leaves an invalid index. Names are known words
- * and never a caller's text, because DDL takes no parameters.
+ * must have no deadline. An interrupted build leaves an invalid index. Names are known words and
+ * never a caller's text, because DDL takes no parameters.
  */
 export async function buildIndex(
   indexSql: Sql,

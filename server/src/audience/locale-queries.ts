@@ -1,4 +1,4 @@
-// SQL: devices' locales that an earlier version stored in another than their canonical form.
+// SQL: devices' locales that an earlier version did not store in canonical form.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -33,7 +33,7 @@ export async function listLocales(
 }
 
 /**
- * Replaces a locale on those of these devices that still have it and are not locked. Returns their
+ * Replaces a locale on the devices among these that still have it and are not locked. Returns their
  * number.
  */
 export async function replaceLocale(

@@ -6,8 +6,8 @@
 //   promotion:  overflow ──filling──▶ both ──switched──▶ slot is read, both ──clearing──▶ slot
 //   demotion:   slot ──filling──▶ both ──switched──▶ overflow is read, both ──clearing──▶ overflow
 //
-// A phase that was broken off is done again. Each step may be repeated, and only the catalog row
-// says how far the move is.
+// An interrupted phase is repeated. Each step may be repeated, and only the catalog row says how
+// far the move is.
 import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
@@ -38,8 +38,8 @@ interface MoveDeps {
 }
 
 /**
- * Seconds; longer than any process keeps what it read of the catalog outside a transaction, such as
- * a compiled message or a waiting preview.
+ * Seconds. Longer than any process keeps data of the catalog outside a transaction, such as a
+ * compiled message or a waiting preview.
  */
 const quietSeconds = 60;
 /** Rows that one statement locks, for some milliseconds. */

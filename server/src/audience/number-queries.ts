@@ -1,5 +1,5 @@
-// SQL: the numbers of users on the rows of their devices, by which users are counted. `users`
-// assigns the numbers.
+// SQL: the numbers of users on the rows of their devices. Users are counted by number. The room
+// `users` assigns the numbers.
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { placeOfNumber } from './profile-copy.ts';

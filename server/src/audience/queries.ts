@@ -57,7 +57,7 @@ export async function updateSeenDevice(
   return found(row, deviceId);
 }
 
-/** Corrects the facts of a device without a sign of life from it: `active` stays as it was. */
+/** Corrects the facts of a device that gave no sign of life: `active` stays unchanged. */
 export async function updateKnownDevice(
   tx: Tx,
   appId: Uuid,
@@ -106,9 +106,9 @@ export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid,
 }
 
 /**
- * Lists the devices of a user, in the order in which devices are locked. The database does not sort:
- * an index in that order would look cheap to a planner without statistics, and hold every device of
- * the app.
+ * Lists the devices of a user, in the order in which devices are locked. The rows are not sorted by
+ * the database: without statistics, the planner would choose an index in that order, which contains
+ * every device of the app.
  */
 export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
@@ -129,10 +129,10 @@ export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonl
   await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** A device of a user, and what decides its place in a list of the user's devices. */
+/** A device of a user, with the fields that decide its place in a list. */
 export type DeviceOfUser = Pick<AudienceRow, 'deviceId' | 'externalId' | 'active' | 'createdAt'>;
 
-/** Lists the devices that belong to any of these users now, with what a list of them shows. */
+/** Lists the devices that belong to any of these users now, with the fields of such a list. */
 export async function listDevicesOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<DeviceOfUser[]> {
   return tx<DeviceOfUser[]>`
     SELECT device_id, external_id, active, created_at FROM audience
@@ -233,7 +233,7 @@ export interface AudienceCount {
  */
 export async function countAudience(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
   const { tx } = context;
-  // Each device is read as little as possible: one sum tells the devices of two platforms
+  // As little as possible is read of each device: one sum counts the devices of two platforms
   // (`platformUnits`), and the rest are of the third. The blocks are summed before the UNION,
   // because there are many of them.
   const [row] = await tx<AudienceCount[]>`
@@ -287,7 +287,7 @@ export async function countUnmatched(
   if ('device_ids' in audience && audience.exclude === null) return asked - devices;
   const { tx, clock, appId } = context;
   const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
-  // An id whose devices the exclusion removes was matched all the same.
+  // An id still counts as matched if the exclusion removes its devices.
   const [row] = await tx<{ matched: number }[]>`
     SELECT count(DISTINCT ${id}) AS matched FROM audience a
     WHERE ${audiencePredicate({ tx, clock, appId }, { ...audience, exclude: null })}`;

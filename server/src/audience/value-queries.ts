@@ -25,7 +25,7 @@ interface PlanNode {
 
 export interface ExpectedValues {
   readonly values: number;
-  /** Devices that the plan reads; for a parallel plan, those of one process. */
+  /** The number of devices that the plan reads; in a parallel plan, of one process. */
   readonly devices: number;
 }
 
@@ -57,8 +57,8 @@ export interface NextValue {
 }
 
 /**
- * Finds the first value after `after` (null: the first of all), and whether it contains the part.
- * The comparison is the same as on a device's row.
+ * Finds the first value after `after` (null: the very first), and whether it contains the part.
+ * Compares as on a device's row.
  */
 export async function findNextValue(
   { tx, clock, appId }: AudienceContext,
@@ -75,7 +75,7 @@ export async function findNextValue(
 }
 
 /**
- * Devices at which `listFrequentValues` looks. They are found by an index, and take milliseconds.
+ * The number of devices that `listFrequentValues` reads. An index finds them within milliseconds.
  */
 const devicesLookedAt = 5_000;
 

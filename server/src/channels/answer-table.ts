@@ -5,15 +5,15 @@ import type { ErrorCode } from './error-code.ts';
 
 /** One answer that a vendor documents, or is known to give. */
 export interface VendorAnswer {
-  /** The status that the vendor gives it. Decides alone when the row has neither word nor text. */
+  /** The status that the vendor gives. It alone decides when the row has neither word nor text. */
   readonly status: number;
   /** The vendor's reason word. Letter case is ignored. */
   readonly word?: string;
   /** A pattern of the body's text, in JSON, plain text or HTML. */
   readonly text?: RegExp;
-  /** A text that has the pattern, in the vendor's words. */
+  /** An example of a text with the pattern, in the vendor's words. */
   readonly example?: string;
-  /** The word means this only with this status. */
+  /** True: the word means this only with this status. */
   readonly isOfStatus?: true;
   readonly code: ErrorCode;
   /** The vendor's page that documents the answer, or the place where the answer was seen. */
@@ -34,7 +34,7 @@ export interface SaidAnswer {
   readonly text: string;
 }
 
-/** The first row that names what the answer says, whatever its status. */
+/** The first row whose word or text fits the answer, whatever its status. */
 export function findByReason(rows: readonly VendorAnswer[], { status, words, text }: SaidAnswer) {
   return rows.find((row) => {
     if (row.word === undefined && row.text === undefined) return false;
@@ -56,7 +56,7 @@ export function codeOfStatus(status: number, ...tables: (readonly VendorAnswer[]
 /** The readable parts of an answer's body. Empty where the body has none. */
 export interface AnswerBody {
   readonly text: string;
-  /** The object, when the whole body is one as JSON. */
+  /** The object, if the whole body is a JSON object. */
   readonly json: Readonly<Record<string, unknown>>;
   /** The title of an HTML page, or a plain text. */
   readonly words: string;

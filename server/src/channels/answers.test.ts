@@ -80,7 +80,8 @@ describe('each documented answer has its code', () => {
     expect(row.source).toMatch(/^https:\/\/[a-z.-]+\/\S+$/);
   });
 
-  // The reason stands, whatever status a proxy made of it; an errno may mean less by another.
+  // A reason keeps its meaning whatever status a proxy gave it. An errno may have no meaning with
+  // another status.
   const worded = rows.filter(([, row]) => (row.word ?? row.text) !== undefined && !row.isOfStatus);
   test.each(worded)('%s %j, whatever the status', (sender, row) => {
     for (const status of [400, 404, 410, 418, 500]) {

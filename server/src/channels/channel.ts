@@ -30,8 +30,8 @@ export interface ProviderAnswer {
   readonly name: ChannelId;
   readonly httpStatus: number | null;
   /**
-   * Only `apns-id`, `apns-unique-id`, `retry-after`, `location`, `content-type`, and those in which
-   * WNS explains itself. In lower case.
+   * Only `apns-id`, `apns-unique-id`, `retry-after`, `location`, `content-type`, and the headers in
+   * which WNS explains an answer. In lower case.
    */
   readonly headers: Readonly<Record<string, string>>;
   /** Response text up to 4,096 bytes; null when there was none. */
@@ -73,8 +73,8 @@ export interface Push<Credential> {
    */
   readonly again?: (() => Promise<void>) | undefined;
   /**
-   * Called when a request is about to go out, after every wait. False: the request does not go out
-   * (R-04). Absent: it always does.
+   * Called when a request is about to be sent, after every wait. False: the request is not sent
+   * (R-04). Absent: it is always sent.
    */
   isWanted?(): boolean;
 }
@@ -82,15 +82,15 @@ export interface Push<Credential> {
 /** A push on its way, which takes its own outcome. */
 export interface SentPush<Credential> extends Push<Credential> {
   /**
-   * Takes the one outcome of this push, possibly during the call of `send`. Must not throw. This is
-   * no promise, because promises kept a third of the memory of a push that waits.
+   * Takes the one outcome of this push, possibly during the call of `send`. Must not throw. A
+   * method and not a promise, because promises took a third of the memory of a waiting push.
    */
   onOutcome(outcome: Outcome): void;
 }
 
 /** The parts of the service's clock that a channel needs. */
 export interface ChannelClock {
-  /** The present instant, which tokens are signed with. */
+  /** The present instant, for the times in tokens. */
   nowMs(): number;
   /** For durations: nobody sets it, and it includes the time that the host slept. */
   steadyMs(): number;
@@ -128,8 +128,7 @@ export type Outcome =
       readonly provider: ProviderAnswer | null;
       readonly latencyMs: number;
       /**
-       * The time at which the token ended, by the provider's word. A token registered later is
-       * alive.
+       * The time at which the token ended, as the provider says. A token registered later is alive.
        */
       readonly goneAtMs?: number;
       /**
@@ -153,11 +152,17 @@ export interface Rate {
   /** Tokens a second after a rest. */
   readonly perSecondLeast: number;
   readonly perSecondMost: number;
-  /** The time from the least to the most. A rest as long starts the growth again. */
+  /**
+   * The time in which the rate grows from its least to its most. An equally long rest starts the
+   * growth again.
+   */
   readonly rampMs: number;
-  /** The most tokens that a rest saves. They may be used at once. */
+  /** The most tokens that a rest saves. They may all be used at once. */
   readonly savedMost: number;
-  /** A token that is due for longer is dropped. Used later, many would be too many at once. */
+  /**
+   * Milliseconds after which an unused token is dropped, so that late tokens do not add up to a
+   * burst.
+   */
   readonly usableMs: number;
 }
 

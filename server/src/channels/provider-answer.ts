@@ -9,7 +9,7 @@ import type { ErrorCode } from './error-code.ts';
 /** The headers that the timeline keeps (contract 5.2). */
 export const keptHeaders = [
   ...['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type'],
-  // WNS explains itself in headers alone.
+  // WNS explains its answers only in headers.
   ...['x-wns-error-description', 'x-wns-status', 'x-wns-notificationstatus', 'x-wns-deviceconnectionstatus'],
   ...['x-wns-debug-trace', 'ms-cv'],
 ] as const;
@@ -39,7 +39,8 @@ export function presentProviderAnswer(name: ChannelId, result: OutboundResult): 
 }
 
 /**
- * The code of a request without an answer. Only our own timer leaves open whether the push arrived.
+ * The code of a request without an answer. Only after our own time limit is it unknown whether the
+ * push arrived.
  */
 function codeOfTransportError(error: TransportError): ErrorCode {
   return error === 'timeout' ? 'timeout' : 'provider_unavailable';

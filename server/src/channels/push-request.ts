@@ -18,7 +18,7 @@ interface PushRequestParts {
   readonly unindexed?: readonly string[];
 }
 
-/** Makes of an answer the outcome, or a promise of it when further requests are needed. */
+/** Turns an answer into the outcome, or into a promise of it if further requests are needed. */
 type Conclude<Context extends Made> = (
   request: PushRequest<Context>,
   answer: OutboundResult,
@@ -28,7 +28,7 @@ interface Made {
   readonly push: SentPush<unknown>;
 }
 
-/** `made` holds the push, and whatever else the channel needs to know at the answer. */
+/** `made` contains the push and everything else that the channel needs at the answer. */
 export class PushRequest<Context extends Made> implements AskingRequest {
   readonly host: string;
   readonly port: number;
@@ -72,8 +72,8 @@ export class PushRequest<Context extends Made> implements AskingRequest {
 type Begun = Outcome | undefined | Promise<Outcome | undefined>;
 
 /**
- * Begins a push and tells it the outcome that `begin` answers, now or later. Undefined: a request
- * is under way that will tell it. A fault of ours is an outcome, too.
+ * Begins a push and passes it the outcome that `begin` returns, now or later. Undefined: a request
+ * under way will pass it. A fault of ours becomes an outcome too.
  */
 export function beginPush<One extends SentPush<unknown>>(push: One, begin: (push: One) => Begun): void {
   let outcome: Begun;

@@ -17,7 +17,7 @@ export interface DeviceTotal {
   readonly registered: number;
   readonly invalid: number;
   readonly unsubscribed: number;
-  /** How many more devices are active afterwards. */
+  /** The change in the number of active devices. */
   readonly gained: number;
 }
 

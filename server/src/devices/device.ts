@@ -45,7 +45,7 @@ export interface Device {
   readonly status: DeviceStatus;
   /** The device's own properties. */
   readonly properties: StoredProperties;
-  /** When what a person may edit of it last changed; null: not since its first registration. */
+  /** The last change of fields that a person may edit; null: none since the first registration. */
   readonly changedAt: Date | null;
 }
 
@@ -85,11 +85,11 @@ export interface RegistrationRules {
   readonly timeZones: TimeZones;
 }
 
-/** Fields that cost a phone no registration when their value cannot be used. */
+/** Fields whose unusable value does not refuse a phone's registration. */
 export const ignorableFields = ['locale', 'timezone'] as const;
 type IgnorableField = (typeof ignorableFields)[number];
 
-/** The reasons for which a client renewed a subscription on its own. */
+/** The reasons why a client renewed a subscription on its own. */
 export const healedReasons = ['subscription_gone', 'key_changed', 'worker_missing'] as const;
 export type HealedReason = (typeof healedReasons)[number];
 

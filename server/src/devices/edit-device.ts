@@ -1,5 +1,5 @@
-// Edits what is stored of a device, in the name of a person. The device keeps its token, its status
-// and its user. A fact that it reports at its next registration replaces the edited one.
+// Edits the stored facts of a device for a person. The device keeps its token, its status and its
+// user. Facts that it reports at its next registration replace the edited ones.
 import { mergeFacts } from '../audience/device-facts.ts';
 import { getAudienceRow, updateKnownDevice } from '../audience/queries.ts';
 import { editAsSeen, NotAsSeen } from '../audit/edit-as-seen.ts';
@@ -35,7 +35,7 @@ interface EditedDevice {
   /** The device's own properties after the edit. */
   readonly stored: StoredProperties;
   readonly conflicts: readonly PropertyConflict[];
-  /** The fields that differ now. */
+  /** The fields that the edit changed. */
   readonly changes: readonly (keyof EditableValues)[];
 }
 

@@ -27,10 +27,10 @@ export interface DeviceChange {
 }
 
 /**
- * Makes those of the refused devices invalid that are still active and have neither registered nor
- * changed since; returns them. Locks them in the order of their ids: it finds them by the primary
- * key, the only whole index of the table, and the rest of the transaction may use no scan.
- * `array_position` replaces a join, because a distributed database cannot join with a list.
+ * Makes refused devices invalid if they are still active and have neither registered nor changed
+ * since. Returns them. Locks them in the order of their ids: it finds them by the primary key, the
+ * only whole index of the table, and the rest of the transaction may use no scan. `array_position`
+ * replaces a join, because a distributed database cannot join with a list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
@@ -60,8 +60,8 @@ export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId:
 }
 
 /**
- * Makes those of the devices active again that are still invalid for a reason that can be the
- * credential's fault.
+ * Makes devices active again if they are still invalid for a reason that can be the credential's
+ * fault.
  */
 export async function updateRestored(
   tx: Tx,
@@ -95,7 +95,7 @@ export function isAsRead(tx: Tx, read: readonly ReadDevice[]): Fragment {
 
 /**
  * Counts a credential_mismatch for each locked device, and returns the devices that have reached
- * `mismatchesMax` in a row. One that registered or changed since it was read is not counted.
+ * `mismatchesMax` in a row. A device that registered or changed since it was read is not counted.
  */
 export async function countMismatches(
   tx: Tx,

@@ -35,8 +35,8 @@ export async function deleteFormerLinksOfUser(tx: Tx, clock: Clock, appId: Uuid,
 }
 
 /**
- * Records that something else about these devices and users has changed. Call it in the transaction
- * that changes it; the change may take effect from an earlier instant.
+ * Records another change of these devices and users. Call it in the transaction of the change. The
+ * change may take effect from an earlier instant.
  */
 export async function insertPeopleChange(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`

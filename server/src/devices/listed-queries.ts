@@ -28,9 +28,9 @@ export interface WholeDevice extends ListedDevice {
 
 /** A device as its page shows it. */
 export interface ShownDevice extends ListedDevice {
-  /** The number of the credential that it registered with; null: it named none. */
+  /** The number of the credential with which it registered; null: it named none. */
   readonly credentialId: number | null;
-  /** When what a person may edit of it last changed. */
+  /** The last change of the fields that a person may edit. */
   readonly updatedAt: Date;
 }
 
@@ -58,8 +58,8 @@ export interface DeviceFilters {
 }
 
 /**
- * Finds one device of the app. One statement reads its values and their time, so that an edit of
- * these values never carries the time of later ones.
+ * Finds one device of the app. One statement reads its values and their time, so that the time
+ * always belongs to these values.
  */
 export async function findShownDevice(sql: Sql, appId: Uuid, id: Uuid): Promise<ShownDevice | undefined> {
   const [device] = await sql<ShownDevice[]>`

@@ -143,9 +143,12 @@ const forgetResults = (tx: Tx): Fragment => tx`
 
 /** The effects of a write on the state of its device. */
 interface WriteEffects {
-  /** The device has another token or environment, or becomes active: former results are deleted. */
+  /**
+   * True when the device has another token or environment, or becomes active. Former results are
+   * then deleted.
+   */
   readonly startsAnew: boolean;
-  /** Something that a person may edit differs. */
+  /** True when a field that a person may edit differs. */
   readonly isChanged: boolean;
 }
 
@@ -262,8 +265,8 @@ export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid
 
 /**
  * Deletes a retired key's values from up to `limit` devices, and returns how many had one of their
- * own. `changed_at` stays, because an edit that was opened before sends only the changed values. A
- * changed value of the deleted key adds the key to the catalog again, as in every other request.
+ * own. `changed_at` stays, because an edit that was opened before sends only changed values. If it
+ * changes a value of the deleted key, the key is added to the catalog again, as by any request.
  */
 export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`

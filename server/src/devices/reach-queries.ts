@@ -17,10 +17,9 @@ export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): P
 }
 
 /**
- * Counts a message that failed for each of these locked devices because its host has no address.
- * Returns the devices that have failed so in `messagesMost` messages, the last at least
- * `hoursLeast` hours after the first. One that registered or changed since it was read is not
- * counted.
+ * Counts one failed message for each of these locked devices, whose host has no address. Returns
+ * the devices with `messagesMost` such messages, the last at least `hoursLeast` hours after the
+ * first. A device that registered or changed since it was read is not counted.
  */
 export async function countUnresolved(
   tx: Tx,
@@ -43,7 +42,7 @@ export interface UnreachedCount {
   readonly appId: Uuid;
   /** Devices that were registered by client key and never reached. */
   readonly unreached: number;
-  /** Those of them that were created before the given instant. */
+  /** The devices among them that were created before the given instant. */
   readonly old: number;
 }
 

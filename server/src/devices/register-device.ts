@@ -53,8 +53,8 @@ export interface RegisterDevice {
   readonly environment: Environment | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
   /**
-   * The caller may be a stranger. A client key uses only properties that the catalog has, and
-   * records fewer uses (`learnProperties`).
+   * True for a client key, whose caller may be a stranger. It uses only properties that the catalog
+   * has, and records fewer uses (`learnProperties`).
    */
   readonly byClient: boolean;
   /** The device that gets this token in place of its own; null when the request names none. */
@@ -137,7 +137,7 @@ async function registerRepeatedly(sql: Sql, clock: Clock, given: RegisterDevice)
   }
 }
 
-/** A device that the request names stays as it is, whatever it proves. */
+/** A device that the request names stays unchanged, whatever the request proves. */
 function ofItsOwn({ token, refreshes, ...rest }: RegisterDevice): RegisterDevice {
   return { ...rest, token: tokenOfOwn(token), refreshes: refreshes && { ...refreshes, proof: undefined } };
 }

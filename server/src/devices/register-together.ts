@@ -75,7 +75,8 @@ async function registerAll(
     }
   } catch (reason) {
     const isOfAll = isDatabaseDown(reason) || isStatementTimeout(reason);
-    // Otherwise each request is stored on its own below, which shows which one failed.
+    // If not all failed together, each request is stored alone below, which shows the one that
+    // failed.
     if (isOfAll) for (const request of first) outcomes.set(request, { status: 'rejected', reason });
   } finally {
     for (const request of first) if (!isMade(outcomes.get(request))) request.permit?.giveBack();
@@ -151,7 +152,7 @@ async function registerIn(
       throw error;
     }
   };
-  // All of them run to the end, because none may use the connection after the transaction is
+  // All statements run to the end, because none may use the connection after the transaction is
   // undone.
   const outcomes = await Promise.allSettled(requests.map((request, i) => registerOne(request, claims[i]?.id ?? '')));
   for (const outcome of outcomes) {

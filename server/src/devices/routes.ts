@@ -28,7 +28,7 @@ import type { RegisteredDevice } from './register-device.ts';
 import type { Register } from './register-together.ts';
 
 export interface DeviceRouteDeps {
-  /** Reads: pages keep no registration waiting. */
+  /** The pool of reads, so that pages delay no registration. */
   readonly sql: Sql;
   /** For short transactions. */
   readonly txSql: Sql;
@@ -39,11 +39,10 @@ export interface DeviceRouteDeps {
   readonly parseRegistration: (body: unknown, byClient: boolean) => Registration;
   readonly register: Register;
   /**
-   * Hears of a refresh by client key that came without proof, and so became a registration of its
-   * own.
+   * Called after a refresh by client key without a proof, which became a registration of its own.
    */
   readonly noteUnprovenRefresh: () => void;
-  /** Hears of a registered subscription that the client had renewed on its own. */
+  /** Called after the registration of a subscription that the client renewed on its own. */
   readonly noteHealed: (reason: HealedReason) => void;
 }
 
@@ -249,9 +248,9 @@ export const deviceRoutes = [
   ...optOutRoutes,
 ];
 
-// A client key is not told whose the device is, nor what is stored under its properties (contract
-// 5.7): with the same token anyone is the same device. The facts it says about itself are answered
-// to either key, former ones included.
+// An answer by client key contains neither the user nor the stored properties (contract 5.7),
+// because anyone with the token is the same device. Facts that the device reported, former ones
+// included, are answered to both kinds of keys.
 function presentRegistered(registered: RegisteredDevice, isServer: boolean) {
   const { platform, row, environment, properties, conflicts, created } = registered;
   const { stored, catalog } = properties;

@@ -21,7 +21,7 @@ export type ParsedToken = { readonly token: DeviceToken } | { readonly issues: r
 
 const hintLength = 6;
 const androidLengthMax = 4_096;
-/** A previous token may be longer than any valid token, up to this length. */
+/** The longest accepted previous token. It may be longer than any valid token. */
 export const proofLengthMax = 8_192;
 
 /**
@@ -105,8 +105,8 @@ export function provesToken(proof: Buffer, platform: Platform, storedText: strin
 }
 
 /**
- * The token of a device of its own, for a subscription whose keys are not those that are stored with
- * its endpoint: endpoint and `auth` together identify it.
+ * The token of a separate device, for a subscription whose keys differ from those stored with its
+ * endpoint. Endpoint and `auth` together identify it.
  */
 export function tokenOfOwn(token: DeviceToken): DeviceToken {
   return { ...token, hash: hash('sha256', secretOfSubscription(token.text), 'buffer') };

@@ -19,7 +19,7 @@ export async function unlinkDevices(
   const ids = devices.map(({ id }) => id);
   await insertFormerLinks(tx, clock, appId, ids);
   await updateUnidentified(tx, appId, ids);
-  // Read only after the locks: before, another transaction could give a slot to a key that these
-  // devices hold.
+  // The slots are read only after the locks. Before, another transaction could give a slot to a key
+  // of these devices.
   await writeCopies(tx, appId, { profile: null, devices, slotted: await listSlottedAndNumbered(tx, appId, []) });
 }

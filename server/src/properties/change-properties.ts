@@ -41,8 +41,8 @@ export async function changeProperties(
 }
 
 /**
- * Does the same with a catalog that was read before, for many owners at once. The catalog must have
- * every number that is stored or changed.
+ * Does what `changeProperties` does, for many owners at once, with a catalog that was read before.
+ * The catalog must have every number that is stored or changed.
  */
 export function applyChanges(
   formerKept: StoredProperties,

@@ -35,11 +35,13 @@ export class PropertyEditError extends Error {
 export interface EditedProperty {
   readonly key: string;
   readonly type: PropertyType;
-  /** Values that are no longer seen: on users' profiles and on devices themselves. */
+  /**
+   * The numbers of values that are no longer seen, on users' profiles and on devices themselves.
+   */
   readonly removed: { readonly users: number; readonly devices: number };
 }
 
-/** Values under a key, on users' profiles and on devices themselves. */
+/** The numbers of values under a key, on users' profiles and on devices themselves. */
 export type HeldValues = EditedProperty['removed'];
 
 /**

@@ -37,7 +37,7 @@ import {
 /** The catalog has no room for all new keys of an owner. */
 export interface NoRoom {
   readonly error: ApiError;
-  /** The new keys that are too many, the last ones of the owner. */
+  /** The new keys of the owner for which there is no room, the last ones. */
   readonly misfits: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export interface ManyLearned {
   readonly conflicts: ReadonlyMap<number, number>;
 }
 
-/** With `takesPart`, an owner with `NoRoom` takes the room for those of its new keys that fit. */
+/** With `takesPart`, an owner with `NoRoom` adds those of its new keys that fit. */
 export async function learnManyProperties(
   tx: Tx,
   clock: Clock,
@@ -116,8 +116,8 @@ function chooseNewKeys(
   return values;
 }
 
-// Updates the entry in memory, so that the following owners do not each record the same value as a
-// first one.
+// Updates the entry in memory, so that later owners do not record the same value as a first one
+// again.
 function noteSeen(entries: Map<string, CatalogEntry>, { id, sample }: Sighting, clock: Clock): void {
   for (const entry of entries.values()) {
     if (entry.id !== id) continue;

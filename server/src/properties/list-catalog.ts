@@ -18,11 +18,14 @@ import {
 type Counts = ReadonlyMap<number, number> | undefined;
 
 /**
- * Users up to which a count takes some milliseconds. Larger apps get the stored count, which is at
- * most an hour old (contract 5.4).
+ * Up to this number of users a count takes some milliseconds. Larger apps get the stored count,
+ * which is at most an hour old (contract 5.4).
  */
 const usersCountedLiveMax = 10_000;
-/** Users up to which every read counts, because that costs less than the rest of the read. */
+/**
+ * Up to this number of users every read counts, because counting costs less than the rest of the
+ * read.
+ */
 const usersCountedAlwaysMax = 200;
 /** Milliseconds for which the count of a larger app is shown again: 2,000 users take 20 ms (measured). */
 const countShownMs = 1000;
@@ -108,7 +111,7 @@ async function readPages(
   const read: PromiseSettledResult<CatalogPage>[] = [];
   for (const { afterKey, limit } of places) {
     const place = JSON.stringify([afterKey, limit]);
-    // One page after the other: a turn may take one connection, not as many as there are pages.
+    // Pages are read one after the other, because a turn may use only one connection.
     const page = pages.get(place) ?? (await settled(withCounts(listProperties(sql, appId, afterKey, limit))));
     pages.set(place, page);
     read.push(page);
@@ -121,7 +124,7 @@ async function settled<Result>(work: Promise<Result>): Promise<PromiseSettledRes
   return outcome;
 }
 
-/** Looks at indexes and counts once, for any number of pages that are read at the same time. */
+/** Reads indexes and counts once for all pages that are read at the same time. */
 function countOnce(
   sql: Sql,
   counting: Promise<Counts>,

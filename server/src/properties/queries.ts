@@ -4,7 +4,7 @@ import { beginsWith } from '../database/text-prefix.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
 
-/** A catalog row with the fields that decide whether another use of the key deserves a write. */
+/** A catalog row with the fields that decide whether another use of the key is written. */
 export interface CatalogEntry extends Property {
   readonly lastSeenAt: Date | null;
   readonly lastConflictAt: Date | null;
@@ -30,7 +30,7 @@ export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly 
     ORDER BY id`;
 }
 
-/** Does the same and returns the entries by number, to show or copy stored values. */
+/** Lists them as a map by number, to show or copy stored values. */
 export async function readCatalog(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<ReadonlyMap<number, Property>> {
   const properties = await listSlottedAndNumbered(tx, appId, ids);
   return new Map(properties.map((property) => [property.id, property]));
@@ -122,7 +122,7 @@ export async function updateConflict(
       OR last_conflict_at <= ${clock.now} - ${quietMs}::float8 * interval '1 millisecond')`;
 }
 
-/** Selects the texts that stand in the samples of their keys, in the order of the keys' numbers. */
+/** Selects those of the texts that are samples of their keys, in the order of the keys' numbers. */
 export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly TextGone[]): Promise<TextGone[]> {
   return tx<TextGone[]>`
     SELECT DISTINCT p.id, t.sample

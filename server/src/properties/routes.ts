@@ -65,7 +65,10 @@ export const exampleProperty = {
 };
 export const exampleBuiltin = { field: 'country', type: 'string', operators: operatorsOfType.string };
 
-/** Requests that shared a read share its answer: to write it is a third of a request's CPU time. */
+/**
+ * Requests that shared a read also share its written answer, because writing takes a third of a
+ * request's CPU time.
+ */
 const presented = new WeakMap<CatalogPage, Answer<200, string>>();
 
 const route = routesWith<PropertyRouteDeps, Caller>('Properties');

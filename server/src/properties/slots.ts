@@ -96,7 +96,7 @@ export interface MoveToStart {
  * Plans the moves to start now. A key that is much used and has no slot moves into a free one. When
  * its type has no free slot, the unused key with the fewest profiles moves out of its slot.
  * Otherwise a key stays in its slot. `taken`: slots that are not free although none of these keys
- * stands in them.
+ * uses them.
  */
 export function planMoves(
   candidates: readonly SlotCandidate[],

@@ -54,8 +54,8 @@ export async function linkDevice(
   }
   await insertFormerLinks(tx, clock, appId, [deviceId]);
   const since = await updateIdentified(tx, clock, appId, deviceId);
-  // Read only after the lock: before, another transaction could give a slot to a key that the
-  // device holds.
+  // The slots are read only after the lock. Before, another transaction could give a slot to a key
+  // of the device.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: [device], slotted });
   return { formerExternalId: externalId, identifiedAt: since };

@@ -1,4 +1,4 @@
-// Edits the profile of a user who is there, in the name of a person.
+// Edits the profile of an existing user for a person.
 import { editAsSeen } from '../audit/edit-as-seen.ts';
 import type { Audited } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
@@ -10,9 +10,9 @@ import { type UpsertedUser, upsertOneIn } from './upsert-users.ts';
 import type { User } from './user.ts';
 
 /**
- * Edits a profile. Undefined: there is no such user, or `isAsSeen` refused the stored one. The audit
- * entry names the fields that changed, and no value; without a change there is no entry. Throws the
- * 400 for too many properties.
+ * Edits a profile. Undefined: there is no such user, or `isAsSeen` refused the stored profile. The
+ * audit entry names the fields that changed, and no value; without a change there is no entry.
+ * Throws the 400 for too many properties.
  */
 export async function editUser(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
@@ -31,5 +31,5 @@ export async function editUser(
   );
 }
 
-/** A user who is there has a number, or gets one from a worker. */
+/** An existing user has a number, or gets one from a worker. */
 const noNumbers: NumbersAtHand = { next: () => null };

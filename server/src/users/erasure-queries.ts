@@ -125,7 +125,7 @@ export interface TurnToHold {
   readonly userId: Uuid;
   readonly turnId: Uuid;
   readonly leaseSeconds: number;
-  /** The progress once this transaction commits; null when its work is not tracked. */
+  /** The progress after the commit of this transaction; null when its work is not tracked. */
   readonly done: ErasureProgress | null;
 }
 
@@ -142,7 +142,7 @@ export async function deleteErasures(tx: Tx, appId: Uuid, userIds: readonly Uuid
 
 export interface DraftNamingUsers {
   readonly id: Uuid;
-  /** The form as its author left it; its audience names users. */
+  /** The draft as its author left it. Its audience names users. */
   readonly message: { readonly audience: { readonly external_ids: unknown } };
 }
 

@@ -23,7 +23,7 @@ import {
 export interface ErasureTurn {
   readonly appId: Uuid;
   readonly erasures: readonly Erasure[];
-  /** The progress of clearing events, by name and then by day; null: none are. */
+  /** The progress of clearing events, by name and then by day; null: nothing is cleared yet. */
   readonly done: ErasureProgress | null;
   /**
    * Runs work in a transaction in which no other process works on these erasures. `done` is stored
@@ -100,13 +100,13 @@ async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promi
   try {
     for (const step of forget) await step({ appId, erasures, done, run });
     await run(async (tx) => {
-      // Only now, with every table cleared, the change is recorded that makes reports class these
-      // people's events again.
+      // The change that makes reports class these people's events again is recorded only now, when
+      // every table is cleared.
       await insertPeopleChange(tx, clock, appId, [...userIds, ...erasures.flatMap(({ deviceIds }) => deviceIds)]);
       await deleteErasures(tx, appId, userIds);
     });
   } catch (error) {
-    // When even this fails, the lease expires.
+    // If this fails too, the lease expires.
     await freeTurn(sql, appId, oldest.userId, turnId).catch(() => undefined);
     throw error;
   }

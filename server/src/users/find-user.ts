@@ -29,7 +29,7 @@ export async function findUserWithDevices(sql: Sql, appId: Uuid, externalId: str
 
 /**
  * Selects the active devices of a user that answers show, newest first. The database does not sort
- * them: an index in that order would look cheap to a planner without statistics, and hold every
+ * them: without statistics, the planner would choose an index in that order, which contains every
  * device of the app.
  */
 export function listShown(externalId: string, devices: Iterable<DeviceOfUser>): Uuid[] {

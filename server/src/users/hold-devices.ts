@@ -23,7 +23,10 @@ export interface HeldDevices {
   readonly busy: readonly DeviceOfUser[];
   /** The properties to copy, read after the locks. Empty when no device is locked. */
   readonly slotted: readonly Property[];
-  /** Links a locked device to a user, unless the device is linked to that user; makes room for it. */
+  /**
+   * Links a locked device to a user, and makes room for it. Does nothing if the device belongs to
+   * that user.
+   */
   link(externalId: string, id: Uuid, write: (device: Device) => Promise<void>): Promise<void>;
 }
 
@@ -45,9 +48,10 @@ export async function holdDevices(
   const devices = new Map<Uuid, Device>();
   let slotted: readonly Property[] = [];
   if (ids.length > 0) {
-    // One statement for each device, because a distributed database locks rows on one shard only. The
-    // rows are read by a later statement, so that they include the writes of the previous lock holder.
-    // The properties too: before, another transaction could give a slot to a key that a device holds.
+    // One statement for each device, because a distributed database locks rows on one shard only.
+    // The rows are read by a later statement, so that they include the writes of the previous lock
+    // holder. The properties are read later too: before, another transaction could give a slot to a
+    // key of a device.
     const locking = Promise.all(ids.map((id) => lock(tx, appId, id)));
     const reading = [listAudienceRows(tx, appId, ids), listSlottedAndNumbered(tx, appId, [])] as const;
     const [locked, afterwards, properties] = await Promise.all([locking, ...reading]);

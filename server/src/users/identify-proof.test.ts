@@ -78,7 +78,7 @@ describe('R-46 a hash', () => {
 });
 
 const [head = '', body = '', mac = ''] = signed().split('.');
-/** Replaces the last letter by one that differs only in bits that the bytes have no room for. */
+/** Replaces the last letter by one that differs only in unused bits of the last byte. */
 const respelled = (part: string): string => {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return part.slice(0, -1) + letters.charAt(letters.indexOf(part.slice(-1)) ^ 1);
@@ -255,7 +255,7 @@ describe('R-46 no proof says more than its server meant', () => {
   });
 
   it('a text that is signed as one form is no proof of the other', () => {
-    // With one key for both, the first would be a token for the victim, and the second its hash.
+    // If both used one key, the first text would be a token for the victim and the second its hash.
     const text = `${head}.${body}`;
     const asToken = `${text}.${Buffer.from(signHash(hashSecret, text), 'hex').toString('base64url')}`;
     expect(isGood(asToken)).toBe(false);

@@ -17,7 +17,7 @@ export interface IdentityClaim {
 }
 
 const aheadSecondsMax = 86_400;
-/** By how much the clock of a caller's server may differ from ours. */
+/** Seconds by which the clock of a caller's server may differ from ours. */
 const leewaySeconds = 60;
 
 /** Returns whether one of the secrets proves the claim, each in its own form. */

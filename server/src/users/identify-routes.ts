@@ -1,4 +1,4 @@
-// POST /v1/identify: whose a device is.
+// POST /v1/identify: links a device to its user.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { loadIdentifyRules } from '../apps/identify-secrets.ts';
@@ -75,8 +75,8 @@ export const identifyRoutes = [
     refusals: ['not_found', 'identity_check_failed'],
   }).handle(async ({ txSql: sql, clock, numbers, seal }, { caller, body }) => {
     const { device_id, external_id: externalId, user_token: userToken, user_hash: userHash } = body;
-    // Before the device is looked up: a caller who proves nothing learns nothing. A log-out claims
-    // nobody's name.
+    // The proof is checked before the device is looked up, so that a caller without a proof learns
+    // nothing. A log-out needs no proof.
     if (externalId !== null) {
       const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
       const appId = encodeId('app', caller.appId);
@@ -96,7 +96,7 @@ export const identifyRoutes = [
       device_id,
       external_id: externalId,
       user_id: identified.userId === null ? null : encodeId('usr', identified.userId),
-      // An app that anyone can read is not told whose the device was.
+      // The former user is not answered to an app that anyone can read.
       previous_external_id: caller.scope === 'server' ? identified.previousExternalId : null,
       identified_at: identified.identifiedAt,
     };

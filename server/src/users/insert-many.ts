@@ -56,9 +56,9 @@ export async function insertNewPeople(
 }
 
 /**
- * Like `insertNewPeople`, but waits at most 50 ms for a transaction that gives one of them a user id,
- * some times as long as a group of upserts takes. Then it throws 55P03. The statements are sent in
- * one round trip, in the order of these calls.
+ * Like `insertNewPeople`, but waits at most 50 ms for another transaction that adds one of these
+ * people. That is several times as long as a group of upserts takes. Then it throws 55P03. The
+ * statements are sent in one round trip, in the order of these calls.
  */
 export async function insertNewPeopleBriefly(
   tx: Tx,

@@ -41,7 +41,8 @@ export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOn
 }
 
 async function numberSome(sql: Sql, appId: Uuid, externalIds: readonly string[]): Promise<void> {
-  // Outside the transaction, so that no other process that takes numbers waits for its end.
+  // The numbers are taken outside the transaction, so that other processes do not wait for its end
+  // to take numbers.
   const first = await takeUserNumbers(sql, appId, externalIds.length);
   await repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {

@@ -20,7 +20,7 @@ interface Supply {
   isComing: boolean;
 }
 
-/** Small at first, because a process that ends loses the numbers that it has at hand. */
+/** The number is small at first, because a process that ends loses its supply. */
 const sizeFirst = 32;
 const sizeMost = 512;
 const appsMax = 10_000;
@@ -35,7 +35,8 @@ export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
       supply.runs.push({ next: first, end: first + supply.size });
       supply.size = Math.min(sizeMost, supply.size * 2);
     } catch {
-      // The next user's request tries again. A worker gives numbers to the users in between.
+      // A failed statement is tried again by the next user's request. A worker gives numbers to the
+      // users in between.
     } finally {
       supply.isComing = false;
     }
@@ -50,7 +51,7 @@ export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
       const number = run === undefined ? null : run.next++;
       if (run?.next === run?.end) supply.runs.shift();
       const left = supply.runs.reduce((sum, { next, end }) => sum + end - next, 0);
-      // Early enough for the users who come while the statement runs.
+      // The statement is sent early enough for the users who come while it runs.
       if (left < supply.size / 4 && !supply.isComing) void takeAhead(appId, supply);
       return number;
     },

@@ -117,7 +117,10 @@ export async function listUsers(
     ORDER BY external_id LIMIT ${limit}`;
 }
 
-/** Profiles at which `listProfileTexts` looks: many people may have one first name. */
+/**
+ * The number of profiles that `listProfileTexts` reads, because many people may have the same first
+ * name.
+ */
 const profilesLookedAt = 2_000;
 
 /** Lists external ids or first names that begin with a text, letter case ignored. */

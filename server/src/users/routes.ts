@@ -69,7 +69,7 @@ const params = { external_id: { description: 'Percent-encoded UTF-8.', example: 
 const route = routesWith<UserRouteDeps, Caller>('Users');
 const ofPerson = routesWith<Pick<UserRouteDeps, 'txSql' | 'clock'>, Caller>('Users');
 
-/** The routes of one person who is there. */
+/** The routes of one existing person. */
 export const personRoutes = [
   ofPerson({
     id: 'getUser',

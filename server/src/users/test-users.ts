@@ -12,8 +12,8 @@ export const testUsersMax = 20;
 export const testDevicesOfUserMax = 10;
 
 /**
- * Replaces the list. `checkSeen` throws for a state that the writer has not seen; null: no list
- * yet.
+ * Replaces the list. `checkSeen` gets the present state (null: no list yet), and throws if the
+ * writer has not seen it.
  */
 export async function replaceTestUsers(
   deps: Audited & { readonly sql: Sql; readonly clock: Clock },
@@ -30,7 +30,7 @@ export async function replaceTestUsers(
       former === null || !isDeepStrictEqual([former.externalIds, former.deviceIds], [list.externalIds, list.deviceIds]);
     if (former !== null && isChanged) await updateTestUsers(tx, clock, appId, list);
     if (isChanged) {
-      // Numbers alone: the audit log never names a person.
+      // The audit log gets only numbers, because it never names a person.
       const before = { users: former?.externalIds.length ?? 0, devices: former?.deviceIds.length ?? 0 };
       const after = { users: list.externalIds.length, devices: list.deviceIds.length };
       await recordAudit({ ...deps, tx }, { appId, action: 'test_users.edit', target: null, before, after });

@@ -16,8 +16,8 @@ export type Upsert = (request: UpsertUser) => Promise<UpsertedUser>;
 const turns = { turnsMax: 2, itemsMax: 25 };
 
 /**
- * The turns of upserts that may be of a user whom another transaction is adding. Only a wait tells
- * which of them is.
+ * The turns of upserts whose user another transaction may be adding. Only a wait shows whether it
+ * does.
  */
 const oneByOne = { turnsMax: 1, itemsMax: 1 };
 
@@ -47,7 +47,7 @@ export function createUpsert({ waitMs, ...deps }: UpsertDeps & { readonly waitMs
         return await itsLine.run(request.appId, request);
       } catch (error) {
         if (!isHeld(error) || performance.now() - begunAtMs > heldMsMax) throw error;
-        // A group would wait for the other transaction, too.
+        // A group of upserts would also wait for the other transaction.
         if (!(error instanceof UserIsHeld)) itsLine = lineOfNew;
       }
       await sleep(pause * (0.5 + Math.random() / 2));

@@ -77,7 +77,7 @@ export async function upsertUsers(deps: UpsertDeps, requests: readonly UpsertUse
       else if (left.length === 1 || isDatabaseDown(reason) || isStatementTimeout(reason)) {
         for (const request of left) refuse(request, reason);
       } else {
-        // Half of them at a time, until it shows which one failed.
+        // The group is halved until the failing upsert is found.
         const middle = Math.ceil(left.length / 2);
         for (const half of [left.slice(0, middle), left.slice(middle)]) {
           for (const [i, outcome] of (await upsertUsers(deps, half)).entries())
@@ -142,8 +142,8 @@ interface Step extends Accepted {
 /**
  * Does the upserts in the caller's transaction. Throws `UpsertsRefused` for those that must leave
  * nothing, and for those whose user or device another transaction holds. With `isAsSeen` it waits
- * for such a transaction instead, throws `NotAsSeen` when there is no such user or `isAsSeen`
- * refuses the stored one, and does not write a profile that would stay the same.
+ * for such a transaction instead. It then throws `NotAsSeen` if the user does not exist or
+ * `isAsSeen` refuses the stored profile, and does not write an unchanged profile.
  */
 async function upsertIn(
   tx: Tx,
@@ -245,7 +245,7 @@ async function lockAndRead(
   const minted = await mintPeople(tx, clock, appId, externalIds, known, !waits);
   const old = externalIds.filter((externalId) => !minted.has(externalId));
   const changedNumbers = [...new Set(accepted.flatMap(({ learned }) => [...learned.changes.keys()]))];
-  // Each statement after the locks sees the writes of those who held them before.
+  // Each statement after the locks sees the writes of the former holders of the locks.
   const [locked, formers, devices, properties] = await Promise.all([
     lockKnownPeople(tx, appId, old, waits ? lockPerson : lockPersonUnlessBusy),
     old.length === 0 ? [] : findUsers(tx, appId, old),
@@ -262,7 +262,7 @@ async function lockAndRead(
 const idOf = ({ externalId }: { readonly externalId: string }): string => externalId;
 const isHeld = (): UserIsHeld => new UserIsHeld();
 
-/** Whether a device is busy that the upsert of this user may write. */
+/** Whether another transaction holds a device that the upsert of this user may write. */
 function isBusy({ externalId }: UpsertUser, writtenIds: ReadonlySet<string>, busyIds: ReadonlySet<string | null>) {
   return writtenIds.has(externalId) && busyIds.has(externalId);
 }
@@ -329,7 +329,7 @@ function mergeInOrder(
   return { steps, gone, refusals };
 }
 
-/** Throws when some of the steps must be refused. */
+/** Throws when some upserts must be refused. */
 function refuse<Step extends Accepted>(
   steps: readonly Step[],
   mustBe: (step: Step) => boolean,

@@ -1,5 +1,5 @@
 // Reads a user_token: a JSON Web Token (RFC 7519) in compact form, signed by HS256 alone (contract
-// 15). Pure. Nothing of a token is read before one of the secrets has proven it.
+// 15). Pure. No part of a token is read before one of the secrets has verified it.
 import { isSignedBy, signingKey } from '../ground/signed-text.ts';
 
 const lengthMax = 2048;
@@ -11,7 +11,8 @@ export function readUserToken(text: string, secrets: readonly string[]): Readonl
   const keys = secrets.map((secret) => signingKey('userToken', secret));
   if (more.length > 0 || !isSignedBy(keys, signature, head, body)) return undefined;
   const header = readObject(head);
-  // Extensions that a reader must understand (RFC 7515 4.1.11, RFC 7797): this one knows none.
+  // Extensions that a reader must understand (RFC 7515 4.1.11, RFC 7797). This reader supports
+  // none.
   if (header?.['alg'] !== 'HS256' || Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return undefined;
   return readObject(body);
 }
@@ -32,10 +33,10 @@ function readObject(part: string): Readonly<Record<string, unknown>> | undefined
     const text = utf8.decode(bytes);
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    // Two readers of a repeated member may each take another one (RFC 7515 4).
+    // If a member is repeated, two readers may use different ones (RFC 7515 4).
     if (isObject && Object.keys(value).length === countMembers(text)) return { ...value };
   } catch {
-    // Neither UTF-8 nor JSON.
+    // The bytes are no UTF-8 or no JSON.
   }
   return undefined;
 }

@@ -47,9 +47,7 @@ function rowOf(status: number, reason: string) {
   return findByReason(apnsAnswers, { status, words: [reason], text: '' });
 }
 
-/**
- * The years 2000 to 2100, in milliseconds. A number outside this range is taken for no time at all.
- */
+/** The years 2000 to 2100, in milliseconds. A number outside this range is not a time. */
 const [timestampMin, timestampMax] = [946_684_800_000, 4_102_444_800_000];
 
 function readReason(body: string | null): { reason: string; timestamp?: number } {

@@ -28,7 +28,7 @@ export const apnsAnswers: readonly VendorAnswer[] = [
     [403, 'InvalidProviderToken', 'auth_failed'],
     [403, 'MissingProviderToken', 'auth_failed'],
     [403, 'UnrelatedKeyIdInToken', 'auth_failed'],
-    // The path is wrong by a fault of the request: this service never sends a token that is not
+    // A wrong path is a fault of the request, because this service never sends a token that is not
     // hexadecimal.
     [404, 'BadPath', 'invalid_payload'],
     [405, 'MethodNotAllowed', 'invalid_payload'],

@@ -75,7 +75,8 @@ test('R-100 a token is not renewed by a host whose clock is set forward: Apple t
   const { tokens, clock } = setup();
   const sender = credential();
   const token = tokens.tokenFor(sender);
-  // The steady time includes the step, because the host may have slept. The database knows better.
+  // The steady time includes the step, because the host may have slept. Only the database's clock
+  // shows that it did not.
   clock.now += 120 * minuteMs;
   clock.setByMs = -120 * minuteMs;
   expect(tokens.tokenFor(sender)).toBe(token);

@@ -8,11 +8,11 @@ import type { ApnsCredential } from './credential.ts';
 
 const lifetimeMs = 50 * 60_000;
 const renewAfterMs = 20 * 60_000;
-/** A token whose time is further ahead than this was made before the clock was set back. */
+/** Milliseconds. A token whose time is further ahead was made before the clock was set back. */
 const aheadMsMax = 60_000;
 /**
- * A token costs some hundred bytes of memory. A forgotten token would be renewed too soon, so the
- * limit is high.
+ * Tokens that are kept. The limit is high, because a forgotten token would be renewed too soon and
+ * a token takes only some hundred bytes.
  */
 const tokensKeptMax = 10_000;
 
@@ -20,9 +20,9 @@ export interface ProviderTokens {
   tokenFor(credential: ApnsCredential): string;
   /**
    * The token to try after Apple called `refused` expired or invalid: a token made in the meantime,
-   * or a new one. An expired token is renewed when it is older than 20 minutes; a younger one cannot
-   * be expired, so one of the two clocks is wrong. Either is renewed when its time lies ahead,
-   * because it was made before the clock was set back.
+   * or a new one. An expired token is renewed when it is older than 20 minutes; a younger one
+   * cannot be expired, so one of the two clocks is wrong. A token whose time lies ahead is always
+   * renewed, because it was made before the clock was set back.
    */
   renew(credential: ApnsCredential, refused: string, fault: 'expired' | 'invalid'): string | undefined;
 }
@@ -37,16 +37,16 @@ interface Kept {
 }
 
 /**
- * A token ages by the time that has passed on both clocks: a host's clock that is set forward moves
- * the steady one, and a database's clock that is set moves the other. So no clock that is set costs
- * a token that Apple takes (R-100).
+ * A token's age is the time that passed on both clocks. Setting the host's clock forward moves the
+ * steady clock, and setting the database's clock moves the other. So no single changed clock costs
+ * a token that Apple still accepts (R-100).
  */
 export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steadyMs' | 'isInDoubt'>): ProviderTokens {
   const kept = new Map<string, Kept>();
 
   const ageMsOf = (known: Kept): number => {
     const steadyMs = clock.steadyMs();
-    // In doubt only one of the clocks knows of a sleep.
+    // While the clock is in doubt, only one of the two has counted a sleep.
     if (clock.isInDoubt()) return known.ageMs;
     const nowMs = clock.nowMs();
     known.ageMs += Math.max(0, Math.min(steadyMs - known.steadyMs, nowMs - known.nowMs));
@@ -58,7 +58,8 @@ export function createProviderTokens(clock: Pick<ChannelClock, 'nowMs' | 'steady
   const mint = (credential: ApnsCredential): string => {
     const nowMs = clock.nowMs();
     const token = signProviderToken(credential, Math.floor(nowMs / 1_000));
-    // In doubt its time may be hours old. Its own push does not go out, and no later one may use it.
+    // While the clock is in doubt, the token's time may be hours old. Its push is not sent, and no
+    // later push may use the token.
     if (clock.isInDoubt()) return token;
     const name = nameOf(credential);
     kept.delete(name);

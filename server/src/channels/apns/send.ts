@@ -46,7 +46,7 @@ function isToken(text: string): boolean {
 
 type ApnsPush = SentPush<ApnsCredential>;
 
-/** Everything that a request is made with. */
+/** All parts of a request. */
 interface Made {
   readonly push: ApnsPush;
   readonly environment: Environment;
@@ -86,7 +86,7 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   /**
-   * The outcome in one environment, after every fault that can be put right at once was put right.
+   * The outcome in one environment, after repeating for every fault that can be corrected at once.
    */
   const putRight = async (made: Made, body: Buffer, answer: OutboundResult): Promise<Outcome> => {
     const { push, environment, connection, token } = made;
@@ -107,7 +107,7 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
       if (!connections.renew(connection)) return outcome;
       return postAgain({ ...made, connection: connections.of(environment, credential) }, body);
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
-      // The token stays: only this connection saw too many tokens, and is replaced.
+      // The token is kept. Only the connection is replaced, because it saw too many tokens.
       connections.renew(connection);
       log.error(ids, 'Apple says that the token is renewed too often');
     } else if ((outcome.provider?.httpStatus ?? 0) >= 500) {
@@ -122,8 +122,8 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     const { credential, environment: known = null, again } = push;
     const first = await putRight(made, body, answer);
     if (known !== null || !isBadDeviceToken(first)) return first;
-    // A token of the other environment looks like a token that never was valid. Only the other
-    // environment can tell (contract 8).
+    // In this environment, a token of the other one looks like a token that was never valid. Only
+    // the other environment can decide (contract 8).
     const environment = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
     const other = madeIn(environment, push);
@@ -155,8 +155,8 @@ function isBadDeviceToken(outcome: Outcome): boolean {
 }
 
 /**
- * Whether the refusal concerns the key in that environment. Then only the first environment's
- * answer says something of the token.
+ * Whether the refusal concerns our key in that environment. Then only the first environment's
+ * answer concerns the token.
  */
 function isAboutKey(outcome: Outcome): boolean {
   if (outcome.kind === 'sent') return false;

@@ -96,14 +96,14 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
     const grant = readGrant(result);
     if (grant !== undefined) {
       account.access = { token: grant.token };
-      // A host that slept hears late of a token, which may have ended meanwhile.
+      // After a sleep of the host, a token may arrive late and be expired.
       account.expiresAtMs = askedMs + grant.lifetimeMs;
       // A token that lives less than ten minutes is used for half of its life.
       account.renewAtMs = askedMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
       account.failure = undefined;
       return;
     }
-    // The assertion may carry a time from before the step, so the next push may ask again.
+    // The assertion may have a time from before the step, so the next push may ask again.
     if (clock.steps !== steps) return;
     const failure = readFailure(result, clock.nowMs());
     account.failure = failure;
@@ -120,7 +120,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
       });
       await account.underWay;
     }
-    // The old token serves until its end while a new one cannot be had.
+    // The old token is used until its end while no new one can be got.
     if (account.access !== undefined && has(account.expiresAtMs)) return account.access;
     return { refusal: presentFailure(account, clock.steadyMs()) };
   };
@@ -194,7 +194,7 @@ function readGrant(result: OutboundResult): { token: string; lifetimeMs: number 
 
 function readFailure(result: OutboundResult, nowMs: number): RefusedOutcome {
   const provider = presentProviderAnswer('fcm', result);
-  // No push was under way. So this failure leaves nothing unknown, unlike a push without an answer.
+  // No push was sent, so this failure leaves nothing unknown, unlike a push without an answer.
   if ('transportError' in result) return { ...unanswered(result, provider), errorCode: 'provider_unavailable' };
   const { status, headers } = result;
   // The body of a success may hold a token in an unexpected shape.

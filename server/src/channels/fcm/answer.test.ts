@@ -53,7 +53,7 @@ const documented: readonly (readonly [http: number, said: Said, code: ErrorCode,
   [403, { status: 'PERMISSION_DENIED', fcm: 'SENDER_ID_MISMATCH' }, 'credential_mismatch', false],
   [403, { status: 'PERMISSION_DENIED', message: disabled }, 'auth_failed', false],
   [404, { status: 'NOT_FOUND', fcm: 'UNREGISTERED' }, 'unregistered', false],
-  // A wrong project answers so too.
+  // A wrong project gets the same answer.
   [404, { status: 'NOT_FOUND', message: 'Requested entity was not found.' }, 'auth_failed', false],
   [429, { status: 'RESOURCE_EXHAUSTED', fcm: 'QUOTA_EXCEEDED' }, 'rate_limited', true],
   [429, { status: 'RESOURCE_EXHAUSTED' }, 'rate_limited', true],

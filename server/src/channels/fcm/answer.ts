@@ -67,14 +67,14 @@ function errorCodeOf(httpStatus: number, error: FcmError): ErrorCode {
     findByReason(rows, { status: httpStatus, words: [said], text: '' })?.code;
   const code = find(fcmErrors, word);
   if (code !== undefined) return code;
-  // A code of FCM's that is not documented yet says nothing of the project.
+  // An undocumented code of FCM says nothing about the project.
   if (fcmCode !== '' && httpStatus === 404) return 'unknown_error';
   return find(googleErrors, status) ?? codeOfStatus(httpStatus, googleErrors);
 }
 
 /**
- * Which `INVALID_ARGUMENT` it is. Only Google's sentence about the token, or a violation of that
- * very field, says that the token is no token.
+ * Tells the meanings of `INVALID_ARGUMENT` apart. The token is invalid only if Google's sentence is
+ * about it or the violation names its field.
  */
 function kindOfArgument({ fcmCode, message, fields }: FcmError): string {
   const isSentence = /registration token/i.test(message) && /not (?:a )?valid|invalid|malformed/i.test(message);

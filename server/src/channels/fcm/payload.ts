@@ -45,7 +45,7 @@ export function buildMessage({ content, token, messageId, receiptToken, ttlSecon
   return json.end();
 }
 
-/** The parts of the notification that only Android has. */
+/** The fields of a notification that only Android has. */
 function writeNotification(json: JsonWriter, content: ChannelContent, messageId: string): void {
   const { sound } = content;
   json.open('notification');

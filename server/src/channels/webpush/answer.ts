@@ -62,8 +62,8 @@ interface Said {
 function readSaid({ body, headers }: ProviderAnswer): Said {
   const { text, json, words } = readBody(body);
   const { reason, code, errno, message, error } = json;
-  // Only an `errno` is a number. A text of digits alone says nothing of a subscription, nor does the
-  // errno of a gateway's own system. Mozilla's stands beside the status as `code`.
+  // Only an `errno` is a number. A text of digits says nothing about a subscription, and neither
+  // does the errno of a gateway's own system. Mozilla's errno comes with the status as `code`.
   const isWord = (said: string) => !/^\s*\d+\s*$/.test(said);
   if (typeof reason === 'string') return { words: [reason].filter(isWord), text, shown: reason };
   const sentence = [message, error].find((candidate) => typeof candidate === 'string') ?? '';

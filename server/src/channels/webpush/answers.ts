@@ -4,7 +4,7 @@
 import type { PushVendor } from '../../outbound/push-hosts.ts';
 import { documentedBy, type VendorAnswer } from '../answer-table.ts';
 
-/** Statuses of any push service. 404 and 410 are the only ones that retire a device alone. */
+/** Statuses of any push service. Only 404 and 410 retire a device without a reason. */
 export const statusAnswers = documentedBy('https://www.rfc-editor.org/rfc/rfc8030#section-7.3', [
   [404, null, 'unregistered'],
   [410, null, 'unregistered'],
@@ -83,7 +83,10 @@ const mozilla: readonly VendorAnswer[] = [
   ]),
 ];
 
-/** Google documents no bodies. These were seen: key and subscription belong to different senders. */
+/**
+ * Google documents no bodies. These were observed when key and subscription belong to different
+ * senders.
+ */
 const google: readonly VendorAnswer[] = [
   {
     status: 403,
@@ -117,8 +120,8 @@ const microsoft = documentedBy(
     [400, null, 'invalid_payload'],
     [401, null, 'auth_failed'],
     // "Not authorized to send a notification to this URI even though they are authenticated": the
-    // page blames the sender's credentials. A bare status is no word about one subscription, which
-    // would be retired after three (contract 7.6).
+    // page blames the sender's credentials. A bare status says nothing about the one subscription,
+    // which would be retired after three such answers (contract 7.6).
     [403, null, 'auth_failed'],
     [404, null, 'unregistered'],
     [405, null, 'invalid_payload'],

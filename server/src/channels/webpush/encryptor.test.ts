@@ -36,7 +36,7 @@ async function createWithThread() {
   return { encryptor, thread };
 }
 
-/** Asks for one message for each reader: their numbers. */
+/** Encrypts one message for each reader. Returns the numbers of the readers. */
 function encryptAll(encryptor: ReturnType<typeof createThreadedEncryptor>, readers: ReturnType<typeof createReader>[]) {
   return Promise.all(readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth)));
 }

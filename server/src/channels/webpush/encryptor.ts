@@ -46,7 +46,7 @@ interface Waiting extends EncryptJob {
  */
 export function createThreadedEncryptor(): Encryptor {
   let launched: Worker | undefined;
-  /** Undefined until the thread has said that it takes jobs. No job waits for its start. */
+  /** Undefined until the thread reports that it accepts jobs. No job waits for its start. */
   let thread: Worker | undefined;
   let isBroken = !existsSync(threadFile);
   let isScheduled = false;
@@ -65,7 +65,8 @@ export function createThreadedEncryptor(): Encryptor {
       // Answers come in the order of the messages.
       worker.on('message', (packed: Uint8Array) => {
         const jobs = underWay.shift() ?? [];
-        // The thread gets its next work first, so that it is not idle while the bodies are sent.
+        // The thread gets its next work before the bodies are sent, so that it is not idle
+        // meanwhile.
         if (queued.length >= jobsWorthAThread && !isBroken) giveTo(worker);
         for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
       });

@@ -12,7 +12,7 @@ const tokenBytesMax = 4_096;
 const endpointLengthMax = 2_048;
 const tokenKeys = ['endpoint', 'expirationTime', 'keys'];
 const keyNames = ['p256dh', 'auth'];
-/** Unknown names that an issue repeats. */
+/** The number of unknown names that an issue repeats. */
 const namesShownMax = 10;
 
 export interface EndpointRules {
