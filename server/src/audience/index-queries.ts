@@ -72,7 +72,7 @@ export interface SlotOfKey {
 export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<SlotOfKey[]> {
   return sql<SlotOfKey[]>`
     SELECT p.app_id, p.key, p.type, coalesce(p.slot, p.move_slot) AS slot
-    FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
+    FROM ${sql.rows('u', { uuid: ['appId'], text: ['key'] }, used)}
     JOIN properties p ON p.app_id = u.app_id AND p.key = u.key
     WHERE p.slot IS NOT NULL OR p.move_phase = 'filling'`;
 }

@@ -33,6 +33,28 @@ it('A statement takes values as parameters, and nested statements, names and ass
   ]);
 });
 
+it('A statement takes items as rows, a column for each property, and refuses an item that lacks one', () => {
+  const { sql, textOf } = setUp();
+  const item = { userId: '01', count: 2, name: 'a "b"', seenAt: new Date(0), isNew: true, facts: { a: null } };
+  const items = [item, { userId: null, count: null, name: null, seenAt: null, isNew: null, facts: null }];
+  const columns = {
+    uuid: ['userId'],
+    int: ['count'],
+    text: ['name'],
+    timestamptz: ['seenAt'],
+    boolean: ['isNew'],
+    json: ['facts'],
+  } as const;
+  expect(textOf(sql`SELECT * FROM ${sql.rows('r', columns, items)}`)).toEqual([
+    'SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::boolean[], $6::json[]) ' +
+      'AS r (user_id, count, name, seen_at, is_new, facts)',
+    ...['{01,null}', '{2,null}', '{"a \\"b\\"",NULL}', '{"1970-01-01T00:00:00.000Z",NULL}', '{"t",NULL}'],
+    '{"{\\"a\\":null}",NULL}',
+  ]);
+  const lacking = [{ userId: undefined }];
+  expect(() => compile(sql`SELECT FROM ${sql.rows('r', { uuid: ['userId'] }, lacking)}`)).toThrow(/undefined/);
+});
+
 it('A statement runs once, when it is first awaited, and not when it is nested', async () => {
   const { run, sql } = setUp();
   const inner = sql`SELECT 1`;

@@ -1,5 +1,6 @@
 // Statements as tagged templates. Values become parameters; a nested statement, a name or a list of
 // assignments becomes text. A statement runs once, when somebody awaits it.
+import { bareArray } from './array-text.ts';
 import { json, Parameter, textOf, typeOf } from './values.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: only the statement knows the columns of an untyped row
@@ -26,6 +27,7 @@ export type Value =
   | Parameter
   | Names
   | Assignments
+  | Columns
   // biome-ignore lint/suspicious/noExplicitAny: any statement can be nested
   | Statement<any>
   | readonly Value[];
@@ -119,6 +121,35 @@ export class Assignments {
   }
 }
 
+/** The types that items are sent in. One in `json` or `jsonb` is any value that JSON can hold; null is NULL. */
+export type ColumnType =
+  | 'uuid'
+  | 'smallint'
+  | 'int'
+  | 'bigint'
+  | 'float8'
+  | 'numeric'
+  | 'text'
+  | 'boolean'
+  | 'timestamptz'
+  | 'json'
+  | 'jsonb';
+
+/** Properties of items by the type of their columns. */
+export type ColumnsByType<Key> = { readonly [Type in ColumnType]?: readonly Key[] };
+
+/** `unnest($1::type[], …) AS name (column, …)`: items as rows. */
+export class Columns {
+  readonly name: string;
+  readonly columns: ColumnsByType<string>;
+  readonly items: readonly object[];
+  constructor(name: string, columns: ColumnsByType<string>, items: readonly object[]) {
+    this.name = name;
+    this.columns = columns;
+    this.items = items;
+  }
+}
+
 /** A dot separates the parts of a name, as in `schema.table`. */
 const quoteName = (name: string): string => `"${name.replaceAll('"', '""').replaceAll('.', '"."')}"`;
 
@@ -132,6 +163,11 @@ export interface Tag {
   (names: string | readonly string[]): Names;
   /** The assignments of an UPDATE. */
   (columns: Readonly<Record<string, Value>>): Assignments;
+  /**
+   * Items as the rows of a FROM, one column for each of these properties: the names of columns are
+   * those of the properties in snake_case.
+   */
+  rows<Item extends object>(name: string, columns: ColumnsByType<keyof Item & string>, items: readonly Item[]): Columns;
   /**
    * Text from the caller, without parameters, in one message. It leaves no portal open, so its
    * snapshot ends with it.
@@ -150,6 +186,7 @@ export function createTag(run: Run): Tag {
     return new Statement(first as readonly string[], values, run);
   };
   return Object.assign(tag, {
+    rows: (name: string, columns: ColumnsByType<string>, items: readonly object[]) => new Columns(name, columns, items),
     unsafe: (text: string) => new Statement([text], [], run, true),
     json: (document: unknown) => new Parameter(document, json.jsonb),
   }) as Tag;
@@ -182,6 +219,7 @@ function writeValue(parts: Parts, value: Value): void {
   if (value instanceof Statement) write(parts, value);
   else if (value instanceof Names) parts.text += value.text;
   else if (value instanceof Assignments) writeAssignments(parts, value);
+  else if (value instanceof Columns) writeColumns(parts, value);
   else if (Array.isArray(value) && value[0] instanceof Statement) writeList(parts, value);
   else {
     parts.values.push(textOf(value));
@@ -201,6 +239,29 @@ function writeAssignments(parts: Parts, { columns }: Assignments): void {
     parts.text += `${index === 0 ? '' : ', '}${assigned(column)} = `;
     writeValue(parts, value);
   }
+}
+
+/** Numbers and UUIDs need no quotes. */
+const bareTypes: ReadonlySet<ColumnType> = new Set(['uuid', 'smallint', 'int', 'bigint', 'float8', 'numeric']);
+
+function writeColumns(parts: Parts, { name, columns, items }: Columns): void {
+  const values: string[] = [];
+  const names: string[] = [];
+  for (const [type, keys] of Object.entries(columns) as [ColumnType, readonly string[]][])
+    for (const key of keys) {
+      const column = items.map((item) => (item as Readonly<Record<string, unknown>>)[key]);
+      if (column.includes(undefined)) throw new TypeError(`an item of ${name} has an undefined ${key}`);
+      parts.values.push(columnText(type, column));
+      values.push(`$${parts.types.push(0)}::${type}[]`);
+      names.push(snakeCase(key));
+    }
+  parts.text += `unnest(${values.join(', ')}) AS ${name} (${names.join(', ')})`;
+}
+
+function columnText(type: ColumnType, values: readonly unknown[]): string | Buffer | null {
+  if (bareTypes.has(type)) return bareArray(values as readonly (string | number | null)[]);
+  if (type !== 'json' && type !== 'jsonb') return textOf(values);
+  return textOf(values.map((value) => (value === null ? null : JSON.stringify(value))));
 }
 
 /** There are few names of columns: those in the code, and the numbered slots. */

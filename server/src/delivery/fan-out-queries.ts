@@ -121,9 +121,8 @@ function dueOf(tx: Tx, clock: Clock, { dueAt, zones }: SendWindow) {
     partition: tx`PARTITION BY ${dueAtOf}, ${isSkippedOf}`,
     // The zone of the device, or else of its user.
     join: tx`LEFT JOIN (
-        SELECT given.name COLLATE "C" AS name, to_timestamp(given.due_ms / 1000) AS due_at, given.skipped = 1 AS is_skipped
-        FROM unnest(${zones.map(({ zone }) => zone)}::text[], ${zones.map(({ dueAtMs }) => dueAtMs)}::float8[],
-          ${zones.map(({ isSkipped }) => (isSkipped ? 1 : 0))}::int[]) AS given (name, due_ms, skipped)
+        SELECT given.zone COLLATE "C" AS name, to_timestamp(given.due_at_ms / 1000) AS due_at, given.is_skipped
+        FROM ${tx.rows('given', { text: ['zone'], float8: ['dueAtMs'], boolean: ['isSkipped'] }, zones)}
       ) z ON z.name = coalesce(a.timezone, a.user_timezone)`,
     groups: tx`due_at, is_skipped,`,
     at: tx`parts.due_at`,

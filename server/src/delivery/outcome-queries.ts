@@ -25,22 +25,12 @@ export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDel
  * A final row is never changed.
  */
 export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly DeliveryRow[]): Promise<void> {
-  const column = <Value>(pick: (row: DeliveryRow) => Value): Value[] => rows.map(pick);
   await tx`
     INSERT INTO deliveries (batch_id, device_id, user_id, done_at, latency_ms, credential_id, channel, status, error_code,
       attempts, provider_status, form, provider_ref, urls, timeline)
     SELECT ${batchId}::uuid, r.device_id, r.user_id, to_timestamp(r.done_at_ms / 1000), r.latency_ms, r.credential_id, r.channel,
       r.status, r.error_code, r.attempts, r.provider_status, r.form, r.provider_ref, r.urls::json, r.timeline::json
-    FROM unnest(
-      ${column((row) => row.deviceId)}::uuid[], ${column((row) => row.userId)}::uuid[],
-      ${column((row) => row.doneAtMs)}::float8[], ${column((row) => row.latencyMs)}::int[],
-      ${column((row) => row.credentialId)}::smallint[], ${column((row) => row.channel)}::smallint[],
-      ${column((row) => row.status)}::smallint[], ${column((row) => row.errorCode)}::smallint[],
-      ${column((row) => row.attempts)}::smallint[], ${column((row) => row.providerStatus)}::smallint[],
-      ${column((row) => row.form)}::smallint[], ${column((row) => row.providerRef)}::text[],
-      ${column((row) => row.urls)}::text[], ${column((row) => row.timeline)}::text[]
-    ) AS r (device_id, user_id, done_at_ms, latency_ms, credential_id, channel, status, error_code, attempts,
-      provider_status, form, provider_ref, urls, timeline)
+    FROM ${tx.rows('r', { uuid: ['deviceId', 'userId'], float8: ['doneAtMs'], int: ['latencyMs'], smallint: ['credentialId', 'channel', 'status', 'errorCode', 'attempts', 'providerStatus', 'form'], text: ['providerRef', 'urls', 'timeline'] }, rows)}
     ON CONFLICT (batch_id, device_id) DO UPDATE SET
       done_at = excluded.done_at, latency_ms = excluded.latency_ms, credential_id = excluded.credential_id,
       status = excluded.status, error_code = excluded.error_code, attempts = excluded.attempts,

@@ -6,15 +6,10 @@ import type { OutcomeTotal } from './outcome-totals.ts';
 
 /** Appends what a flush adds to the sums. The statement has not run yet. */
 export function addDeltas(tx: Tx, appId: Uuid, totals: readonly OutcomeTotal[]): Fragment {
-  const column = (pick: (total: OutcomeTotal) => number): number[] => totals.map(pick);
   return tx`
     INSERT INTO delivery_deltas (app_id, bucket, channel, vendor, code, step, count)
     SELECT ${appId}::uuid, to_timestamp(t.bucket_ms / 1000), t.channel, t.vendor, t.code, t.step, t.count
-    FROM unnest(
-      ${column(({ bucketMs }) => bucketMs)}::float8[], ${column(({ channel }) => channel)}::smallint[],
-      ${column(({ vendor }) => vendor)}::smallint[], ${column(({ code }) => code)}::smallint[],
-      ${column(({ step }) => step)}::smallint[], ${column(({ count }) => count)}::bigint[]
-    ) AS t (bucket_ms, channel, vendor, code, step, count)`;
+    FROM ${tx.rows('t', { float8: ['bucketMs'], smallint: ['channel', 'vendor', 'code', 'step'], bigint: ['count'] }, totals)}`;
 }
 
 /**

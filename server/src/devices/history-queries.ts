@@ -152,12 +152,12 @@ export async function insertDeviceChanges(
 ): Promise<void> {
   await tx`
     INSERT INTO device_changes (app_id, device_id, id, at, platform, status, reason, credential_id)
-    SELECT ${appId}, c.device_id, c.id, ${at}, c.platform, c.status, c.reason, c.credential_id
-    FROM unnest(
-      ${changes.map((change) => change.deviceId)}::uuid[], ${changes.map((change) => change.changeId)}::uuid[],
-      ${changes.map((change) => change.platform)}::text[], ${changes.map((change) => change.status)}::text[],
-      ${changes.map((change) => change.reason)}::text[], ${changes.map((change) => change.credentialId)}::smallint[]
-    ) AS c (device_id, id, platform, status, reason, credential_id)`;
+    SELECT ${appId}, c.device_id, c.change_id, ${at}, c.platform, c.status, c.reason, c.credential_id
+    FROM ${tx.rows(
+      'c',
+      { uuid: ['deviceId', 'changeId'], text: ['platform', 'status', 'reason'], smallint: ['credentialId'] },
+      changes,
+    )}`;
 }
 
 export interface PastChange {

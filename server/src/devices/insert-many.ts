@@ -1,7 +1,6 @@
 // SQL: many new devices at once, for imports and for filling an app. Adds rows and never changes
 // one: a token that has a device keeps it.
 import type { Environment, Platform } from '../channels/channel.ts';
-import { bareArray } from '../database/array-text.ts';
 import { copyRows } from '../database/copy-rows.ts';
 import type { Tx } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
@@ -34,14 +33,11 @@ export async function insertTokens(
   appId: Uuid,
   devices: readonly Pick<DeviceToAdd, 'id' | 'platform' | 'token'>[],
 ): Promise<Set<Uuid>> {
+  const hashed = devices.map(({ id, platform, token }) => ({ id, platform, hash: token.hash.toString('hex') }));
   const rows = await tx<{ deviceId: Uuid }[]>`
     INSERT INTO device_tokens (app_id, platform, token_hash, device_id)
     SELECT ${appId}, t.platform, decode(t.hash, 'hex'), t.id
-    FROM unnest(
-      ${devices.map(({ platform }) => platform)}::text[],
-      ${bareArray(devices.map(({ token }) => token.hash.toString('hex')))}::text[],
-      ${bareArray(devices.map(({ id }) => id))}::uuid[]
-    ) AS t (platform, hash, id)
+    FROM ${tx.rows('t', { text: ['platform', 'hash'], uuid: ['id'] }, hashed)}
     ON CONFLICT DO NOTHING RETURNING device_id`;
   return new Set(rows.map((row) => row.deviceId));
 }

@@ -6,15 +6,14 @@ import type { DeviceTotal } from './device-totals.ts';
 /** Appends what a transaction adds to the sums. */
 export async function addDeviceDeltas(tx: Tx, appId: Uuid, totals: readonly DeviceTotal[]): Promise<void> {
   if (totals.length === 0) return;
-  const column = <Value>(pick: (total: DeviceTotal) => Value): Value[] => totals.map(pick);
   await tx`
     INSERT INTO device_deltas (app_id, bucket, platform, registered, invalid, unsubscribed, gained)
     SELECT ${appId}::uuid, to_timestamp(t.bucket_ms / 1000), t.platform, t.registered, t.invalid, t.unsubscribed, t.gained
-    FROM unnest(
-      ${column(({ bucketMs }) => bucketMs)}::float8[], ${column(({ platform }) => platform)}::text[],
-      ${column(({ registered }) => registered)}::bigint[], ${column(({ invalid }) => invalid)}::bigint[],
-      ${column(({ unsubscribed }) => unsubscribed)}::bigint[], ${column(({ gained }) => gained)}::bigint[]
-    ) AS t (bucket_ms, platform, registered, invalid, unsubscribed, gained)`;
+    FROM ${tx.rows(
+      't',
+      { float8: ['bucketMs'], text: ['platform'], bigint: ['registered', 'invalid', 'unsubscribed', 'gained'] },
+      totals,
+    )}`;
 }
 
 /**

@@ -37,24 +37,24 @@ export async function upsertEventProperties(
   samplesMax: number,
 ): Promise<void> {
   const names = [...new Set(found.map(({ name }) => name))];
-  const samples = found.map(({ sample }) => JSON.stringify(sample === null ? [] : [sample]));
+  const shown = found.map((one) => ({ ...one, samples: one.sample === null ? [] : [one.sample] }));
   await tx`
     INSERT INTO event_properties (app_id, name, key, type, samples, sample_subjects, by_client)
-    SELECT ${appId}, p.name, p.key, p.type, p.samples::jsonb,
+    SELECT ${appId}, p.name, p.key, p.type, p.samples,
       -- The key is the sample's text as the database writes it.
-      CASE WHEN p.samples = '[]' THEN '{}' ELSE jsonb_build_object((p.samples::jsonb -> 0)::text, p.subject_id) END,
-      p.by_client = 1
-    FROM unnest(
-      ${found.map(({ name }) => name)}::text[], ${found.map(({ key }) => key)}::text[],
-      ${found.map(({ type }) => type)}::text[], ${samples}::text[], ${found.map(({ subjectId }) => subjectId)}::text[],
-      ${found.map(({ byClient }) => (byClient ? 1 : 0))}::int[]
-    ) AS p (name, key, type, samples, subject_id, by_client)
+      CASE WHEN p.samples = '[]' THEN '{}' ELSE jsonb_build_object((p.samples -> 0)::text, p.subject_id) END,
+      p.by_client
+    FROM ${tx.rows(
+      'p',
+      { text: ['name', 'key', 'type', 'subjectId'], jsonb: ['samples'], boolean: ['byClient'] },
+      shown,
+    )}
     LEFT JOIN (
       SELECT name, count(*) AS properties, count(*) FILTER (WHERE by_client) AS by_clients FROM event_properties
       WHERE app_id = ${appId} AND name = ANY(${names}::text[]) GROUP BY name
     ) AS n ON n.name = p.name
     WHERE coalesce(n.properties, 0) < ${propertiesPerNameMax}
-      AND NOT (p.by_client = 1 AND coalesce(n.by_clients, 0) >= ${propertiesByClientsMax})
+      AND NOT (p.by_client AND coalesce(n.by_clients, 0) >= ${propertiesByClientsMax})
     ON CONFLICT (app_id, name, key, type) DO UPDATE SET
       samples = event_properties.samples || excluded.samples,
       sample_subjects = event_properties.sample_subjects || excluded.sample_subjects

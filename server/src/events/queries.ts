@@ -18,9 +18,7 @@ export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventK
   const rows = await tx<{ key: Uuid }[]>`
     INSERT INTO event_ids (app_id, key, at)
     SELECT ${appId}, k.key, to_timestamp(k.at_ms / 1000)
-    FROM unnest(
-      ${bareArray(keys.map(({ key }) => key))}::uuid[], ${bareArray(keys.map(({ atMs }) => atMs))}::float8[]
-    ) AS k (key, at_ms)
+    FROM ${tx.rows('k', { uuid: ['key'], float8: ['atMs'] }, keys)}
     ON CONFLICT DO NOTHING RETURNING key`;
   return rows.length === keys.length ? null : new Set(rows.map(({ key }) => key.replaceAll('-', '')));
 }
@@ -48,29 +46,19 @@ export async function insertEvents(tx: Tx, appId: Uuid, events: readonly StoredE
  * not deadlock.
  */
 export async function addToDays(tx: Tx, appId: Uuid, days: readonly DayCount[]): Promise<void> {
-  const column = <Value>(pick: (day: DayCount) => Value): Value[] => days.map(pick);
   await tx`
     INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
     SELECT ${appId}, d.name, d.subject_id, date '1970-01-01' + d.day, d.count, to_timestamp(d.last_ms / 1000)
-    FROM unnest(
-      ${column(({ name }) => name)}::text[], ${bareArray(column(({ subjectId }) => subjectId))}::uuid[],
-      ${bareArray(column(({ day }) => day))}::int[], ${bareArray(column(({ count }) => count))}::int[],
-      ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
-    ) AS d (name, subject_id, day, count, last_ms)
+    FROM ${tx.rows('d', { text: ['name'], uuid: ['subjectId'], int: ['day', 'count'], float8: ['lastMs'] }, days)}
     ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET
       count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)`;
 }
 
 /** Appends deltas, which are later folded into the sums. */
 export async function insertDeltas(tx: Tx, appId: Uuid, deltas: readonly Delta[]): Promise<void> {
-  const column = <Value>(pick: (delta: Delta) => Value): Value[] => deltas.map(pick);
   await tx`
     INSERT INTO rollup_deltas (app_id, name, bucket, currency, count, amount, last_at)
     SELECT ${appId}, d.name, to_timestamp(d.bucket_ms / 1000), d.currency, d.count, d.amount,
       to_timestamp(d.last_ms / 1000)
-    FROM unnest(
-      ${column(({ name }) => name)}::text[], ${bareArray(column((delta) => delta.bucketMs))}::float8[],
-      ${column(({ currency }) => currency)}::text[], ${bareArray(column(({ count }) => count))}::int[],
-      ${bareArray(column(({ amount }) => amount))}::numeric[], ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
-    ) AS d (name, bucket_ms, currency, count, amount, last_ms)`;
+    FROM ${tx.rows('d', { text: ['name', 'currency'], float8: ['bucketMs', 'lastMs'], int: ['count'], numeric: ['amount'] }, deltas)}`;
 }

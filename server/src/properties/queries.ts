@@ -66,15 +66,10 @@ export async function insertProperties(
   appId: Uuid,
   added: readonly NewProperty[],
 ): Promise<void> {
-  const slots: (number | null)[] = added.map((property) => property.slot);
   await tx`
     INSERT INTO properties (app_id, id, key, type, slot, samples, first_seen_at, last_seen_at)
-    SELECT ${appId}, p.id, p.key, p.type, p.slot, jsonb_build_array(p.sample::jsonb), ${clock.now}, ${clock.now}
-    FROM unnest(
-      ${added.map((property) => property.id)}::int[], ${added.map((property) => property.key)}::text[],
-      ${added.map((property) => property.type)}::text[], ${slots}::smallint[],
-      ${added.map((property) => JSON.stringify(property.sample))}::text[]
-    ) AS p (id, key, type, slot, sample)`;
+    SELECT ${appId}, p.id, p.key, p.type, p.slot, jsonb_build_array(p.sample), ${clock.now}, ${clock.now}
+    FROM ${tx.rows('p', { int: ['id'], text: ['key', 'type'], smallint: ['slot'], jsonb: ['sample'] }, added)}`;
 }
 
 /** Records that a key was seen: the time, and a sample while there are fewer than `samplesMax`. */
@@ -126,7 +121,7 @@ export async function updateConflict(
 export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly TextGone[]): Promise<TextGone[]> {
   return tx<TextGone[]>`
     SELECT DISTINCT p.id, t.sample
-    FROM unnest(${texts.map(({ id }) => id)}::int[], ${texts.map(({ sample }) => sample)}::text[]) AS t (id, sample)
+    FROM ${tx.rows('t', { int: ['id'], text: ['sample'] }, texts)}
     JOIN properties p ON p.id = t.id
     WHERE p.app_id = ${appId} AND p.samples ? t.sample ORDER BY p.id`;
 }

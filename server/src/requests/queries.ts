@@ -18,12 +18,8 @@ export interface RequestChunk {
 export async function insertChunks(sql: Sql, chunks: readonly RequestChunk[]): Promise<void> {
   await sql`
     INSERT INTO request_chunks (app_id, id, refused, size, entries)
-    SELECT c.app_id, c.id, c.refused = 1, c.size, c.entries::json
-    FROM unnest(
-      ${chunks.map(({ appId }) => appId)}::uuid[], ${chunks.map(({ id }) => id)}::uuid[],
-      ${chunks.map(({ refused }) => (refused ? 1 : 0))}::int[], ${chunks.map(({ entries }) => entries.length)}::int[],
-      ${chunks.map(({ entries }) => JSON.stringify(entries))}::text[]
-    ) AS c (app_id, id, refused, size, entries)
+    SELECT c.app_id, c.id, c.refused, json_array_length(c.entries), c.entries
+    FROM ${sql.rows('c', { uuid: ['appId', 'id'], boolean: ['refused'], json: ['entries'] }, chunks)}
     JOIN apps a ON a.id = c.app_id AND a.deleted_at IS NULL`;
 }
 

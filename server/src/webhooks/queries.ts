@@ -241,19 +241,22 @@ export async function insertEvents(
   events: readonly NewEvent[],
   isReplay = false,
 ): Promise<number> {
-  const column = <Value>(pick: (event: NewEvent) => Value): Value[] => events.map(pick);
   const result = await tx`
     INSERT INTO webhook_events
       (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, error_code, details, is_replay)
     SELECT ${appId}, e.webhook_id, e.id, e.kind, e.message_id, e.device_id, e.channel, to_timestamp(e.at_ms / 1000),
-      ${clock.now}, e.error_code, e.details::json, ${isReplay}
-    FROM unnest(
-      ${column((event) => event.webhookId)}::uuid[], ${column((event) => event.id)}::uuid[],
-      ${column((event) => event.kind)}::smallint[], ${column((event) => event.messageId)}::uuid[],
-      ${column((event) => event.deviceId)}::uuid[], ${column((event) => event.channel)}::smallint[],
-      ${column((event) => event.atMs)}::float8[], ${column((event) => event.errorCode)}::text[],
-      ${column((event) => (event.details === null ? null : JSON.stringify(event.details)))}::text[]
-    ) AS e (webhook_id, id, kind, message_id, device_id, channel, at_ms, error_code, details)
+      ${clock.now}, e.error_code, e.details, ${isReplay}
+    FROM ${tx.rows(
+      'e',
+      {
+        uuid: ['webhookId', 'id', 'messageId', 'deviceId'],
+        smallint: ['kind', 'channel'],
+        float8: ['atMs'],
+        text: ['errorCode'],
+        json: ['details'],
+      },
+      events,
+    )}
     ${isReplay ? tx`JOIN webhooks w ON w.app_id = ${appId} AND w.id = e.webhook_id AND w.state = 'enabled'` : tx``}`;
   return result.count;
 }
@@ -377,8 +380,7 @@ export async function postponeEvents(
   await tx`
     UPDATE webhook_events e SET claim_id = NULL, attempts = p.attempts,
       due_at = ${clock.now} + p.in_ms * interval '1 millisecond'
-    FROM unnest(${events.map(({ id }) => id)}::uuid[], ${events.map(({ attempts }) => attempts)}::smallint[],
-      ${events.map(({ inMs }) => inMs)}::float8[]) AS p (id, attempts, in_ms)
+    FROM ${tx.rows('p', { uuid: ['id'], smallint: ['attempts'], float8: ['inMs'] }, events)}
     WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = p.id
       AND e.claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
 }
@@ -403,20 +405,23 @@ export async function insertAttempts(
   webhook: { appId: Uuid; id: Uuid },
   attempts: readonly AttemptRow[],
 ): Promise<void> {
-  const column = <Value>(pick: (attempt: AttemptRow) => Value): Value[] => attempts.map(pick);
   await tx`
     INSERT INTO webhook_attempts (app_id, webhook_id, id, at, number, kind, event_id, message_id, device_id, attempt, status_code,
       error, duration_ms)
-    SELECT ${webhook.appId}, ${webhook.id}, a.id, to_timestamp(a.at_ms / 1000), a.number, a.kind, a.event_id, a.message_id, a.device_id,
+    SELECT ${webhook.appId}, ${webhook.id}, a.id, a.at, a.number, a.kind, a.event_id, a.message_id, a.device_id,
       a.attempt, a.status_code, a.error, a.duration_ms
-    FROM unnest(
-      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at.getTime())}::float8[], ${column(({ number }) => number)}::bigint[],
-      ${column(({ kind }) => kind)}::smallint[],
-      ${column(({ eventId }) => eventId)}::uuid[], ${column(({ messageId }) => messageId)}::uuid[],
-      ${column(({ deviceId }) => deviceId)}::uuid[], ${column(({ attempt }) => attempt)}::smallint[],
-      ${column(({ statusCode }) => statusCode)}::smallint[], ${column(({ error }) => error)}::text[],
-      ${column(({ durationMs }) => durationMs)}::int[]
-    ) AS a (id, at_ms, number, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
+    FROM ${tx.rows(
+      'a',
+      {
+        uuid: ['id', 'eventId', 'messageId', 'deviceId'],
+        smallint: ['kind', 'attempt', 'statusCode'],
+        int: ['durationMs'],
+        bigint: ['number'],
+        timestamptz: ['at'],
+        text: ['error'],
+      },
+      attempts,
+    )}`;
 }
 
 /**
