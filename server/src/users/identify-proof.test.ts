@@ -258,9 +258,17 @@ describe('R-46 no proof says more than its server meant', () => {
     // If both used one key, the first text would be a token for the victim and the second its hash.
     const text = `${head}.${body}`;
     const asToken = `${text}.${Buffer.from(signHash(hashSecret, text), 'hex').toString('base64url')}`;
-    expect(isGood(asToken)).toBe(false);
+    // The answer is no, and not an error.
+    const answer = (ask: () => boolean): unknown => {
+      try {
+        return ask();
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(answer(() => isGood(asToken))).toBe(false);
     const asHash = Buffer.from(mac, 'base64url').toString('hex');
-    expect(isProven(claim({ userHash: asHash }, { externalId: text }), both, now * 1000)).toBe(false);
+    expect(answer(() => isProven(claim({ userHash: asHash }, { externalId: text }), both, now * 1000))).toBe(false);
   });
 });
 
