@@ -27,7 +27,7 @@ export interface AppRouteDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly defaultPlan: string;
-  /** Channels that the operator's settings lead to a sandbox. */
+  /** Channels whose pushes go to a sandbox by the operator's settings. */
   readonly sandboxed: readonly ChannelId[];
 }
 
@@ -179,9 +179,7 @@ export const appRoutes = [
   }),
 ];
 
-/**
- * Throws the 400 for a plan that the service does not know: it would not start with such an app.
- */
+/** Throws the 400 for an unknown plan, because the service would not start with such an app. */
 export function checkPlan(plans: Plans, name: string): string {
   if (plans.has(name)) return name;
   const allowed = [...plans.keys()];
@@ -189,7 +187,7 @@ export function checkPlan(plans: Plans, name: string): string {
   throw invalid([{ path: ['plan'], code: 'invalid_value', message, allowed }]);
 }
 
-/** Shapes an app by its own row alone. */
+/** Shapes an app from its own row. */
 export function presentListed(app: App) {
   return {
     id: encodeId('app', app.id),
@@ -203,7 +201,7 @@ export function presentListed(app: App) {
   };
 }
 
-/** Reads an app and shapes it. Throws the 404 where it was deleted meanwhile. */
+/** Reads and shapes an app. Throws the 404 if it was deleted meanwhile. */
 export async function present({ sql, sandboxed }: Pick<AppRouteDeps, 'sql' | 'sandboxed'>, id: string) {
   const app = await findApp(sql, id);
   const events = app && (await findClientEvents(sql, id));

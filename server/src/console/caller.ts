@@ -8,9 +8,9 @@ import type { Actor } from '../audit/actor.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { ApiError } from '../http/api-error.ts';
 
-/** Anybody, on the few routes that let people in. */
+/** Anybody, on the few routes for signing in. */
 export interface Visitor {
-  /** The form of the cookie here; null: no session can be given. */
+  /** The form of the session cookie on this connection; null: no session can be given. */
   readonly cookieForm: CookieForm | null;
 }
 

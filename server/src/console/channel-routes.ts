@@ -81,7 +81,7 @@ const seen = {
     .describe('`created_at` of the present credential as it was read, null for none. Absent: nothing is compared.'),
 };
 const secretText = z.string().min(1).max(16_384);
-/** Devices that an answer names: more than anybody reads. */
+/** The number of devices that an answer names: more than anybody reads. */
 const sparedMax = 100;
 const defaultSubject = 'mailto:push@carillon.example';
 

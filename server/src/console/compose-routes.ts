@@ -1,5 +1,5 @@
-// The area Compose: sending, scheduling and the dry run are lent by /v1; the drawn preview is the
-// console's own.
+// The area Compose. Sending, scheduling and the dry run are routes of /v1. The drawn preview is the
+// console's own route.
 import { z } from 'zod';
 import { channelIds } from '../channels/channel.ts';
 import { contentSchema } from '../content/content.ts';

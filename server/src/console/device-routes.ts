@@ -1,5 +1,5 @@
-// The area Devices: the list with its search, one device with the history of its states, and the
-// edit of what is stored of it.
+// The area Devices: the list with its search, one device with the history of its states, and its
+// edit.
 import { z } from 'zod';
 import { platforms } from '../channels/channel.ts';
 import type { Clock } from '../database/clock.ts';
@@ -123,7 +123,7 @@ export const deviceAreaRoutes = [
       schema: component('DeviceEdit', editOf(anyTimeZones)),
       example: { updated_at: exampleDevice.created_at, locale: 'de-AT', properties: { topic: 'chess', trial: null } },
     },
-    // The description knows no zones; these are the ones that the database knows.
+    // The zones come from the database, because the API description lists none.
     readBody: (given, { timeZones }) => validate(editOf(timeZones), given),
     answers: {
       200: {

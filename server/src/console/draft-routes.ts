@@ -1,4 +1,4 @@
-// The area Drafts: messages that people of an app prepare together, kept as one types.
+// The area Drafts: messages that people of an app prepare together, saved while they type.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
@@ -77,7 +77,7 @@ export const draftAreaRoutes = [
   }).handle(async ({ sql, cursors }, { caller: { app }, query }) =>
     pageOf(cursors, await listDrafts(sql, app.id), query, {
       scope: ['drafts', app.id],
-      // A writer's browser may choose the id, so ids do not tell the order.
+      // Browsers may choose ids, so ids do not show the order.
       keyOf: ({ createdAt, id }) => [createdAt.getTime(), id],
       isNewestFirst: true,
       idOf: ({ id }) => encodeId('drf', id),

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 const callerOf = (person: string, app = 'app-1') =>
   ({ by: { id: person }, session: { id: person }, app: { id: app }, organisationId: 'org' }) as unknown as AppCaller;
 
-/** Feeds over sources that count their looks, and a database that lets everybody in. */
+/** Feeds over sources that count their looks, and a database that admits everybody. */
 function createTested() {
   const rows = (strings: TemplateStringsArray, ids: readonly string[]) =>
     strings.join('').includes('FROM apps')

@@ -1,6 +1,6 @@
-// The feeds that are open in this process. Those of one source share one look a second, whose
-// changes go to all of them; nobody looks while no feed is open. A feed ends with the session or
-// the token that opened it, when the role is too low now, and with its app.
+// The feeds that are open in this process. Feeds of one source share one look a second and its
+// changes. No source is read while it has no feed. A feed ends with its session, its token or its
+// app, or when the role becomes too low.
 import { listPresentCallers } from '../accounts/queries.ts';
 import { isAtLeast, type Role } from '../accounts/roles.ts';
 import { lacksSecondFactor } from '../accounts/session.ts';
@@ -14,14 +14,11 @@ import { type EventReader, EventStream } from '../http/event-stream.ts';
 import type { Turns } from '../http/turns.ts';
 import type { AppCaller } from './caller.ts';
 
-/**
- * Something that is looked at again and again. Each source has one place where it remembers the
- * last look.
- */
+/** A source that is read again and again. It remembers its last look. */
 export interface Source {
   /** Looks, and returns what has changed since the last look. The first look returns nothing. */
   look(): Promise<readonly object[]>;
-  /** The whole state as of the last look, which a new feed begins with. */
+  /** The whole state as of the last look. A new feed begins with it. */
   state(): object;
 }
 
@@ -43,11 +40,14 @@ export interface FeedDeps {
 
 /** Tabs of one browser share one feed, so few browsers and scripts of a person need more. */
 const feedsOfCallerMax = 10;
-/** Half of a process: a company in which 200 people watch is meant to be served. */
+/** Half of a process's feeds (a guess): a company with 200 watching people must be served. */
 const feedsOfOrganisationMax = 250;
 const feedsMax = 500;
 const lookEveryMs = 1000;
-/** A look that takes long comes seldom: a source never uses more than a tenth of a connection. */
+/**
+ * A slow look is repeated less often, so that a source never uses more than a tenth of a
+ * connection.
+ */
 const restPerLook = 9;
 const checkEveryMs = 2000;
 
@@ -76,7 +76,7 @@ interface Watched {
 export function createFeeds({ sql, clock, log, readTurns }: FeedDeps): Feeds {
   const watched = new Map<string, Watched>();
   /**
-   * Open feeds. A feed opens a moment after it was allowed, so those of one moment may pass the
+   * The open feeds. A feed opens a moment after it was allowed, so several at once may exceed the
    * limits.
    */
   const feeds = new Set<Feed>();

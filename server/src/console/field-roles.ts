@@ -4,7 +4,7 @@ import { type Role, roles } from '../accounts/roles.ts';
 import { propertyTypes } from '../properties/property.ts';
 import { slotColumn, slotsOfType } from '../properties/slots.ts';
 
-/** `own`: the person whom the row is about. `never`: secrets, and what the service alone uses. */
+/** `own`: only the person of the row. `never`: secrets, and fields for the service's own use. */
 export type Seer = Role | 'own' | 'never';
 
 const seers: readonly Seer[] = [...roles, 'own', 'never'];
@@ -15,8 +15,8 @@ const slots = propertyTypes
 
 /**
  * Columns by table and role. A viewer gets names, types and numbers; values of people begin at
- * member. Where a part of a JSON document has another role than its column, the part has an entry
- * of its own: `filter.value`. The `app_id` of a table is seen by viewers.
+ * member. A part of a JSON document with another role than its column has its own entry:
+ * `filter.value`. Viewers see the `app_id` of every table.
  */
 const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>> = {
   account_links: {

@@ -1,7 +1,7 @@
 // Finds who calls a route of the console and whether they may, before a byte of the body is read.
 // The order of checks: origin, session or token, kind of caller, second factor, role, then the app
-// of the path. A refused role stands in the audit log, once a minute for each caller and
-// route, so that nobody fills the log with refusals.
+// of the path. Refusals for a role are written to the audit log, at most once a minute for
+// each caller and route, so that nobody can fill it.
 import { personOf } from '../accounts/begin-session.ts';
 import { tokenPrefix } from '../accounts/operator-tokens.ts';
 import { findSession, findTokenByHash, type OperatorToken, touchSession, touchToken } from '../accounts/queries.ts';
@@ -37,10 +37,7 @@ export interface GuardDeps {
   readonly limits: ConsoleLimits;
   /** The keys that cookies of sessions are signed with, the present ones first. */
   readonly consoleKeys: readonly ConsoleKeys[];
-  /**
-   * Limits look-ups of cookies that nobody signed and of unknown tokens, because anybody can invent
-   * them.
-   */
+  /** Limits look-ups of unsigned cookies and unknown tokens, because anybody can invent them. */
   readonly lookups: KeyLookups;
   /** Resolves when a 401 may be answered. */
   delayUnauthorized(address: string): Promise<void>;
@@ -59,7 +56,7 @@ export interface Found<Caller> {
 }
 
 export interface ConsoleGuard {
-  /** For routes that let people in. */
+  /** For routes of signing in. */
   visitor(head: RequestHead): Found<Visitor>;
   /** For routes of an organisation. Throws the 401 or the 403. */
   caller(head: RequestHead, route: GuardedRoute): Promise<Found<ConsoleCaller>>;
@@ -79,7 +76,7 @@ export function createGuard(deps: GuardDeps): ConsoleGuard {
     }),
   });
 
-  // A cookie whose master key is gone has no valid signature any more, and still leads to its
+  // A cookie under a deleted master key has no valid signature any more, but still leads to its
   // session.
   const findSessionOf = (cookie: string, address: string): Promise<Session | undefined> => {
     const find = () => findSession(sql, clock, hashSecret(tokenOf(cookie)));
@@ -203,7 +200,7 @@ interface KnownTokens {
   note(hash: Buffer, isFound: boolean): void;
 }
 
-/** Remembers the hashes of tokens that were found: their look-ups wait for nobody's. */
+/** Remembers the hashes of known tokens, whose look-ups wait for no others. */
 function createKnownTokens(): KnownTokens {
   const hashes = new Set<string>();
   return {

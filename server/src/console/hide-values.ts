@@ -1,5 +1,5 @@
 // Leaves values out of an answer whose caller has too low a role for them (contract 19). The schema
-// of the answer says which field stands where. What is hidden is left out, so that null and an empty
+// of the answer says which field stands where. Hidden fields are absent, so that null and an empty
 // list still mean that there is no value.
 import { z } from 'zod';
 import { isAtLeast, type Role } from '../accounts/roles.ts';
@@ -17,8 +17,8 @@ export function hideable<Schema extends z.ZodType>(field: string, schema: Schema
 }
 
 /**
- * Hides values in the answers of a route. Throws for a stream that has some, because its events go
- * to readers of several roles.
+ * Hides values in the answers of a route. Throws for a stream with values to hide, because its
+ * events go to readers of several roles.
  */
 export function hideValues<Deps, Caller extends ConsoleCaller>(route: Route<Deps, Caller>): Route<Deps, Caller> {
   const { schema, isStream } = route.answers[200] ?? {};
@@ -39,7 +39,7 @@ export function hideValues<Deps, Caller extends ConsoleCaller>(route: Route<Deps
 
 /** Returns what a schema consists of, one level down. */
 function partsOf(schema: z.ZodType): readonly z.ZodType[] {
-  // zod's own types of parts are those of its core, which have no methods.
+  // zod types the parts as its core's schemas, which have no methods.
   const parts = (found: readonly z.core.$ZodType[]): readonly z.ZodType[] => found as readonly z.ZodType[];
   if (schema instanceof z.ZodObject) return parts(Object.values(schema.shape));
   if (schema instanceof z.ZodArray) return parts([schema.element]);
@@ -60,7 +60,7 @@ function fieldsOf(schema: z.ZodType, found = new Set<string>(), seen = new Set<z
   return found;
 }
 
-/** Copies a value without what the role does not see. */
+/** Copies a value without the fields that the role may not see. */
 function without(schema: z.ZodType, role: Role, value: unknown): unknown {
   if (schema instanceof z.ZodArray && Array.isArray(value)) {
     return value.map((item) => without(schema.element as z.ZodType, role, item));
@@ -77,7 +77,7 @@ function without(schema: z.ZodType, role: Role, value: unknown): unknown {
       return part ? without(part, role, each) : each;
     });
   }
-  // Each option of a union leaves out what it knows.
+  // Each option of a union removes the fields that it describes.
   return partsOf(schema).reduce((left, part) => without(part, role, left), value);
 }
 

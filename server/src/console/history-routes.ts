@@ -29,7 +29,7 @@ export interface HistoryAreaDeps {
   readonly forms: AnswerForms;
 }
 
-/** Devices of a user that are looked at: the newest, whose ids come last. */
+/** The number of a user's devices that are read: the newest, whose ids come last. */
 const devicesMax = 1000;
 
 const segmentOfUser = component(

@@ -1,4 +1,4 @@
-// The reports that /v1 lends to the console, and what became of the messages of each day.
+// The reports that the console takes from /v1, and the results of the messages of each day.
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -64,8 +64,8 @@ interface ReportWithMessages {
 }
 
 /**
- * Names the messages of a report, as JSON and as CSV. Those of the report of revenue may have been
- * sent before its range.
+ * Names the messages of a report, as JSON and as CSV. Messages in the report of revenue may have
+ * been sent before its range.
  */
 const withNames =
   (schema: z.ZodType) =>

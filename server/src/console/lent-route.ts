@@ -34,7 +34,7 @@ function lend<Deps>(route: Route<Deps, Caller>, least: Role): Route<Deps, AppCal
   };
 }
 
-/** The caller in the form that routes of /v1 know: a server key in all but name. */
+/** The caller in the form of /v1, with the rights of a server key. */
 export function callerOf({ app, by }: AppCaller): Caller {
   return {
     appId: app.id,

@@ -18,10 +18,10 @@ export interface ConsoleLimits {
 }
 
 /**
- * A page of the console asks for less than ten things at once: a guess with room for several tabs.
+ * A guess with room for several tabs: a page of the console makes fewer than ten requests at once.
  */
 const sessionPerSecond = 60;
-/** A network may be an office whose people all sign in when work begins: a guess. */
+/** A guess: a network may be an office whose people all sign in at the beginning of work. */
 const visitorPerSecond = 50;
 const subjectsMax = 5000;
 

@@ -7,7 +7,7 @@ import { searchField } from './schemas.ts';
 /** The query of a list without names to search for. */
 export const listQuery = z.strictObject(pageQuery(200));
 
-/** The query of a list that is searched by `q`; `words` says in which fields. */
+/** The query of a list that `q` searches. `words` names the searched fields. */
 export function searchedListQuery(words: string) {
   return z.strictObject({ ...pageQuery(200), q: searchField.describe(words).optional() });
 }
@@ -19,19 +19,19 @@ interface Asked {
 }
 
 interface ListForm<Row, Item> {
-  /** The list and its owner, to which a cursor belongs. */
+  /** The list and its owner. A cursor is valid only for these. */
   readonly scope: readonly string[];
   /** Unique values by which the rows are ordered. */
   keyOf(row: Row): Position;
   readonly isNewestFirst?: boolean;
   /** The public id of a row, which `q` names exactly. */
   idOf(row: Row): string;
-  /** Texts of a row whose beginning `q` may be, letter case ignored. */
+  /** Texts of a row. `q` may be the beginning of one, letter case ignored. */
   textsOf?(row: Row): readonly string[];
   present(row: Row): Item;
 }
 
-/** Cuts the page that was asked for out of all rows. Throws the 400 for a foreign cursor. */
+/** Selects the requested page of all rows. Throws the 400 for a foreign cursor. */
 export function pageOf<Row, Item>(
   cursors: Cursors,
   rows: readonly Row[],
@@ -51,7 +51,7 @@ export function pageOf<Row, Item>(
   return toPage(shown.slice(0, limit + 1), limit, present, (last) => cursors.write(keyOf(last), bound));
 }
 
-/** Both come from the same list, so values of one place have one type. Pure. */
+/** Both rows come from the same list, so values at the same place have the same type. Pure. */
 function comparePositions(a: Position, b: Position): number {
   for (const [place, value] of a.entries()) {
     const other = b[place] ?? value;

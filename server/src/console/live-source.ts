@@ -1,5 +1,5 @@
 // The source of an app's live feed: the figures of its messages, the states of its channels and
-// webhooks, and whether sends wait. What an object looks like here is what its own page reads.
+// webhooks, and whether sends wait. Objects have the same form as on their own pages.
 import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
@@ -15,7 +15,7 @@ export interface LiveDeps {
   readonly presentWebhook: (webhook: StoredWebhook) => object;
 }
 
-/** An object of the last look, with its text, by which a change is noticed. */
+/** An object of the last look, and its text, which shows changes. */
 interface Seen {
   readonly kind: 'message' | 'channel' | 'webhook';
   readonly shown: object;

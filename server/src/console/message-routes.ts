@@ -1,5 +1,5 @@
-// The area Messages: the list with its search; one message, its deliveries and its cancel are lent
-// by /v1.
+// The area Messages: the list with its search. One message, its deliveries and its cancel are
+// routes of /v1.
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -143,7 +143,7 @@ export const messageAreaRoutes = [
   ...lendRoutes(explainRoutes, { explain: 'member' }),
 ];
 
-/** Reads the rules of a message that its duplicate repeats, beside audience and content. */
+/** Reads the other fields that a duplicate of a message repeats, beside audience and content. */
 async function readTerms(sql: Sql, appId: Uuid, id: string) {
   const terms = await findMessageTerms(sql, appId, decodeId('msg', id) ?? nilUuid);
   if (!terms) throw noSuch('message', id);
@@ -158,7 +158,7 @@ async function readTerms(sql: Sql, appId: Uuid, id: string) {
 type PresentedMessage = ReturnType<typeof presentMessage>;
 type DeliveryPage = z.output<typeof deliveryPage>;
 
-/** Adds what the console tells beyond /v1 to the answer of a lent route. */
+/** Adds the console's further fields to the answer of a route of /v1. */
 function tellMore<Deps, Told extends object>(
   lent: Route<Deps, AppCaller>,
   form: Pick<AnswerForm, 'schema' | 'example'>,

@@ -1,5 +1,5 @@
 // The area Single sign-on: the way to the provider of OpenID Connect and back. Both routes that a
-// browser visits answer a redirect, because a person looks at them; a refusal stands as a word in
+// browser visits answer with a redirect, because a person sees the result. A refusal is a word in
 // the address of the sign-in page.
 import { z } from 'zod';
 import { recordFailedSignIn } from '../accounts/failed-sign-in.ts';
@@ -31,7 +31,7 @@ export interface OidcRouteDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly consoleKeys: readonly [ConsoleKeys, ...ConsoleKeys[]];
-  /** Null: there is none. */
+  /** Null: there is no provider. */
   readonly oidc: Oidc | null;
   mayRecordStranger(address: string): boolean;
   onSignIn(): void;
@@ -190,7 +190,7 @@ async function begin({ consoleKeys, clock }: OidcRouteDeps, oidc: Oidc, link: st
 }
 
 /**
- * The provider sends the browser back from another site, which a strict cookie would not survive.
+ * The provider sends the browser back from another site, and a browser sends no strict cookie then.
  */
 function laxFor(form: CookieForm, use: 'oidc' | 'identity'): CookieForm {
   return { ...formFor(form, use), attributes: form.attributes.replace('SameSite=Strict', 'SameSite=Lax') };

@@ -1,6 +1,6 @@
 // Whether a request that changes something comes from the console's own pages (R-51). A browser
-// says so in two headers that no page can set. A request without both is refused, and so is a body
-// that a form can send. Pure.
+// says so in two headers that no page can set. A request without either header is refused, and so
+// is a body that a form can send. Pure.
 import { parseUrl } from '../ground/parse-url.ts';
 import { ApiError } from '../http/api-error.ts';
 import type { RequestHead } from '../http/server.ts';
@@ -29,19 +29,19 @@ export function checkOrigin(
 }
 
 /**
- * Throws the 403 for a read that another site's page leads a signed-in browser to: an export is work,
- * and stands in the audit log.
+ * Throws the 403 for an export that another site's page started in a signed-in browser, because an
+ * export costs work and is written to the audit log.
  */
 export function checkReader({ header }: Pick<RequestHead, 'header'>): void {
   const sites = header('sec-fetch-site');
-  // A browser says `none` of an address that its person typed.
+  // A browser sends `none` for an address that its person typed.
   if (sites.every((site) => site === 'same-origin' || site === 'none')) return;
   throw new ApiError('cross_origin');
 }
 
 /**
  * Returns whether an origin is the service's own: PUBLIC_URL's, or the one of the Host header under
- * PUBLIC_URL's scheme. A page of a foreign name that leads to this machine has no cookie of ours.
+ * PUBLIC_URL's scheme. A foreign host name that resolves to this machine gets no cookie of ours.
  */
 function isOwnOrigin(origin: string, publicUrl: string | null, host: string | undefined): boolean {
   if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;

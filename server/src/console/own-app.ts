@@ -1,5 +1,5 @@
-// Whether an app belongs to the caller's organisation, for routes whose path has the id of
-// something in an app.
+// Whether an app belongs to the caller's organisation, for routes whose path has the id of an
+// object of an app.
 import { findApp } from '../apps/queries.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';

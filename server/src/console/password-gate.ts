@@ -1,6 +1,6 @@
-// OIDC_ONLY: everything that a password opens is refused. One way stays: an operator's
-// `owner reset-password`, whose new password opens a session within its hour, with a second factor
-// where the account has one.
+// OIDC_ONLY: refuses every route that a password opens. One way stays: after an operator's `owner
+// reset-password` the new password opens a session within an hour, with the second factor if the
+// account has one.
 import { hasNewPassword } from '../accounts/oidc-queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -19,7 +19,7 @@ interface GateDeps {
   readonly oidc: { readonly isOnly: boolean } | null;
 }
 
-/** Puts the gate before the routes that work by a password. */
+/** Puts the gate before the routes that use a password. */
 export function gatePasswords<Deps extends GateDeps, Caller>(
   routes: readonly Route<Deps, Caller>[],
 ): Route<Deps, Caller>[] {

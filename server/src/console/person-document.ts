@@ -1,5 +1,5 @@
-// All that is held of one person as one JSON document. The text is made while it is read, so that
-// no person's history has to fit into memory.
+// All data about one person as one JSON document. The text is made while it is read, so that no
+// person's history has to fit into memory.
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { presentProperties } from '../properties/property.ts';
 import { findUserWithDevices } from '../users/find-user.ts';

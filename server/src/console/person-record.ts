@@ -1,6 +1,6 @@
-// Reads all that is held of one person, page by page: devices with their history, events,
-// deliveries and attributions. Events and deliveries of a device from the time when it had no user
-// count as the person's own, so the person may read them.
+// Reads all data about one person, page by page: devices with their history, events, deliveries and
+// attributions. Events and deliveries of a device from the time when it had no user count as the
+// person's own, so the person may read them.
 
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';

@@ -94,7 +94,7 @@ export const planRoutes = [
   }).handle(async (deps, { caller, body }) => {
     const { txSql, clock, plans } = deps;
     const { id } = caller.app;
-    // The plans limit what other organisations take of the service.
+    // Plans limit how much of the service other organisations use.
     refuseGuest(caller, 'change plans');
     const plan = checkPlan(plans, body.plan);
     await changePlan({ sql: txSql, clock, by: caller.by }, id, plan, (app) =>

@@ -231,7 +231,7 @@ type Edit = (context: Parameters<typeof retireProperty>[0], held: HeldValues) =>
 
 /**
  * Changes the catalog, and names the segments in the transaction of the change. The values are
- * counted before, so that no lock waits for a walk over all users.
+ * counted before, so that no lock is held while all users are read.
  */
 async function edit({ txSql, countSql, clock }: PropertyAreaDeps, { app, by }: AppCaller, key: string, work: Edit) {
   const held = await countHeldValues(countSql, app.id, key);

@@ -1,5 +1,5 @@
-// The area Reports, as far as it is not lent by /v1: the overview's figures, deliverability, and
-// rebuilding what reports have stored. What came of one message stands with the messages.
+// The area Reports, except for the routes of /v1: the overview's figures, deliverability, and the
+// rebuild of stored results. The results of one message belong to the area Messages.
 import { z } from 'zod';
 import { channelIds } from '../channels/channel.ts';
 import { errorCodes } from '../channels/error-code.ts';

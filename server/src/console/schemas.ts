@@ -8,7 +8,7 @@ export const appId = component('AppId', idSchema('app'));
 export const accountId = component('AccountId', idSchema('acc'));
 export const organisationId = component('OrganisationId', idSchema('org'));
 export const role = component('Role', z.enum(roles));
-/** The answer of an operation that has nothing to say but that it is done. */
+/** The answer of an operation without a result. */
 export const done = component('Done', z.strictObject({ done: z.literal(true) }));
 
 export const oneLine = shownName(z.string().min(1).max(128)).refine(
@@ -16,13 +16,13 @@ export const oneLine = shownName(z.string().min(1).max(128)).refine(
   'A name has a character that can be seen.',
 );
 
-/** An address of e-mail, by the rule of sign-ins: nobody gets an account that cannot sign in. */
+/** An e-mail address, by the same rule as at sign-in, so that every account can sign in. */
 export const emailAddress = z.email('Give an e-mail address.').max(254);
 
-/** The field by which a writer says which state of the object they saw. */
+/** The field in which a writer names the state of the object that they saw. */
 export const seenAt = instantText.describe('`updated_at` as it was read; another one is 400 `changed_meanwhile`.');
 
-/** Words by which a list of the console is searched (contract 19). */
+/** The words that search a list of the console (contract 19). */
 export const searchField = z.string().min(1).max(128);
 
 /** The end of a list, for examples. */

@@ -1,5 +1,5 @@
-// The area Segments: the list with its search, changes that mind what others saved meanwhile, what
-// uses a segment, live counts, and values for conditions.
+// The area Segments: the list with its search, changes that overwrite no one else's, uses of a
+// segment, live counts, and values for conditions.
 import { z } from 'zod';
 import { isAtLeast } from '../accounts/roles.ts';
 import { filterField } from '../audience/audience.ts';
@@ -201,8 +201,8 @@ export const segmentAreaRoutes = [
 ];
 
 /**
- * A viewer counts stored segments and nothing else: the count of a filter of one's own would tell
- * any property of any person, value by value.
+ * A viewer may count only stored segments. Counts of a viewer's own filters would reveal any
+ * property of any person, value by value.
  */
 function withoutProbing<Deps>(lent: Route<Deps, AppCaller>): Route<Deps, AppCaller> {
   return {

@@ -13,7 +13,7 @@ import { hideValues } from './hide-values.ts';
 export interface ConsoleRoutes<Deps> {
   readonly ofVisitor: readonly Route<Deps, Visitor>[];
   readonly ofOrganisation: readonly Route<Deps, ConsoleCaller>[];
-  /** Their paths begin with `/console/api/apps/:app`. */
+  /** The paths of app routes begin with `/console/api/apps/:app`. */
   readonly ofApp: readonly Route<Deps, AppCaller>[];
 }
 
@@ -24,8 +24,8 @@ const commonHeaders = {
 };
 
 /**
- * Bodies of strangers, and those that only a person sends: the longest password, the longest names
- * and an address fit.
+ * The largest body by a stranger, and of a route that only a person calls. The longest password,
+ * names and address fit.
  */
 const personBodyBytesMax = 4096;
 
@@ -35,10 +35,10 @@ export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRo
 }
 
 /**
- * Binds the routes. Reads of an app wait for a turn among those of its API, and reads of an
- * organisation for a turn of its own, so that no console page delays other apps (R-62). Counts and
- * reports wait for a turn of the organisation, so that it cannot take all of them by having apps.
- * What a caller's role does not see is left out of the answer (contract 19).
+ * Binds the routes. Reads of an app take turns with the reads of its API. Reads of an organisation
+ * take turns of the organisation. So no page of the console delays other apps (R-62). Counts and
+ * reports take turns of the organisation, so that many apps give it no larger share. Answers omit
+ * the fields that the caller's role may not see (contract 19).
  */
 export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>(
   { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
@@ -66,7 +66,7 @@ export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>
     };
   };
   return [
-    // Strangers of one network divide the room for bodies, and no stranger sends a large one.
+    // Strangers of one network share the room for bodies, and no stranger may send a large one.
     ...ofVisitor.map((route) =>
       guarded(
         { ...route, bodyBytesMax: personBodyBytesMax },

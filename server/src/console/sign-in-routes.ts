@@ -1,5 +1,5 @@
-// The areas Setup and Session, as far as they let people in: by a link, by password and second
-// factor. The answers give the cookie of the session, in the form that this connection allows.
+// The areas Setup and Session, as far as they sign people in: by a link, or by password and second
+// factor. The answers set the session's cookie in the form that the connection allows.
 import { z } from 'zod';
 import type { Visit } from '../accounts/begin-session.ts';
 import { changePassword } from '../accounts/change-password.ts';
@@ -193,7 +193,8 @@ export const signInRoutes = [
       deps,
       guessOf(deps, request, { email: credentials.email, means: 'password' }),
       () => signIn(deps, credentials, visitOf(request)),
-      // With a second factor the password alone is no success: its codes are counted too.
+      // With a second factor the right password is not yet a success, because codes are counted
+      // too.
       (signedIn) => 'session' in signedIn,
     );
     if ('session' in result) return signedIn(deps, request, credentials.email, result.session);
@@ -214,7 +215,8 @@ export const signInRoutes = [
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
     const { body } = request;
-    // The step names the account. A caller who could name one would guess under another's name.
+    // The account comes from the step. If callers could name the account, they could guess under
+    // another's name.
     const secret = stepOf(request);
     const email = (await findAccountOfStep(deps, secret))?.email ?? null;
     const shown = { secret, code: body.code.trim(), isRecovery: body.is_recovery };
@@ -341,13 +343,13 @@ export function visitOf({ header, address }: Pick<Asked<Visitor>, 'header' | 'ad
   return { address, userAgent: header('user-agent')[0]?.slice(0, 256).toWellFormed() ?? null };
 }
 
-/** The secret of the step that the browser is at; null: at none. */
+/** The secret of the browser's present step; null: there is none. */
 function stepOf({ caller, header }: Asked<Visitor>): string | null {
   const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'step').name);
   return cookie === undefined ? null : tokenOf(cookie);
 }
 
-/** The id of this browser, where the person of the address has signed in with it before. */
+/** The id of this browser, if the person with this address has signed in with it before. */
 function browserOf({ consoleKeys, clock }: SignInDeps, { caller, header }: Asked<Visitor>, email: string | null) {
   const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'browser').name);
   return readBrowser(consoleKeys, cookie, email, clock.nowMs());
@@ -366,7 +368,7 @@ function guessOf(
   };
 }
 
-/** Asks for the person's password or code within a session; wrong ones count to the session. */
+/** Checks the person's password or code within a session. Wrong ones count against the session. */
 async function confirmed<Result>(
   deps: SignInDeps,
   { caller, address }: Asked<ConsoleCaller>,
@@ -422,7 +424,7 @@ async function enter(
 ) {
   const form = formOf(request.caller);
   const { email, token } = await enterByLink(deps, kind, { ...request.body, ...visitOf(request) });
-  // The link vouches for the browser, so its count begins again.
+  // The link proves the person, so the browser's count begins again.
   const [session, browser = ''] = sessionCookies(deps, form, { token: token ?? '', email });
   if (token === null) {
     const cookies = [clearCookie(form), browser];

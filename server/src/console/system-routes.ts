@@ -1,5 +1,5 @@
-// The area Restore guard: whether sends and webhooks wait for an owner, and the word that lets them
-// go on.
+// The area Restore guard: whether sends and webhooks wait for an owner, and the act that lets them
+// continue.
 import { z } from 'zod';
 import { pauseService, resumeService } from '../audit/pause-service.ts';
 import type { Sql } from '../database/db.ts';

@@ -1,5 +1,5 @@
-// The source of the tail of an app's events: the last ones, and then each as it arrives. It shows
-// what an integration sends while somebody looks; the catalog counts.
+// The source of the tail of an app's events: first the latest events, then each new one. It shows
+// people what an integration sends. It does not count; the catalog does.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { type ArrivedEvent, listLastEvents, listLastNames } from '../events/tail-queries.ts';
@@ -12,13 +12,13 @@ export interface TailDeps {
   readonly clock: Clock;
 }
 
-/** Events that a new feed begins with, and the most that one look adds. */
+/** The events that a new feed begins with, and the most that one look adds. */
 const shownMax = 50;
-/** Names whose events are looked at, without a filter: those of the latest events. */
+/** The number of names whose events are read without a filter: the names of the latest events. */
 const namesMax = 20;
 /**
- * An event received longer ago is not new, such as the last one of a name that was looked at no
- * more for a while. Only ids from this time are remembered.
+ * Milliseconds. An event that was received longer ago is not new, such as the last one of a name
+ * that was not read for a while. Only ids from this time are remembered.
  */
 const newForMs = 60_000;
 

@@ -1,5 +1,5 @@
-// The areas Team and Second factor: the members of the organisation, invitations to it, and what it
-// asks of its members.
+// The areas Team and Second factor: the organisation's members, its invitations, and its rule for
+// second factors.
 import { z } from 'zod';
 import {
   findOrganisation,
@@ -290,7 +290,7 @@ function presentMember(one: Member) {
 }
 
 function presentInvite({ id, email, role: given, createdBy, createdAt, expiresAt }: Link) {
-  // The CHECKs of the table say that an invitation has both.
+  // An invitation has both fields, by the CHECKs of the table.
   if (!given || !expiresAt) throw new Error('an invitation without role or end');
   return {
     id: encodeId('inv', id),

@@ -1,4 +1,4 @@
-// The area Users: the list with its search, all that is held of a person, and the erasure.
+// The area Users: the list with its search, all data about a person, and the erasure.
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { recordAudit } from '../audit/record-audit.ts';
@@ -141,7 +141,7 @@ export const userAreaRoutes = [
     const { updated_at: seen, properties, ...attributes } = body;
     const found = await findUserWithDevices(sql, appId, externalId);
     if (!found) throw noSuch('user', externalId);
-    // The description knows no zones; these are the ones that the database knows.
+    // The zones come from the database, because the API description lists none.
     const checked = parseUser({ ...attributes, external_id: externalId });
     const { first_name: firstName, country, language, timezone } = checked;
     const request = { appId, externalId, firstName, country, language, timezone, properties };

@@ -48,13 +48,13 @@ export interface WebhookRouteDeps {
   readonly clock: Clock;
   readonly seal: Seal;
   readonly ledger: ReplayDeps['ledger'];
-  /** The guarded way to endpoints, and its rules. */
+  /** The guarded transport to endpoints, and its rules. */
   readonly posts: Omit<PostDeps, 'clock'> & { readonly rules: EndpointUrlRules };
 }
 
 const webhookId = component('WebhookId', idSchema('whk'));
 const eventKind = component('EventKind', z.enum(eventKinds));
-/** Kinds in a request; a kind may stand there twice. */
+/** The most kinds in a request, where a kind may be repeated. */
 const kinds = list(eventKind, { most: 50 });
 const testResult = component(
   'WebhookTest',
@@ -406,7 +406,7 @@ export function presentState(one: StoredWebhook) {
   };
 }
 
-/** The kinds as they were chosen: none stands for all. */
+/** The kinds as they were chosen. An empty choice stands for all. */
 function subscribedNames(events: readonly string[]) {
   return eventKinds.filter((kind) => events.includes(kind));
 }

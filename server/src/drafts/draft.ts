@@ -1,5 +1,5 @@
-// A draft: a message that people prepare in the console, kept as they left it. Its parts are
-// checked when it is sent, and not before.
+// A draft: a message that people prepare in the console, stored as they left it. It is checked only
+// when it is sent.
 import { z } from 'zod';
 import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';
@@ -8,7 +8,7 @@ import { component, idSchema, instant, shownName } from '../http/schemas.ts';
 /** Drafts of an app at most: a guess with room for a large team. */
 export const draftsMax = 500;
 
-// The sent object itself is kept, because a copy by the schema library would lose a key named
+// The given object itself is kept, because a copy by the schema library would lose a key named
 // `__proto__` (R-72).
 export const draftMessage = z
   .unknown()

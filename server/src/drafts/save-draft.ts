@@ -27,7 +27,7 @@ export interface DraftDeps extends Audited {
   readonly clock: Clock;
 }
 
-/** A sitting ends when its author saves nothing for so long: a guess. */
+/** A sitting ends when its author saves nothing for this long (a guess). */
 export const sittingMs = 10 * 60_000;
 
 type Message = DraftFields['message'];
@@ -42,9 +42,9 @@ export interface ChosenId {
 }
 
 /**
- * Makes a draft. When one with the chosen id exists, the first request changes nothing, because a
- * later one overtook it, and a later request replaces what the writer sent before. Throws the 400
- * `too_big` when the app has too many drafts.
+ * Makes a draft. If a draft with the chosen id exists, the writer's first request changes nothing,
+ * because a later one overtook it. A later request replaces the writer's earlier one. Throws the
+ * 400 `too_big` when the app has too many drafts.
  */
 export async function createDraft(
   deps: DraftDeps,

@@ -78,7 +78,7 @@ export async function saveTemplate(
     checkSeen(former);
     const holder = await findTemplateIdByName(tx, appId, name);
     if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
-    // Both went through JSON, where an absent member and one that is undefined are the same.
+    // The comparison goes through JSON, where an absent member equals an undefined one.
     const isChanged = !isDeepStrictEqual(JSON.parse(JSON.stringify(content)), former.content);
     if (!isChanged && name === former.name) return former;
     const version = former.version + (isChanged ? 1 : 0);

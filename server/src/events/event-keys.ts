@@ -21,8 +21,8 @@ export interface KeysAsked {
  * any lock except that of the names: requests with new keys run one after the other.
  */
 export async function admitKeys(tx: Tx, asked: KeysAsked): Promise<void> {
-  // First without the lock: stored keys need none, and a refused request should not make others
-  // wait.
+  // The first check needs no lock: stored keys need none, and a refused request should not make
+  // others wait.
   let judged = await judge(tx, asked);
   if (judged.hasFresh && judged.issues.length === 0) {
     await lockNames(tx, asked.appId);

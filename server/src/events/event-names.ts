@@ -8,14 +8,14 @@ import type { Issue } from '../ground/issue.ts';
 import { ApiError, invalid } from '../http/api-error.ts';
 import { countClientNames, countStoredNames, listStoredNames, lockNames } from './name-queries.ts';
 
-/** Client keys add no name to an app that has this many. */
+/** Client keys may not add a name to an app with this many. */
 export const namesWithClientsMax = 1_000;
 /**
  * Names that client keys add at most. Strangers hold client keys, and the app keeps room for its
  * own names (contract 10).
  */
 export const namesByClientsMax = namesWithClientsMax / 2;
-/** Server keys add no name to an app that has this many. */
+/** Server keys may not add a name to an app with this many. */
 export const namesMax = 10_000;
 
 /** Names that reports use are never refused. */
@@ -70,7 +70,7 @@ export interface NamesAsked {
 }
 
 export interface AdmittedNames {
-  /** Names that this process did not know; the caller notes them after the commit. */
+  /** Names that this process did not know. The caller notes them after the commit. */
   readonly unknown: readonly string[];
   /** Unknown names that the app does not have yet. */
   readonly fresh: readonly string[];
@@ -92,8 +92,8 @@ export async function admitNames(tx: Tx, known: KnownNames, asked: NamesAsked): 
     const { room, limit } = await findRoom(tx, appId, isServer);
     return { fresh, refused: fresh.slice(room), limit };
   };
-  // First without the lock: stored names need none, and a request that is refused anyway should not
-  // make others wait.
+  // The first check needs no lock: stored names need none, and a refused request should not make
+  // others wait.
   let judged = await judge();
   if (judged.fresh.length === 0) return { unknown, fresh: [] };
   if (judged.refused.length === 0) {

@@ -17,8 +17,8 @@ export function aloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<bo
 }
 
 /**
- * Runs `work` as soon as no other process does so. A fold takes well under a second; deleting a
- * month may take minutes.
+ * Runs `work` as soon as no other process folds, rebuilds or deletes. A fold takes well under a
+ * second; deleting a month may take minutes.
  */
 export async function waitAloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<void> {
   while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);

@@ -1,7 +1,7 @@
-// Events of an erased person stay, with their amounts and counts, and name nobody any more. The
-// user's events stay under the former user id. Events of a device from before it belonged to
-// anybody counted for the user too; they continue under a random id. Events of the device as
-// another user's belong to that user.
+// Keeps the events of an erased person with their amounts and counts, without naming the person.
+// The user's events stay under the former user id. Events of a device from before it had a user
+// counted for the user too, and continue under a random id. Events from the time when the device
+// had another user belong to that user.
 import type { Sql, Tx } from '../database/db.ts';
 import { uuidFloorOf } from '../ground/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';

@@ -49,8 +49,8 @@ export function boundsOf({ day }: Pick<SubjectDay, 'day'>): { readonly from: Dat
 }
 
 /**
- * Subjects up to which each is looked up in the index. For more subjects, reading the whole day is
- * faster.
+ * Up to this number, each subject is looked up in the index. For more subjects, reading the whole
+ * day is faster.
  */
 const lookedForMax = 16;
 
@@ -88,7 +88,7 @@ export async function listSubjectEvents(
     ORDER BY id LIMIT ${limit}`;
 }
 
-/** An event of somebody, and whose it was when it came. */
+/** An event, and its subject when it was received. */
 export interface EventOfSubject extends SubjectEvent {
   readonly name: string;
   readonly subjectId: Uuid;

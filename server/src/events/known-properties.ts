@@ -28,8 +28,8 @@ export interface EventSeen extends Pick<EventGiven, 'name' | 'properties'> {
 
 export interface KnownProperties {
   /**
-   * Returns new properties of these events, or some of them: each key and type once, in the order
-   * in which rows are locked.
+   * Returns new properties of these events, perhaps not all of them: each key and type once, in the
+   * order in which rows are locked.
    */
   findNew(appId: Uuid, events: readonly EventSeen[]): NewEventProperty[];
   /**

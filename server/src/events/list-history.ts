@@ -1,5 +1,4 @@
-// One page of what somebody did, the latest first: of a user and their devices, or of a device
-// alone.
+// One page of the events of a user and their devices, or of a single device, the latest first.
 import type { Sql } from '../database/db.ts';
 import { nilUuid, type Uuid } from '../ground/ids.ts';
 import {
@@ -18,7 +17,9 @@ export interface HistoryPart {
 
 /** Names for one statement, which looks up every name for every subject and month. */
 const namesAtOnce = 20;
-/** Days that one page reads. Then it is answered with a cursor, even if it is not full. */
+/**
+ * The days that one page reads. After them it is answered with a cursor, even if it is not full.
+ */
 const daysReadMax = 30;
 
 /** The UTC days on which these subjects have events, the latest first. */

@@ -35,8 +35,8 @@ export async function ensureEventPartitions(
       await ensurePartitionsAt(sql, { atMs: from.getTime(), nowMs, waitMs });
     } catch (error) {
       if ((error as { code?: unknown }).code !== '55P03') throw error;
-      // Another session changes the table. The rest is created at the next run: months ahead exist,
-      // and an event without a partition gets one.
+      // Another session changes the table. The rest is created at the next run. Until then months
+      // ahead exist, and an event without a partition gets one.
       log?.warn({ month: name }, 'a partition of events is made later: their table is being altered or analyzed');
       return;
     }
@@ -91,7 +91,7 @@ const pauseMs = 500;
 /**
  * Drops a partition with its rows; returns true when it is done. The whole table is locked for a
  * moment. The lock is requested briefly and repeatedly, because every later statement waits as long
- * as the request does. When somebody reads all the time, the partition is dropped at a later run.
+ * as the request does. If readers never pause, the partition is dropped at a later run.
  */
 export async function dropPartition(sql: Sql, name: string): Promise<boolean> {
   for (let round = 1; ; round++) {

@@ -1,6 +1,6 @@
 // Builds sums, daily counts and the catalog again from the stored events, a day at a time, while
-// ingest continues. Days before retention's mark are not changed: their events are deleted, and the
-// sums are all that is known of them.
+// ingest continues. Days before retention's mark are not changed, because their events are deleted
+// and only the sums are left.
 import { type Sql, type Tx, transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
@@ -94,8 +94,8 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
   });
   const repair = (): Promise<boolean> =>
     transaction(sql, async (tx) => {
-      // A day that was written after statistics were collected looks empty to the planner. A nested
-      // loop would then compare every row with every other.
+      // A day that was written after the last statistics looks empty to the planner, which would
+      // choose a nested loop that compares every row with every other.
       await tx`SET LOCAL enable_nestloop = off`;
       return repairDayCounts(tx, appId, day);
     });

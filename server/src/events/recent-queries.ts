@@ -12,7 +12,8 @@ export interface DayOfName {
 }
 
 /**
- * Counts the events of these names on each day since the first moment of one. Exact up to the last.
+ * Counts the events of these names on each day, from `since` on, which begins a day. Exact up to
+ * the last stored event.
  */
 export async function listDaysOfNames(
   sql: Sql,

@@ -30,7 +30,7 @@ const hourMs = 3_600_000;
  */
 export async function dropOldEvents({ sql, clock, log }: EventRetentionDeps, keepDays: number): Promise<void> {
   const { from: keptSince } = monthOf(clock.nowMs() - keepDays * dayMs);
-  // Under the lock, so that a rebuild does not find a month empty that is being dropped.
+  // Runs under the lock, so that no rebuild finds a month empty that is being dropped.
   await aloneWithTotals(sql, async () => {
     const keptBefore = await findKeptSince(sql);
     const going = (await listSpans(sql, 'events')).filter(({ from }) => from < keptSince);
@@ -59,8 +59,8 @@ async function deleteOld(sql: Sql, table: (typeof partitionedTables)[number], ol
   }
 }
 
-// First the few ids from before the kept spans; then an hour at a time, or a day at a time for a
-// year.
+// Deletes first the few ids from before the kept spans. Then it deletes an hour at a time, or a day
+// at a time for a year.
 async function forgetIds(sql: Sql, spans: readonly Times[], until: Date): Promise<void> {
   const first = spans[0]?.from ?? until;
   await deleteEventKeys(sql, null, first < until ? first : until);

@@ -1,4 +1,4 @@
-// SQL: the events of an app that came last, for somebody who watches them come.
+// SQL: the latest events of an app, for people who watch them arrive.
 import type { Clock } from '../database/clock.ts';
 import { type Sql, unprepared } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -24,7 +24,7 @@ const daysBack = 7;
 
 /**
  * Lists the last events of these names within a week by their own time, up to `limit` of each name.
- * The last one received comes first. Those of the subjects in `erased` are left out.
+ * The last received event comes first. Events of the subjects in `erased` are omitted.
  */
 export async function listLastEvents(
   sql: Sql,

@@ -35,7 +35,7 @@ import { subjectOf } from './subject.ts';
 import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface TrackDeps {
-  /** The pool for the question for the time, which waits for no transaction. */
+  /** The pool for reading the time. It waits for no transaction. */
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
@@ -119,7 +119,7 @@ async function trackTogether(
   const deviceIds = new Set<Uuid>();
   for (const { events } of requests) for (const { deviceId } of events) if (deviceId !== null) deviceIds.add(deviceId);
   // The database's time is read before anything is stored, so that no later question finds an event
-  // in its future. The owners are asked for on a connection that plans without values.
+  // in its future. The owners are read on a connection that plans without values.
   const [preciseNowMs, owners] = await Promise.all([
     readNowMs(deps.sql, deps.clock),
     readOwners(deps.txSql, appId, [...deviceIds]),
@@ -208,7 +208,7 @@ async function storeGroup(deps: TrackDeps, memory: Memory, group: Group): Promis
     await makePartitions(deps.txSql, group);
     return store();
   });
-  // Only after the commit is it certain that the catalog has them.
+  // The catalog has them for certain only after the commit.
   memory.properties.note(appId, catalogued);
   memory.names.note(appId, named);
   return tracked;

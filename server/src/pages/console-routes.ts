@@ -22,7 +22,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Compressed forms, the best first, with the ending of their files. */
+/** The compressed forms, the best first, with the endings of their files. */
 const encodings = [
   ['br', '.br'],
   ['gzip', '.gz'],

@@ -1,4 +1,4 @@
-// The side of a process that answers: the routes, the callers they let in, and how many at once.
+// The answering part of a process: the routes, their callers, and how many requests at once.
 import type { FastifyInstance } from 'fastify';
 import { createPasswords } from '../accounts/password.ts';
 import { createAuthenticate } from '../apps/authenticate.ts';
@@ -37,7 +37,7 @@ export interface AnsweringOptions {
   readonly passwordCost?: number;
 }
 
-/** How a process is doing, as its routes ask. */
+/** The state of a process, for its routes. */
 export type Stage = Pick<HttpDeps, 'finishes' | 'track' | 'isStopping' | 'isLeaving' | 'lastPollAgeMs' | 'readMetrics'>;
 
 export interface AnsweringDeps {
@@ -59,8 +59,8 @@ export interface Answering {
 const countWaitMsMax = 2_000;
 
 /**
- * Milliseconds that a connection may be silent beyond `SEND_WAIT_MS`. Nothing moves on it while its
- * caller waits for a send, or for a report, which has a minute in the database.
+ * Milliseconds that a connection may be silent beyond `SEND_WAIT_MS`. It is silent while its caller
+ * waits for a send, or for a report, which has a minute in the database.
  */
 const silenceBeyondSendMs = 100_000;
 
@@ -168,7 +168,7 @@ function partsOfRoutes(
   };
 }
 
-/** Limits callers by their address, and logs where a limit may hit the innocent. */
+/** Limits callers by their address, and logs when a limit may affect honest callers. */
 function limitAddresses({ config, clock, log }: Foundation, metrics: ServiceMetrics): AddressLimits {
   let limitedNetwork = '';
   const warn = seldom(clock, (refused) =>

@@ -13,7 +13,7 @@ import type { FromProcess, ToProcess } from './supervisor.ts';
 const config = loadConfig();
 /**
  * Milliseconds from the failure of /readyz to the drain, because load balancers need a moment to
- * look elsewhere (R-87).
+ * notice (R-87).
  */
 const lameDuckMs = 5000;
 /**

@@ -12,8 +12,8 @@ const batchesAtOnce = 20;
 const firstTables = 5;
 
 /**
- * Minutes after the deletion. Other processes know a deleted app's keys for two seconds more, and
- * what they had begun by then is over within the minute that the longest statement may take.
+ * Minutes after the deletion. Other processes accept a deleted app's keys for two more seconds.
+ * Work that began by then ends within a minute, the limit of the longest statement.
  */
 const clearedAfterMinutes = 2;
 

@@ -7,14 +7,14 @@ export interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
   /** Milliseconds that a caller waits for a connection (R-85). */
   readonly waitMs: number;
   /**
-   * Milliseconds that a short statement may take. With the round trip and a new connection it ends
-   * within the ten seconds after which the service is back after a silent loss (R-06).
+   * Milliseconds that a short statement may take. Together with the round trip and a new connection
+   * it stays within ten seconds, in which the service must be back after a silent loss (R-06).
    */
   readonly shortMs: number;
   /**
    * Milliseconds that a transaction may be silent. A process that is stopped in the middle of a
-   * transaction holds rows that others wait for, and with these rows the others' leases. The
-   * transaction must end long before a lease does (R-04).
+   * transaction holds rows for which others wait, while their leases run. The transaction must end
+   * long before a lease does (R-04).
    */
   readonly silenceMs: number;
   /**
@@ -124,9 +124,8 @@ export interface Databases {
  */
 const workerGrowAfterMs = 100;
 /**
- * The same for outcomes that wait to be written. Many messages that end at once need all
- * connections at once, and their outcomes have 500 ms from the provider's answer to the commit
- * (R-02).
+ * The same wait for writing outcomes. Many messages that end together need all connections at once,
+ * and their outcomes must be committed within 500 ms of the provider's answer (R-02).
  */
 const sendGrowAfterMs = 20;
 

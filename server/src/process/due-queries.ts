@@ -1,9 +1,9 @@
-// SQL: finds what falls due, over all apps and rooms. It is one statement a second, however many
-// apps and webhooks there are.
+// SQL: finds due work of all apps and rooms, by one statement a second for any number of apps and
+// webhooks.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 
-/** What is due now or before the next look, and the time of this look. */
+/** The work that is due now or before the next look, and the time of this look. */
 export interface Due {
   readonly batches: boolean;
   readonly schedules: boolean;

@@ -97,7 +97,7 @@ export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
     }),
     async keep(address) {
       if (!untold || address === null) return;
-      // Renamed, so that nobody who waits for the file reads half of it.
+      // The file is renamed into place, so that a reader never sees half of it.
       const unfinished = `${firstRunFile(config)}.part`;
       await writeFile(unfinished, describeForFile(baseOf(address), config, untold), { mode: 0o600 });
       await rename(unfinished, firstRunFile(config));
@@ -159,8 +159,8 @@ function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
 }
 
 /**
- * A warning about other readers of the keys, and what to do then. It stands wherever the keys
- * stand.
+ * A warning about other readers of the keys, and what to do about them. It is printed wherever the
+ * keys are.
  */
 const secrecy = [
   'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',

@@ -1,5 +1,5 @@
-// Everything in a process stands on this: its pools, clock and keys, the plans and time zones, and
-// the words by which processes wake each other.
+// The foundation of a process, opened before everything else: pools, clock, keys, plans, time
+// zones, and the teller that wakes other processes.
 import { listPlansInUse } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { createClock, type WatchedClock } from '../database/clock.ts';
@@ -52,7 +52,7 @@ export interface Foundation {
   readonly teller: Teller;
   /** Tells webhooks. */
   readonly outbox: OutboxTeller;
-  /** The questions and reports of a delivery about its message. */
+  /** The statements by which deliveries read and count on their message. */
   readonly ledger: MessageLedger;
   readonly pause: PauseWatch;
   /** Sends the last words and closes the pools. */
@@ -66,7 +66,7 @@ const stepText = {
 };
 
 /**
- * Opens the pools and reads what the database knows of this installation. Rejects when the database
+ * Opens the pools and reads the database's data about this installation. Rejects when the database
  * or the keys are not those of this installation. `onResume` runs when a pause has ended.
  */
 export async function openFoundation(options: FoundationOptions, onResume: () => void): Promise<Foundation> {

@@ -12,7 +12,7 @@ import { Answer } from '../http/server.ts';
 
 export interface HealthDeps {
   readonly sql: Sql;
-  /** Callers need this pool and `sql`: where one of them has no connection, callers get 503. */
+  /** Callers need this pool and `sql`. If either has no connection, callers get 503. */
   readonly txSql: Sql;
   readonly clock: Clock;
   /** True: the process is about to stop. It still serves, but wants no new callers. */
@@ -78,7 +78,7 @@ export const healthRoutes = [
 
 /** Builds the check behind GET /readyz. */
 export function createReadiness(deps: HealthDeps): HealthRouteDeps['isReady'] {
-  // The schema only moves forward, so a complete schema is not asked for again.
+  // The schema only moves forward, so a complete schema is not checked again.
   let isSchemaComplete = false;
   const askDatabase = async (): Promise<boolean> => {
     await Promise.all([deps.sql`SELECT 1`, deps.txSql`SELECT 1`]);

@@ -1,5 +1,5 @@
-// The side of a process that follows the news: what falls due, what other processes tell it, and
-// which parts that wakes.
+// The news of a process: receives words of other processes and what falls due, and wakes the parts
+// that wait for them.
 import { isDatabaseState } from '../database/db.ts';
 import { startListener } from '../database/listener.ts';
 import { type Lookout, startLookout } from '../database/lookout.ts';
@@ -25,14 +25,17 @@ export interface NewsDeps {
 }
 
 export interface News {
-  /** Tells what falls due. */
+  /** Reports what falls due. */
   readonly lookout: Lookout<Due>;
   stop(): Promise<void>;
 }
 
-/** Work that falls due this soon, before the next look, is already told with the present look. */
+/**
+ * Milliseconds. Work that falls due within this time, before the next look, is reported with the
+ * present look.
+ */
 const dueAheadMs = 1_500;
-/** A word of another process may be on its way for this long. */
+/** Milliseconds that a word of another process may be on its way. */
 const wordMsMost = 2_000;
 const lookoutTopic = 'lookout';
 
@@ -49,7 +52,7 @@ export async function followNews({ foundation, run, finishes, workers }: NewsDep
   const lookout: Lookout<Due> = startLookout({
     sql: promptSql,
     log,
-    // At rest no claim notices that the database is away, so this look does.
+    // At rest no claim would notice that the database is away, so this look does.
     async look() {
       try {
         const due = await findDue(promptSql, clock, dueAheadMs);

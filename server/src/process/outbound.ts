@@ -1,5 +1,4 @@
-// Everything that one process sends with: the configured rules for the addresses that it may reach,
-// and the channels that reach them.
+// The outbound parts of a process: the rules for the addresses that it may reach, and the channels.
 import { readFileSync } from 'node:fs';
 import { transportSettings as apnsSettings, createApns } from '../channels/apns/send.ts';
 import { createFcm, transportSettings as fcmSettings, googleRate } from '../channels/fcm/send.ts';

@@ -1,5 +1,5 @@
-// The channels whose pushes the operator's settings lead to a sandbox, so that the console can tell
-// a test from a send that rings people. Pure.
+// The channels whose pushes go to a sandbox by the operator's settings. So the console can tell a
+// test from a send that reaches people. Pure.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Config } from '../config.ts';
 

@@ -1,4 +1,4 @@
-// The side of a process that sends: the parts with which batches are run and webhooks are called.
+// The sending part of a process: everything that runs batches and calls webhooks.
 import { createCredentials } from '../apps/credentials.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';
@@ -36,9 +36,9 @@ export interface Sending {
 /**
  * Pushes under way at once in one process. An app that is alone can get half of them. With 50 ms of
  * provider latency this keeps the process busy, although pushes go out and are answered in waves.
- * An app begins with 200: as many unanswered or refused pushes as may be lost before they are known
- * as such (R-62, contract 7.5). The maximum is low enough to bound memory. Time, and not this
- * number, bounds what a crash can repeat (R-02).
+ * An app begins with 200, so that at most 200 pushes are made before a silent or refusing provider
+ * is noticed (R-62, contract 7.5). The maximum bounds memory. It does not bound the pushes that a
+ * crash repeats, because time does (R-02).
  */
 const pushSlots = { slotsMax: 10_000, perFree: 1, start: 200 };
 
@@ -48,7 +48,7 @@ export function createSending(foundation: Foundation, metrics: ServiceMetrics): 
   const paces = createPaces({ sql: sendSql, clock });
   const { endpointRules, http1, senders } = openOutbound(config, { clock, log, paces });
   const outages = createOutageWatch(clock);
-  // While a clock is in doubt everything waits that a pause makes wait.
+  // While a clock is in doubt, everything waits as in a pause.
   const isPaused = (): boolean => pause.isPaused() || clock.isInDoubt();
   const leases = createLeases({ sql: promptSql, clock, log, outages });
   const run: RunDeps = {

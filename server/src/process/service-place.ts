@@ -43,10 +43,10 @@ export function noteServicePlace(config: Config, workingDir = process.cwd(), che
 }
 
 /**
- * Loads the configuration of a command. The command's own folder decides where it names a database
- * or has one. Otherwise, inside a checkout, the service decides that was last started there. The
- * address is that of this service where the command works on its data and names no address itself.
- * Throws `ConfigError`.
+ * Loads the configuration of a command. The command's own folder decides if it names a database or
+ * has one. Otherwise, inside a checkout, the service that was last started there decides. If the
+ * command works on that service's data and names no address, it uses the service's address. Throws
+ * `ConfigError`.
  */
 export function loadCommandConfig(
   environment?: NodeJS.ProcessEnv,

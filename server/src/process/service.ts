@@ -1,6 +1,5 @@
-// One process, whole: it stands on its foundation, sends, follows the news and answers. Each of the
-// four is told in its own file. A service stops what it has started, in the order that loses
-// nothing.
+// One process of the service, built from four parts with a file each: foundation, sending, news and
+// answering. A stop ends its parts in an order that loses nothing.
 import type { WatchedClock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { PauseWatch } from '../database/restore-guard.ts';
@@ -51,8 +50,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let workers: Workers | undefined;
   let isStopping = false;
   let isLeaving = false;
-  // The supervisor's last word on the workers beside this process. Before the first word there are
-  // no workers to ask about.
+  // The supervisor's last report about the workers beside this process. Before the first report no
+  // worker counts.
   let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
   const finishes = createFinishes();

@@ -61,7 +61,7 @@ const drainMsMax = 23_000;
 const exitMsMax = 24_500;
 const restartMsLeast = 200;
 const restartMsMost = 5000;
-/** A process that lived this long did not die of its start. */
+/** Milliseconds. A process that lived this long did not die from its start. */
 const settledMs = 10_000;
 /**
  * A terminal and npm both deliver one Ctrl-C. Only a signal that comes later than this counts as a
@@ -273,7 +273,7 @@ class Children {
         const child = fork(fileURLToPath(new URL(`./child${moduleExtension}`, import.meta.url)), {
           env: processEnvironment(),
           execArgv: role === 'worker' ? [...workerArguments, ...process.execArgv] : process.execArgv,
-          // A process that inherits a socket makes it blocking for this one (R-101).
+          // A child that inherits a socket would make it blocking for this process too (R-101).
           stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
         });
         for (const output of [child.stdout, child.stderr])
@@ -296,7 +296,7 @@ class Children {
         // A process cannot be made, or is gone when a message is sent to it. The log notes that,
         // and `close` handles the end of a process, so the other processes go on.
         child.on('error', (error) => this.#log.error({ err: error, process_role: role }, 'process cannot be reached'));
-        // Its last lines have been read by then.
+        // The last lines of the process have been read by then.
         child.on('close', (code, signal) => {
           this.#alive.delete(child);
           this.#pollAges.delete(child);

@@ -46,7 +46,7 @@ export interface Upkeep {
 }
 
 const everyMs = 3_600_000;
-/** The first upkeep waits a minute, because a start has other things to do. */
+/** Milliseconds. The first upkeep waits, because a start has other work. */
 const firstAfterMs = 60_000;
 
 export function createUpkeep(deps: UpkeepDeps): Upkeep {
@@ -115,7 +115,7 @@ const dayMs = 86_400_000;
 
 /**
  * Deletes former links of devices to users. A former link is needed as long as deliveries of its
- * time may exist. One day more makes up for clocks and slow commits.
+ * time may exist. One day more allows for differing clocks and slow commits.
  */
 async function forgetFormerLinks({ sql }: UpkeepDeps): Promise<void> {
   const [oldest] = await listPartitions(sql);

@@ -1,5 +1,4 @@
-// The console within a process: its routes with what they work with, and the guard in front of
-// them.
+// The console within a process: its routes with their dependencies, and the guard before them.
 import { rm } from 'node:fs/promises';
 import { createFactorSeal } from '../accounts/factor-seal.ts';
 import { hasOwner } from '../accounts/link-queries.ts';
@@ -112,12 +111,12 @@ export function wireConsole({
       everyMs: demoAskedEveryMs,
       steadyMs: clock.steadyMs,
     }),
-    // The last owner stays, so the answer true is true for ever.
+    // There is always an owner from then on, so `true` can be remembered.
     async hasOwner() {
       isOwned ||= await hasOwner(sql);
       return isOwned;
     },
-    // The first keys were kept for somebody who could not sign in yet (R-53).
+    // The first keys were kept because nobody could sign in yet (R-53).
     onSignIn() {
       if (!isFirstRunKept) return;
       isFirstRunKept = false;

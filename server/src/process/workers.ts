@@ -90,8 +90,9 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
   const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
   const dropping = runInTurn([ifElected(upkeep.dropping)], { log, random: run.random });
-  // These tasks must not wait behind long ones. The first ends what a stopped process holds (R-04).
-  // The second tells what a killed process had no time to tell (R-26).
+  // These tasks must not wait behind long ones. The first ends transactions that a stopped process
+  // holds open (R-04). The second finds webhooks' work that a killed process did not announce
+  // (R-26).
   const stalls = createStallWatch({ sql: deps.txSql });
   const prompt = [
     { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
@@ -113,7 +114,8 @@ export function startWorkers(deps: WorkersDeps): Workers {
     for (const loop of [send, schedule, webhooks]) loop.wake();
   };
   const warn = (error: unknown): void => log.warn({ err: error }, 'waits not shortened');
-  // Perhaps no process ran when the clock was set. Outboxes may be too large to be read at a start.
+  // The clock may have been set while no process ran. This is not done at a start, because outboxes
+  // may be large.
   shorten().catch(warn);
   clock.onStep((step) => {
     if (step.clock !== 'host' && step.byMs < 0) shortenAll().catch(warn);

@@ -29,7 +29,7 @@ export interface AddressLimits {
    * address.
    */
   delayUnauthorized(address: string): Promise<void>;
-  /** Returns whether the next 401 for this address would be delayed by a second. */
+  /** Returns whether the next 401 for this address would be delayed. */
   isOverUnauthorized(address: string): boolean;
 }
 

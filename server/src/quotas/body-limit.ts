@@ -11,11 +11,13 @@ const burstBytes = 2 * bytesPerSecond;
 /** Keys that are remembered. Each begins with a full burst. */
 const keysMax = 10_000;
 
-/** Returns what a caller's bodies may be beside the limit of the route; null: there is no limit. */
+/**
+ * Returns the limits of a caller's bodies, beside the limit of the route; null: there is no limit.
+ */
 export function createBodyLimit({
   steadyMs,
 }: Pick<Clock, 'steadyMs'>): (caller: Caller, route: { readonly clientBodyBytesMax?: number }) => BodyAllowance | null {
-  // Milliseconds at which a key has its whole burst again.
+  // The time at which a key has its whole burst again, in milliseconds.
   const fullAtMs = new Map<string, number>();
   const msOf = (bytes: number): number => (bytes / bytesPerSecond) * 1000;
   return ({ scope, keyId }, { clientBodyBytesMax = clientBytesMax }) => {

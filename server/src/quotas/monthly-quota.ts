@@ -91,14 +91,14 @@ export async function chargeQuota(
 }
 
 /**
- * Deliveries. When fewer are left of the month, an audience is counted before its batches are
- * created. Such a count is cheap when the audience fits, because the audience is small.
+ * When fewer deliveries than this are left of the month, an audience is counted before its batches
+ * are created. The count of a fitting audience is cheap, because the audience is small.
  */
 const countedFirstBelow = 10_000;
 
 /**
- * Throws the 429 before anything is created for an audience that does not fit, when so little is
- * left that counting costs little. Charges nothing, so the charge itself may still fail later.
+ * Throws the 429 for an audience that does not fit, before anything is created, if so little is
+ * left that counting is cheap. Charges nothing, so the charge itself may still fail later.
  * `deliveriesMax`: an upper bound of the deliveries that is known without a count.
  */
 export async function refuseBeforehand(

@@ -46,8 +46,8 @@ export function createRateLimit(deps: RateLimitDeps): AdmitCaller {
     const rate = caller.scope === 'server' ? plan.skPerSecond : plan.ckPerSecond;
     if (rate === null) return null;
     let bucket = buckets.get(caller.keyId);
-    // After a change of plan, requests that were taken ahead and refusals under the former plan no
-    // longer count.
+    // After a change of plan, requests taken ahead and refusals under the former plan do not count
+    // any more.
     if (bucket?.rate !== rate) {
       if (buckets.size >= bucketsMax) buckets.clear();
       bucket = new Bucket(deps, caller, rate);
@@ -58,7 +58,7 @@ export function createRateLimit(deps: RateLimitDeps): AdmitCaller {
 }
 
 /**
- * The result for one request: how many more requests there are now, and how far the bucket is
+ * The result for one request: how many more requests are allowed now, and how far the bucket is
  * emptied.
  */
 interface Taken {

@@ -12,7 +12,7 @@ export interface AskedRebuild {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly failed: boolean;
-  /** How often it was begun. */
+  /** The number of its starts. */
   readonly tries: number;
   readonly events: number | null;
   readonly purchases: number | null;
@@ -27,7 +27,7 @@ export async function findRebuild(sql: Sql, appId: Uuid): Promise<AskedRebuild |
   return row;
 }
 
-/** Stores what is asked. Undefined: a rebuild of the app waits or runs, and nothing was stored. */
+/** Stores the request. Undefined: a rebuild of the app waits or runs, and nothing was stored. */
 export async function insertRebuild(
   tx: Tx,
   clock: Clock,

@@ -15,7 +15,7 @@ import {
 } from './asked-rebuild-queries.ts';
 import { rebuildAttribution } from './rebuild.ts';
 
-/** Asks for a rebuild. While one of the app waits or runs, answers that one and changes nothing. */
+/** Asks for a rebuild. If one of the app waits or runs, returns that one and changes nothing. */
 export async function askForRebuild(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
   appId: Uuid,
@@ -32,7 +32,7 @@ export async function askForRebuild(
 }
 
 /**
- * A rebuild whose process died this often is given up: the next process would die of it as well.
+ * A rebuild whose process died this often is given up, because it may kill the next process too.
  */
 const triesMax = 3;
 

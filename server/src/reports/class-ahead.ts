@@ -1,6 +1,6 @@
 // Classes events some minutes after they occurred, so that a report need not do so: the class of
 // most unsettled events never changes. A change is recorded where it happens, and the event is
-// classed again here; until then a report classes it itself. Settles nothing.
+// classed again here. Until then a report classes the event itself. Settles nothing.
 import { getAttributionWindowHours, listAttributionWindows } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import { planWithoutValues, type Sql, type Tx, transaction } from '../database/db.ts';
@@ -88,7 +88,8 @@ interface Classing {
  * Runs one step, during which nothing of the app is settled. Returns true when there may be more.
  */
 async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
-  // The statements find rows by ids. Statistics that do not know the app would choose a walk.
+  // The statements find rows by ids. With statistics from before the app existed, the planner would
+  // scan whole tables.
   await planWithoutValues(tx);
   const settled = await lockProgressOfApp(tx, appId);
   const firstSettledMs = Math.min(...[...settled.values()].map(({ settledAt }) => settledAt.getTime()));

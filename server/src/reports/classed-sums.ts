@@ -1,5 +1,5 @@
-// The sums of a report by period, name, currency and class. The part of the total that no message
-// is credited with is unattributed, so that every purchase is in exactly one class. Pure.
+// The sums of a report by period, name, currency and class. The rest of the total, which no message
+// is credited with, is unattributed. So every purchase is in exactly one class. Pure.
 import { add, type Decimal, subtract, writeDecimal, zero } from '../ground/decimal.ts';
 import type { Part } from './periods.ts';
 
@@ -57,7 +57,7 @@ export interface ClassedSums {
 
 const nothing: Sum = { count: 0, amount: zero };
 
-/** `parts`: those of all periods, cut at the instant from which on windows are open. */
+/** `parts`: the parts of all periods, cut at the instant from which windows are open. */
 export function createClassedSums(parts: readonly Pick<Part, 'period' | 'isAfterCut'>[]): ClassedSums {
   const periods = new Map<number, Map<string, Map<string, Sums>>>();
   const sumsAt = (part: number, name: string, currency: string): Sums => {

@@ -1,5 +1,5 @@
-// SQL: the outcomes of deliveries by period, push service, code and latency. The delivery room owns
-// the sums.
+// SQL: the outcomes of deliveries by period, push service, code and latency. The room `delivery`
+// owns the sums.
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Range } from './periods.ts';

@@ -1,6 +1,5 @@
-// How push services took what was sent: sent, failed by code, and how fast they answered, by
-// channel, service and period. Counted from sums, whose quarters of an hour count by their first
-// instant.
+// How push services answered: pushes sent, pushes failed by code, and latencies, by channel,
+// service and period. Computed from sums, whose quarters of an hour count by their first instant.
 import type { ChannelId } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { channelOfNumber, codeOfNumber } from '../delivery/delivery.ts';

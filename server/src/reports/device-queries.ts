@@ -16,7 +16,9 @@ export interface DeviceSums {
   readonly gained: number;
 }
 
-/** What transactions have appended, folded or not. A delta is in one of both tables. */
+/**
+ * The sums and the deltas that are not folded in yet. A change is in exactly one of both tables.
+ */
 const changes = (tx: Tx, appId: Uuid, since: string | null): Fragment => {
   const columns = tx`bucket, platform, registered, invalid, unsubscribed, gained`;
   const wanted = tx`app_id = ${appId} AND bucket >= ${since}::timestamptz AND bucket < 'infinity'`;

@@ -31,7 +31,7 @@ export async function reportDevices(
     for (const [period, startMs] of startsMs.entries()) {
       const endMs = Math.ceil(startMs / quarterMs) * quarterMs;
       if (startMs === endMs) continue;
-      // The rest of the quarter was summed up with the period before.
+      // The rest of this quarter belongs to the sum of the period before.
       for (const { platform, status, former, count } of await countChanges(
         tx,
         appId,
@@ -66,7 +66,7 @@ type Counted = 'registered' | 'invalid' | 'unsubscribed' | 'gained';
 interface ChannelSums {
   readonly channel: ChannelId;
   readonly sums: readonly DeviceSums[];
-  /** Its active devices at present. */
+  /** The channel's active devices at present. */
   readonly present: number;
   readonly periods: number;
 }

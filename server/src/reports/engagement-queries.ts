@@ -106,7 +106,10 @@ function credited(tx: Tx, appId: Uuid, tallied: readonly Tallied[], messages: Fr
     WHERE message_id IN (${messages})`;
 }
 
-/** Sums the credits of these messages, including `tallied`, which was classed just now. */
+/**
+ * Sums the credits of these messages, including the credits in `tallied`, which were classed just
+ * now.
+ */
 export async function listCreditedRevenue(
   tx: Tx,
   appId: Uuid,

@@ -23,12 +23,14 @@ export type Step = (typeof steps)[number];
 
 export interface TimeSeries<Kind extends string> {
   readonly step: Step;
-  /** One for each step in order, those without anything too. */
+  /** One for each step in order, also for empty steps. */
   readonly points: readonly ({ readonly at: Date } & Readonly<Record<Kind, number>>)[];
 }
 
 export interface MessageFigures extends Earned {
-  /** Deliveries that were read, and all of them; fewer: the other figures are estimates. */
+  /**
+   * The number of deliveries read, and of all. If fewer were read, the other figures are estimates.
+   */
   readonly read: number;
   readonly accepted: number;
   readonly outcomes: TimeSeries<'sent' | 'failed'>;
@@ -39,7 +41,9 @@ export interface MessageFigures extends Earned {
   readonly byChannel: Readonly<Record<ChannelId, Readonly<Record<MomentKind, number>>>>;
 }
 
-/** Deliveries that one answer reads, about: 200,000 rows take a fraction of a second. */
+/**
+ * About the number of deliveries that one answer reads. 200,000 rows take a fraction of a second.
+ */
 const readMost = 200_000;
 const secondsOf: Readonly<Record<Step, number>> = { minute: 60, hour: 3_600, day: 86_400 };
 const hourMs = 3_600_000;
@@ -48,7 +52,10 @@ const weekMs = 7 * 24 * hourMs;
 const outcomeKinds = ['sent', 'failed'] as const;
 const markKinds = ['displayed', 'clicked', 'dismissed'] as const;
 
-/** The step of a time that long: at most 240 minutes, about 168 hours, or days. Pure. */
+/**
+ * The step for a span of time: a minute up to four hours, an hour up to a week, otherwise a day.
+ * Pure.
+ */
 export function stepFor(spanMs: number): Step {
   if (spanMs <= 4 * hourMs) return 'minute';
   return spanMs <= weekMs ? 'hour' : 'day';
@@ -115,7 +122,7 @@ function planSteps({ startedAt, finishedAt }: MessageRun, nowMs: number) {
   const startedMs = startedAt?.getTime() ?? nowMs;
   const outcomes = stepFor((finishedAt?.getTime() ?? nowMs) - startedMs);
   const marks = nowMs - startedMs <= 4 * hourMs ? ('minute' as const) : ('hour' as const);
-  // One beginning for both series: that of the longer step.
+  // Both series begin at the same instant, a multiple of the longer step.
   const stepMs = 1000 * Math.max(secondsOf[outcomes], secondsOf[marks]);
   return {
     from: new Date(Math.floor(startedMs / stepMs) * stepMs),
@@ -125,7 +132,7 @@ function planSteps({ startedAt, finishedAt }: MessageRun, nowMs: number) {
   };
 }
 
-/** Scales what some batches counted, so that each kind has its exact total. */
+/** Scales the counts of some batches, so that each kind has its exact total. */
 function scale(
   counts: readonly MomentCount[],
   totals: Readonly<Record<MomentKind, number>>,

@@ -54,8 +54,7 @@ export interface MomentCount {
 
 /**
  * Counts the moments of the deliveries of some batches by kind, channel and step. Outcomes and
- * marks have steps of their own; what came after `marksMost` steps of marks counts in step
- * `marksMost`.
+ * marks have separate steps. Marks after `marksMost` steps count in step `marksMost`.
  */
 export async function countMoments(
   tx: Tx,

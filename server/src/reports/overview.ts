@@ -34,7 +34,7 @@ export type SpanName = (typeof spanNames)[number];
 export interface OverviewSpan {
   readonly name: SpanName;
   readonly now: Figures;
-  /** As much time, just before. */
+  /** The equally long range just before. */
   readonly before: Figures;
 }
 
@@ -49,9 +49,8 @@ const shownDays = 30;
 
 /**
  * The ranges of the overview, in days of a zone. Yesterday is a whole day. The last 7 and 30 days
- * end with this quarter of an hour, so that a message of today is among them. Nothing but whole
- * quarters is asked for, because sums are stored by quarters and single events are slow to class.
- * Pure.
+ * end with this quarter of an hour, so that a message of today is among them. All ranges are whole
+ * quarters, because sums are stored by quarters and single events are slow to class. Pure.
  */
 export function overviewRanges(nowMs: number, zone: string) {
   const clock = createLocalClock(zone);
@@ -68,7 +67,7 @@ export function overviewRanges(nowMs: number, zone: string) {
     return { fromMs: startOfDay(daysAgo), toMs: daysAgo === 0 ? endMs : startOfDay(daysAgo - 1) };
   });
   return {
-    // A zone may have left out a day; and at midnight today has no time yet.
+    // A zone may have skipped a day, and at midnight today is still empty.
     days: days.filter(({ fromMs, toMs }) => fromMs < toMs),
     spans: {
       yesterday: span(startOfDay(2), startOfDay(1), startOfDay(0)),
@@ -89,7 +88,7 @@ export async function readOverview(
   const range: Range = { fromMs: cuts[0] ?? 0, toMs: cuts.at(-1) ?? 0 };
   const asked = { appId, range, periods };
   const funnels = await sumResults(deps, asked);
-  // No row of a message is shown, so none is listed.
+  // The overview shows no rows of messages, so none are read.
   const ofApp = { windowHours: null, messageId: null, segment: null, after: null, limit: 0 };
   const { sums } = await reportRevenue(deps, { ...asked, ...ofApp, names: ['purchase'] });
   const devices = await reportDevices(deps, asked);

@@ -82,7 +82,7 @@ export function revenueAsCsv(
 ): Answer<200> {
   const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
   const classes = ['direct', 'influenced', 'unattributed'] as const;
-  // `open` stands last, because it is a part of the total and no class.
+  // `open` comes last, because it is a part of the total and not a class.
   const columnsOfSums = [...classes, 'open'] as const;
   const headings = columnsOfSums.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
   const noNames: Cell[] = names ? [null, null] : [];

@@ -25,8 +25,8 @@ import { reportMsMax, tooLong } from './snapshot.ts';
 import type { Tally } from './tally.ts';
 
 /**
- * Events that a report classes at once, at most; their deliveries take about ten megabytes in the
- * process.
+ * The number of events that a report classes at once. Their deliveries take about ten megabytes in
+ * the process.
  */
 const chunkMost = 16_000;
 

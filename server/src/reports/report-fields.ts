@@ -12,7 +12,7 @@ import { groups } from './periods.ts';
 import type { ReportReader } from './snapshot.ts';
 
 export interface ReportDeps {
-  /** Reads. */
+  /** The pool of reads. */
   readonly sql: Sql;
   /**
    * The pool of counts and reports, and its turns: a report must not delay another request or a
@@ -22,7 +22,7 @@ export interface ReportDeps {
   readonly countTurns: Turns;
   readonly clock: Clock;
   readonly timeZones: TimeZones;
-  /** Absent: the CSV of a report has its messages by their ids alone. */
+  /** Absent: the CSV of a report has only the ids of its messages. */
   readonly namesOf?: NamesOf;
 }
 

@@ -15,7 +15,8 @@ export const rangeDaysMax = 366;
 export const windowHoursMax = 720;
 
 /**
- * The field as the API's description shows it; the fields that read it say which values are valid.
+ * The field as the API's description shows it. The readers of the field decide which values are
+ * valid.
  */
 const instantText = z.string().meta({ format: 'date-time' });
 const rangeFields = {

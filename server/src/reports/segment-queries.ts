@@ -1,5 +1,5 @@
 // SQL: the people with events in a range who are in a segment. One statement for any number of
-// people, so that a filter's questions about events are computed once for all.
+// people, so that a filter's conditions on events are computed only once.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { filterToSql } from '../audience/filter-to-sql.ts';
 import type { Clock } from '../database/clock.ts';

@@ -1,5 +1,5 @@
-// Selects the events of people who are in a segment now: the event's device is, or a device of its
-// user. Settled purchases keep their class.
+// Selects the events of people who are in a segment now: the segment has the event's device or a
+// device of its user. Settled purchases keep their class.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';

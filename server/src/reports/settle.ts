@@ -38,8 +38,8 @@ export interface SettleDeps {
 const hourMs = 3_600_000;
 
 /**
- * Milliseconds. Events that are so close to the limit are settled at the next run, so that the
- * limits of time and receipt never cross.
+ * Milliseconds. Events this close to the limit are settled at the next run, so that the limits of
+ * time and receipt never cross.
  */
 const marginMs = 120_000;
 
@@ -123,8 +123,8 @@ async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
     const due = await reading;
     if (due === undefined) return;
     const following = due.isLast ? undefined : readDue(sql, what, due.to, due.nextLimit);
-    // Awaited in its turn; without this handler a rejection would count as unhandled when storing
-    // fails first.
+    // The promise is awaited later. Without this handler its rejection would count as unhandled if
+    // storing fails first.
     following?.catch(() => undefined);
     const isStored = await transaction(sql, (tx) => storeDue({ ...what, tx }, due));
     if (isStored && following === undefined) return;
@@ -169,8 +169,8 @@ async function readDue(sql: Sql, what: Settling, from: Progress | undefined, lim
     const events = await listEvents(sql, { appId, name, range, after, receivedTo, limit });
     const classified = classifyEvents(sql, { appId, windowMs: windowHours * hourMs }, events);
     const chunk = classified.then((found) => ({ events, ...found }));
-    // Awaited below; without this handler a rejection would count as unhandled when reading the
-    // next chunk fails first.
+    // The promise is awaited below. Without this handler its rejection would count as unhandled if
+    // reading the next chunk fails first.
     chunk.catch(() => undefined);
     classing.push(chunk);
     const last = events.at(-1);

@@ -5,7 +5,7 @@ import type { Progress } from './attribution-queries.ts';
 const nil: Uuid = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Milliseconds after minting its ids by which a request has committed, or never will. A receipt, a
+ * Milliseconds. A request commits within this time after minting its ids, or never. A receipt, a
  * send or a click that is stored later is recorded as a change.
  */
 export const commitMsMax = 60_000;

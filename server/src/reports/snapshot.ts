@@ -5,14 +5,17 @@ import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
 import { isStatementTimeout, type Sql, setStatementTimeout, type Tx } from '../database/db.ts';
 import { ApiError } from '../http/api-error.ts';
 
-/** Milliseconds after which a report is refused: of one statement, and of classing. */
+/** Milliseconds after which a report is refused, for one statement and for classing. */
 export const reportMsMax = 30_000;
 const retryAfterMs = 5_000;
 
 /** The pool that a report is read from, and the caller who may leave. */
 export interface ReportReader {
   readonly sql: Sql;
-  /** Ends the report when its caller has gone; without it nobody leaves. */
+  /**
+   * Aborts when the caller has gone, which ends the report. Absent: the report is never ended
+   * early.
+   */
   readonly cancel?: Cancel;
 }
 

@@ -12,8 +12,8 @@ export interface RequestChunk {
 }
 
 /**
- * Stores what a process heard of some apps. Nothing is stored of a deleted app, whose rows may be
- * cleared already.
+ * Stores a process's log entries of some apps. Entries of a deleted app are dropped, because its
+ * rows may be cleared already.
  */
 export async function insertChunks(sql: Sql, chunks: readonly RequestChunk[]): Promise<void> {
   await sql`

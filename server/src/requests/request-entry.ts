@@ -1,5 +1,5 @@
-// One entry of the request log: what a caller asked and how it was answered. It holds no body, no
-// token, no value of a query, and of a path only ids of Carillon's own.
+// One entry of the request log: a request and its answer. It contains no body, no token and no
+// value of a query. From a path it contains only Carillon's own ids.
 import type { Caller } from '../apps/caller.ts';
 import { decodeId, encodeId, idPrefixes } from '../ground/ids.ts';
 import type { ApiError } from '../http/api-error.ts';
@@ -47,8 +47,8 @@ export function entryOf(
 }
 
 /**
- * Writes a route with the ids of its path. Another value, such as a person's external id, stays
- * out: its name stands there instead.
+ * Writes a route with the ids of its path. Any other value, such as a person's external id, is
+ * replaced by the name of its parameter.
  */
 function describePath(route: string, params: Readonly<Record<string, string>>): string {
   return route.replaceAll(/:(\w+)/g, (_all, name: string) => {

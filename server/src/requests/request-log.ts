@@ -1,5 +1,5 @@
-// The request log of one process: it collects what callers asked, and writes it once a second. No
-// request waits for a statement. What is not written yet is lost with the process.
+// The request log of one process: it collects requests and writes them once a second. No request
+// waits for a statement. Unwritten entries are lost with the process.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { mintUuid, type Uuid } from '../ground/ids.ts';
@@ -9,10 +9,11 @@ import { keptMax, type RequestEntry } from './request-entry.ts';
 
 export interface RequestLog {
   /**
-   * `entry` is called when the log is written, and only for what is kept: a flood costs no more.
+   * `entry` is called when the log is written, and only for kept entries, so that a flood costs no
+   * more.
    */
   note(appId: Uuid, isRefused: boolean, entry: () => RequestEntry): void;
-  /** Writes what is collected. Never rejects. */
+  /** Writes the collected entries. Never rejects. */
   flush(): Promise<void>;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
@@ -27,7 +28,7 @@ export interface RequestLogDeps {
 }
 
 const everyMsUsual = 1_000;
-/** Apps that one second can hold; a process with more drops those that come last. */
+/** The number of apps whose entries one second can hold. Entries of further apps are dropped. */
 const appsMax = 1_000;
 
 interface Collected {

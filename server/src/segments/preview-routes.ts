@@ -15,9 +15,9 @@ import { resolveAudience } from './resolve-audience.ts';
 import { readStoredFilter } from './segment.ts';
 
 export interface PreviewRouteDeps {
-  /** Reads. */
+  /** The pool of reads. */
   readonly sql: Sql;
-  /** The pool of counts, which stand in front of nothing else. */
+  /** The pool of counts, which delay nothing else. */
   readonly countSql: Sql;
   readonly countTurns: Turns;
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export const previewRoutes = [
       audience: at,
       exclude: ['exclude_segment_id'],
     });
-    // The leaf of a segment is not in the request: there its name is all that can be pointed at.
+    // The leaf of a segment is not in the request, so the path can only point at the segment's id.
     const [word] = ['segment_id', 'filter'].filter((name) => name in named);
     const filterPath = word === undefined ? at : [...at, word];
     // A segment's fields are in use as long as it exists.

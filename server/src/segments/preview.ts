@@ -38,7 +38,7 @@ export async function preview(
     const isOneSnapshot = asksForParts(audience);
     return await cancelableTransaction(sql, { ...cancel, isOneSnapshot }, async (tx) => {
       const context = { tx, clock, appId };
-      // Sent together: the connection runs the statements one after the other.
+      // The statements are sent together, and the connection runs them one after the other.
       if (!isOneSnapshot) {
         const [, count] = await Promise.all([setStatementTimeout(tx, timeoutMs), countAudience(context, audience)]);
         return count;
@@ -58,8 +58,8 @@ export async function preview(
 }
 
 /**
- * Planning takes milliseconds unless the table is locked; then the answer does not wait for the
- * leaf's path.
+ * Planning takes milliseconds unless the table is locked. In that case the answer does not wait for
+ * the leaf's path.
  */
 const planMsMax = 500;
 

@@ -81,7 +81,7 @@ export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/** Finds those of these segments that exist. */
+/** Finds the segments with these ids that exist. */
 export async function listSegmentsById(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<StoredSegment[]> {
   return sql<StoredSegment[]>`
     SELECT id, name, description, filter, created_at, updated_at FROM segments
@@ -155,7 +155,7 @@ export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: nu
     ORDER BY id LIMIT ${limit}`;
 }
 
-/** A segment whose filter compares some of the keys that were asked about. */
+/** A segment whose filter compares some of the given keys. */
 export interface SegmentNaming {
   readonly id: Uuid;
   readonly name: string;
@@ -183,8 +183,8 @@ export async function listFiltersComparing(
 }
 
 /**
- * Locks an app's segments as `lockSegments` does, but does not wait. Returns false when another
- * transaction has them.
+ * Locks an app's segments like `lockSegments`, but does not wait. Returns false when another
+ * transaction has locked them.
  */
 export async function tryLockSegments(tx: Tx, appId: Uuid): Promise<boolean> {
   const [row] = await tx<{ isFree: boolean }[]>`
@@ -192,7 +192,10 @@ export async function tryLockSegments(tx: Tx, appId: Uuid): Promise<boolean> {
   return row?.isFree === true;
 }
 
-/** Replaces the filter alone. The instant of the last change stays, because nobody made one. */
+/**
+ * Replaces only the filter. The time of the last change stays, because no person changed the
+ * segment.
+ */
 export async function rewriteFilter(tx: Tx, { appId, id, filter }: StoredFilter): Promise<void> {
   await tx`UPDATE segments SET filter = ${asJson(filter)} WHERE app_id = ${appId} AND id = ${id}`;
 }

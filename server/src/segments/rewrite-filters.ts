@@ -1,10 +1,10 @@
-// Brings the filters of segments to canonical form, in which earlier versions did not store them.
+// Brings the filters of segments to canonical form. Earlier versions stored other forms.
 import { canonicalFields, canonicalFilter } from '../audience/canonical-filter.ts';
 import { rewriteEach } from '../audience/canonical-locales.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import { findSegment, listFiltersComparing, rewriteFilter, tryLockSegments } from './queries.ts';
 
-/** Returns false when segments were being edited, which are then left as they are. */
+/** Returns false when segments were being edited, which are then left unchanged. */
 export function rewriteSegments(sql: Sql): Promise<boolean> {
   return rewriteEach(
     (after) => listFiltersComparing(sql, canonicalFields, after),

@@ -19,9 +19,9 @@ import { createSegment, editSegment, removeSegment, type SegmentGiven } from './
 import { invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
-  /** Reads. */
+  /** The pool of reads. */
   readonly sql: Sql;
-  /** Short transactions. */
+  /** The pool of short transactions. */
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
@@ -165,7 +165,7 @@ export const segmentRoutes = [
     refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock }, { caller, address, params, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
-    // A malformed id is as unknown as any other: the 400s of stored data come before the 404
+    // A malformed id is treated as an unknown one: the 400s of stored data come before the 404
     // (contract 1).
     const replaced = editSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
     return presentSegment(sql, caller.appId, await namingMissing('segment', params.id, replaced));

@@ -34,7 +34,10 @@ export interface SegmentDeps extends Audited {
 /** A segment as a request describes it. */
 export type SegmentGiven = Omit<SegmentFields, 'fields'>;
 
-/** The fields that are stored. For a filter that fits: bringing its values to canonical form costs. */
+/**
+ * The fields that are stored. Call it only for a filter that fits, because bringing values to
+ * canonical form is costly.
+ */
 export function fieldsOfSegment({ name, description, filter }: SegmentGiven): SegmentFields {
   return { name, description, filter: canonicalFilter(filter), fields: fieldsOf(readStoredFilter(filter)) };
 }

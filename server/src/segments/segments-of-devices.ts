@@ -1,5 +1,5 @@
-// The segments that select some devices now: those of one user. Each segment is the predicate of a
-// send, asked of a few rows.
+// The segments that select some devices now: those of one user. Each segment is tested with the
+// predicate of a send, on a few rows.
 import { type CheckedFilter, propertyKeysOf } from '../audience/check-filter.ts';
 import { countSelected } from '../audience/explain-queries.ts';
 import type { Clock } from '../database/clock.ts';
@@ -17,11 +17,11 @@ export interface SegmentOfDevices {
 
 export interface SegmentsPart {
   readonly selecting: readonly SegmentOfDevices[];
-  /** The last segment that was asked, when there are more. */
+  /** The last segment that was tested, if there are more. */
   readonly stoppedAt: StoredSegment | null;
 }
 
-/** Asks up to `limit` segments of the app after a position, newest first. */
+/** Tests up to `limit` segments of the app after a position, newest first. */
 export async function listSegmentsOf(
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   appId: Uuid,

@@ -1,5 +1,5 @@
-// Real values of a field, for people who write a condition. The look is bounded: at the newest
-// devices, and for names of people at an index. Values of erased people are gone from both.
+// Real values of a field, for people who write a condition. Reads a bounded number of rows: the
+// newest devices, and an index for names of people. Neither contains values of erased people.
 import { listFrequentValues } from '../audience/value-queries.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -36,7 +36,7 @@ export async function suggestValues(
   if (type === 'boolean') return [true, false];
   if (type === 'datetime') return [];
   const isName = field === 'external_id' || field === 'first_name';
-  // Few of all people are among the newest devices; an index finds the others.
+  // The newest devices belong to few of all people. An index finds the others.
   if (isName && search !== null) return listProfileTexts(sql, appId, field, search, suggestionsMax);
   return listFrequentValues({ sql, appId }, { operand: { builtin: field }, type, search }, suggestionsMax);
 }

@@ -1,6 +1,6 @@
 // Deletes events that will not be told: those of deleted webhooks, and those held for too long.
-// Each statement deletes some thousand in a transaction of its own. So no send waits for it, and a
-// crash only leaves the rest for later.
+// Each statement deletes some thousand in a transaction of its own. So no send waits for a
+// deletion, and after a crash the rest is deleted later.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';

@@ -29,8 +29,8 @@ export async function listOrphanedOutboxes(sql: Sql): Promise<{ appId: Uuid; id:
 }
 
 /**
- * Deletes the oldest events of an outbox with ids between two, and answers the last deleted id.
- * Undefined: there are none that no other transaction holds. New events never wait for this. The
+ * Deletes the oldest events of an outbox between two ids, and returns the last deleted id.
+ * Undefined: no event is left that no other transaction holds. New events never wait for this. The
  * first and last id bound what is read, because PostgreSQL up to 16 may compare every event of the
  * outbox with a list of ids.
  */
@@ -66,8 +66,8 @@ export interface OutboxPosition {
 
 /**
  * Reads the next events of an app, and deletes external id and url from those of erased users.
- * These are a listed device's events until its `until`, its events without an external id, and
- * events whose external id no user has. Answers the last event read; undefined when there are no
+ * These are events of a listed device until its `until`, events of it without an external id, and
+ * events whose external id no user has. Returns the last event read; undefined when there are no
  * more.
  */
 export async function clearDetails(

@@ -21,7 +21,7 @@ export interface Happening {
 
 /**
  * Stores events for every subscribed webhook. `happenings` is called only when the app has a
- * webhook, because most have none. Answers the webhooks with new events, which the caller passes to
+ * webhook, because most have none. Returns the webhooks with new events. The caller passes them to
  * `tell-outbox` after the commit.
  */
 export async function emit(

@@ -14,7 +14,7 @@ export interface EventToTell {
   readonly channel: string;
   readonly errorCode: string | null;
   readonly details: EventDetails | null;
-  /** The metadata of the message; null when it has none, and then the field is omitted. */
+  /** The metadata of the message; null when it has none. The field is then omitted. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 

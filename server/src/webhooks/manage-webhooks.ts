@@ -174,8 +174,8 @@ const finishDaysMax = 30;
 
 /**
  * Makes a new secret, which is pending: the present one signs until `finishAt`, or until the
- * rotation is finished by hand. When an earlier rotation is over but its row does not say so yet,
- * its pending secret is the present one and stays. Throws the 404 for a deleted webhook.
+ * rotation is finished by hand. If an earlier rotation is over and its row does not say so yet, its
+ * pending secret counts as the present one and stays. Throws the 404 for a deleted webhook.
  */
 export async function rotateSecret(
   deps: ManageDeps,
@@ -216,8 +216,8 @@ export async function finishRotation(deps: Omit<ManageDeps, 'seal'>, { appId, id
   });
 }
 
-// Judged by the same rule as signing, and after the row is locked. The time of the transaction's
-// start would be as old as the wait for the row.
+// Decided by the same rule as signing, at a time read after the row is locked. The time of the
+// transaction's start would be too old by the wait for the row.
 function hasFinished(webhook: StoredWebhook, clock: Clock): webhook is StoredWebhook & { pendingSecret: string } {
   return webhook.pendingSecret !== null && isRotationOver(webhook, clock.nowMs());
 }
@@ -241,8 +241,8 @@ export interface WebhookTest {
 }
 
 /**
- * Sends one signed request by the guarded way, whatever the subscription. The result is kept as
- * `last_test`, and counts in neither log nor health.
+ * Sends one signed request through the address guard, whatever the subscription. The result is kept
+ * as `last_test`, and counts in neither log nor health.
  */
 export async function testWebhook(deps: ManageDeps & PostDeps, webhook: StoredWebhook): Promise<WebhookTest> {
   if (webhook.state === 'disabled') {

@@ -27,10 +27,7 @@ export interface PostResult {
   readonly error: AttemptError | null;
   readonly durationMs: number;
   readonly retryAfterMs: number | null;
-  /**
-   * No attempt was made: the endpoint's name was not looked up, because lookups of other names held
-   * all places.
-   */
+  /** No attempt was made, because lookups of other names held all places. */
   readonly isUntried?: true;
   /**
    * The attempt failed, but our own clock may be at fault: the host slept meanwhile, or the
@@ -128,8 +125,8 @@ export async function postEvent(
 
 async function within(ms: number, answer: Promise<OutboundResult>): Promise<OutboundResult | 'timeout'> {
   let timer: NodeJS.Timeout | undefined;
-  // A little later than the request's own deadline. The request knows whether headers came, and
-  // then a slow body still counts as success.
+  // A little later than the request's own deadline, because only the request knows whether headers
+  // came. With headers, a slow body still counts as success.
   const late = new Promise<'timeout'>((resolve) => {
     timer = setTimeout(() => resolve('timeout'), ms + 100);
   });

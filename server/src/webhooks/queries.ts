@@ -52,7 +52,9 @@ export async function insertWebhook(
   return result.count === 1;
 }
 
-/** Held events are counted up to this number: an outbox of millions takes seconds to count. */
+/**
+ * Held events are counted up to this number, because counting an outbox of millions takes seconds.
+ */
 export const heldEventsMax = 10_000;
 
 /**
@@ -122,9 +124,9 @@ export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promis
 }
 
 /**
- * Whether one of these transactions was committed, whose answers were lost. They had locked a row
- * that is locked now, so they have ended. A transaction unknown to this server, such as after a
- * failover to a standby, was not committed.
+ * Whether one of these transactions without an answer was committed. They had locked the row that
+ * is locked now, so they have ended. A transaction unknown to this server, such as after a failover
+ * to a standby, was not committed.
  */
 export async function wasCommitted(tx: Tx, transactionIds: readonly string[]): Promise<boolean> {
   const [row] = await tx<{ wasCommitted: boolean }[]>`
@@ -230,9 +232,9 @@ export interface NewEvent {
 }
 
 /**
- * Puts events in outboxes, due at once. The caller brings forward the webhooks' work after the
- * commit. Replays are stored only for an enabled webhook, so the answered number of rows may be
- * smaller. For other events the caller has read the subscribers in the same transaction.
+ * Puts events in outboxes, due at once. The caller records the webhooks' work after the commit.
+ * Replays are stored only for an enabled webhook, so the answered number of rows may be smaller.
+ * For other events the caller has read the subscribers in the same transaction.
  */
 export async function insertEvents(
   tx: Tx,
@@ -274,7 +276,7 @@ export interface WebhookWithWork extends StoredWebhook {
 /**
  * Locks the webhooks whose work is due, the longest wait first. So a webhook with a million events
  * does not delay the others. Other claims skip the locked rows. Later statements read the outboxes,
- * so no event written in between is missed. `without`: webhooks that the caller has no room for.
+ * so no event written in between is missed. `without`: webhooks for which the caller has no room.
  */
 export async function lockNextWebhooks(
   tx: Tx,
@@ -425,7 +427,7 @@ export async function insertAttempts(
 }
 
 /**
- * Deletes all attempts but the newest. The number is exact, because the caller has locked the
+ * Deletes all attempts but the newest. The kept number is exact, because the caller has locked the
  * webhook's row.
  */
 export async function deleteOldAttempts(tx: Tx, webhook: { appId: Uuid; id: Uuid }, keptMax: number): Promise<void> {

@@ -52,7 +52,7 @@ interface Webhook {
 export interface AttemptRecorder {
   /**
    * Resolves when the attempt is written. Waits up to ten minutes for a database that is away or
-   * slow. An attempt is counted once, whatever became of its event. The caller limits how many
+   * slow. An attempt is counted once, whatever happens to its event. The caller limits how many
    * attempts may wait.
    */
   record(webhook: Webhook, completed: Completed): Promise<void>;
@@ -162,7 +162,7 @@ async function write(
             updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs, tried.length),
           ]
         : []),
-      // The window has room now. The next claim finds out whether there is an event for it.
+      // The window has room now. The next claim looks for an event.
       bringForward(tx, clock, [webhook], restMs),
     ]);
     await failpoint('webhook.before_ack_commit');

@@ -1,11 +1,11 @@
 // Counts the requests that a process has under way, and decides which webhooks may have more. Each
-// request is a connection with its buffers. So their number is shared between the webhooks that are
-// told something, and does not grow with them. Every webhook gets at least one place.
+// request is a connection with its buffers. So the number is shared between the webhooks that have
+// events, and does not grow with them. Every webhook gets at least one place.
 import type { Uuid } from '../ground/ids.ts';
 
 /**
- * The requests shared between the webhooks that have requests under way. A single webhook has its
- * whole window. Each of fifty has fifteen, which is as much as a process can tell. Endpoints that
+ * The number of requests that webhooks with requests under way share. A single webhook has its
+ * whole window. Each of fifty has fifteen, which is as much as a process can send. Endpoints that
  * never answer hold no more than their share.
  */
 const sharedMax = 768;
@@ -28,8 +28,8 @@ export class RequestPlaces {
   }
 
   /**
-   * The webhooks that hold more than half of their share. They are left out of claims until they
-   * can take several events at once, because a claim costs the same for one.
+   * The webhooks that hold more than half of their share. Claims skip them until they can take
+   * several events at once, because a claim for one event costs as much.
    */
   full(): Uuid[] {
     const half = shareOf(this.#taken.size) / 2;
@@ -37,10 +37,9 @@ export class RequestPlaces {
   }
 
   /**
-   * How many more requests each of these webhooks may have if all have something to tell. With
-   * `haveCompany` others may be next in turn. Then each gets what it would have beside all that
-   * were told just now. Otherwise webhooks served in turn would each open a full window of
-   * connections.
+   * How many more requests each of these webhooks may have if all have events. `haveCompany`: other
+   * webhooks may be next. Then each gets its share beside all webhooks that were told just now.
+   * Otherwise webhooks served in turn would each open a full window of connections.
    */
   free(ids: readonly Uuid[], { haveCompany, nowMs }: { haveCompany: boolean; nowMs: number }): number[] {
     this.#forget(nowMs);

@@ -4,8 +4,8 @@ const jitter = 0.2;
 
 /**
  * The wait after an attempt, in milliseconds; undefined when the event is given up. `attempts` is
- * the number made so far, and `random` lies in [0, 1). A `Retry-After` is limited to between once
- * and twice the base wait.
+ * the number made so far, and `random` lies in [0, 1). A `Retry-After` is kept between once and
+ * twice the base wait.
  */
 export function retryInMs(
   schedule: readonly number[],

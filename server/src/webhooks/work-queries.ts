@@ -84,10 +84,9 @@ export async function findNextWorkMs(sql: Sql, clock: Clock, without: readonly U
 }
 
 /**
- * Finds work that was not brought forward. Its process was killed right after it had written
- * events, or belongs to a version that does not bring work forward, or the app was resumed. Steps
- * from one outbox to the next, however many events each has. Answers how many webhooks it brought
- * forward.
+ * Finds work that was not recorded, because its process was killed right after it wrote events, or
+ * is of a version that does not record work, or because the app was resumed. Steps from one outbox
+ * to the next, however many events each has. Returns the number of webhooks whose work it recorded.
  */
 export async function bringForgottenForward(sql: Sql): Promise<number> {
   const first = (kind: Fragment) => sql`
@@ -116,9 +115,10 @@ export async function bringForgottenForward(sql: Sql): Promise<number> {
 }
 
 /**
- * Ends waits that were written before the database's clock was set back. A pause lasts at most
- * `pauseMsMax`. An event is due that was not tried, is of the future, or waits for longer than twice
- * its wait of `retrySeconds`, which is the longest (contract 13.4). A claim lasts `leaseMs`.
+ * Ends waits that were written before the database's clock was set back. A pause then lasts at most
+ * `pauseMsMax`, and a claim `leaseMs`. An event becomes due if it was not tried, lies in the
+ * future, or waits for more than twice its wait of `retrySeconds`, which is the longest (contract
+ * 13.4).
  */
 export async function shortenWebhookWaits(
   sql: Sql,

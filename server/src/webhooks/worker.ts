@@ -28,13 +28,13 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly channelOfNumber: (channel: number) => string;
 }
 
-/** Several in one claim, because a commit costs the same for one. */
+/** Several webhooks in one claim, because a commit costs the same for one. */
 const webhooksPerClaim = 16;
-/** The lookout wakes this worker for what is due later than this. */
+/** Milliseconds. The lookout wakes this worker for work that is due later. */
 const aheadMsMax = 2_000;
 /** The wait for a webhook that is due and was not claimed. */
 const heldMs = 50;
-/** No wait is longer without another look, because a clock may be set meanwhile. */
+/** The longest wait before the next look, because a clock may be set meanwhile. */
 const lookEveryMs = 1_000;
 /**
  * Longer than an attempt and its recording take. Events of a killed process are due again after it.
@@ -74,13 +74,13 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
       deps.log.error({ err: error, webhook_id: claim.webhook.id }, 'webhook attempt not recorded');
     } finally {
       places.giveBack(claim.webhook.id);
-      // A place is free, so the worker looks for more work.
+      // A place has become free, so the worker looks for more work.
       loop.wake();
     }
   };
 
   // Waits to the millisecond for work that is due soon, such as after a failure or for a first
-  // retry. Work that is due by now came due after the claim, or another process holds its webhook.
+  // retry. Work that is already due came due after the claim, or another process holds its webhook.
   const waitForNext = async (): Promise<undefined> => {
     const aheadMs = await findNextWorkMs(deps.sql, deps.clock, places.full());
     clearTimeout(timer);
