@@ -8,11 +8,10 @@ import type { Workbench } from '../../../rig/src/workbench.ts';
 import { ownEngine } from '../../../server/src/http2/own-session.ts';
 import { Http2Pool } from '../../../server/src/http2/pool.ts';
 import { ask, type Ending, endingOf } from './asked.ts';
-import type { ForeignServer, Mood, RunningServer } from './foreign-server.ts';
+import { type ForeignServer, type Mood, type RunningServer, streamsMax } from './foreign-server.ts';
 import { Sights } from './sights.ts';
 
 const inFlight = 250;
-const streamsMax = 100;
 
 /** Longer than any request may take: a request without an ending by then is lost. */
 const patienceMs = 180_000;

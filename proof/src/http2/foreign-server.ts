@@ -63,6 +63,9 @@ export interface RunningServer {
   stop(): Promise<readonly number[]>;
 }
 
+/** Streams that the client uses at once on a connection, at most. */
+export const streamsMax = 100;
+
 /**
  * A path whose answers are cut to `shortBytes`: our client resets longer answers, and servers treat
  * many resets as an attack.
