@@ -16,7 +16,7 @@ export async function insertAccount(
   return result.count === 1;
 }
 
-/** Makes an account a member of an organisation. False: it is one already. */
+/** Makes an account a member of an organisation. False: it is a member already. */
 export async function insertMember(
   tx: Tx,
   clock: Clock,
@@ -56,8 +56,8 @@ export async function findAccount(sql: Sql | Tx, id: Uuid): Promise<Account | un
 }
 
 /**
- * Locks an account until the transaction ends, so that a change of its password or its second
- * factor and the beginning of a session follow each other.
+ * Locks an account until the transaction ends, so that changes of its password or second factor and
+ * beginnings of sessions run one after the other.
  */
 export async function lockAccount(tx: Tx, id: Uuid): Promise<Account | undefined> {
   const [row] = await tx<Account[]>`

@@ -1,5 +1,5 @@
-// Begins and ends the sessions of a person. Both lock the account first, so that a change which
-// ends a person's sessions also ends a sign-in that another transaction is about to finish.
+// Begins and ends the sessions of a person. Both lock the account first. So a change that ends a
+// person's sessions also ends a sign-in that another transaction is finishing.
 import type { Actor } from '../audit/actor.ts';
 import type { AuditFields } from '../audit/entry.ts';
 import { recordAudit } from '../audit/record-audit.ts';

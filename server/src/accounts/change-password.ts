@@ -11,7 +11,7 @@ import { lockVerified, type SignInDeps } from './sign-in.ts';
 
 /**
  * Changes the password and returns the token of a new session. Throws the 401 for a wrong present
- * one. A person who came in by OpenID Connect has none, and gets one by a reset link.
+ * password. A person of OpenID Connect has no password, and gets one by a reset link.
  */
 export async function changePassword(
   { sql, txSql, clock, passwords, by }: Omit<SignInDeps, 'factors'> & Audited,

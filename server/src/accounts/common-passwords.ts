@@ -1,5 +1,5 @@
-// Refuses the 10,000 most common passwords (contract 19), by a list that a library keeps. It is
-// loaded when the first password is set, because it takes a megabyte and few processes need it.
+// Refuses the 10,000 most common passwords (contract 19), by a list that a library keeps. The list
+// is loaded when the first password is set, because it takes a megabyte and few processes need it.
 import { invalid } from '../http/api-error.ts';
 
 const refusedCount = 10_000;

@@ -1,5 +1,5 @@
 // The audit entry of a failed sign-in. A stranger makes the attempt, so its author is the sign-in
-// itself, and the account is its target. Nothing that was typed is stored: people type passwords
+// itself, and the account is its target. No typed text is stored, because people type passwords
 // into the field of the address.
 import { recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
@@ -19,7 +19,7 @@ interface Deps {
   readonly clock: Clock;
   /** The organisation whose log has the attempts at no account. */
   readonly organisationId: Uuid;
-  /** Asked before such an entry: addresses are invented without end. */
+  /** Asked before an entry without an account, because addresses can be invented without end. */
   mayRecordStranger(address: string): boolean;
 }
 

@@ -5,16 +5,22 @@ import { isSignedBy, type SigningKey, sign } from '../ground/signed-text.ts';
 import { type ConsoleKeys, isSignedFormerly, signatureIn, tokenOf } from './signed-token.ts';
 
 export const browserSeconds = 90 * 86_400;
-/** Cookies of former releases told their use in the text, because all had one key. */
+/** Cookies of former releases named their use in the text, because all had the same key. */
 const formerStart = 'browser.';
 
-/** Writes the cookie for the person of an address. `id`: the browser keeps its count. */
+/**
+ * Writes the cookie for the person with an address. `id`: the browser's former id, which keeps its
+ * count.
+ */
 export function writeBrowser(key: SigningKey<'browser'>, email: string, nowMs: number, id: string | null): string {
   const parts = [keyOf(email), id ?? randomBytes(16).toString('base64url'), `${nowMs}`] as const;
   return `${parts.join('.')}.${sign(key, ...parts)}`;
 }
 
-/** Returns the browser's id, where the cookie is ours, of this person, and at most 90 days old. */
+/**
+ * Returns the browser's id if the cookie is ours, belongs to this person and is at most 90 days
+ * old.
+ */
 export function readBrowser(
   keys: readonly ConsoleKeys[],
   cookie: string | undefined,

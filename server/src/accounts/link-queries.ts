@@ -57,7 +57,7 @@ export async function findLink(sql: Sql | Tx, clock: Clock, tokenHash: Buffer): 
 }
 
 /**
- * Uses a link up. False: it was used, or has expired, so that of two racing requests one succeeds.
+ * Uses a link up. False: it was used or has expired. So only one of two racing requests succeeds.
  */
 export async function useLink(tx: Tx, clock: Clock, id: Uuid): Promise<boolean> {
   const result = await tx`
@@ -66,7 +66,7 @@ export async function useLink(tx: Tx, clock: Clock, id: Uuid): Promise<boolean> 
   return result.count === 1;
 }
 
-/** Ends the links of a kind that nobody has used: of one account, or of all where it is null. */
+/** Ends the unused links of a kind: of one account, or with null of all. */
 export async function endLinks(tx: Tx, clock: Clock, kind: LinkKind, accountId: Uuid | null): Promise<void> {
   await tx`
     UPDATE account_links SET used_at = ${clock.now}
@@ -95,8 +95,8 @@ export async function withdrawInvite(
 }
 
 /**
- * Ends the open invitations of an organisation that a member made or that are for an address, and
- * returns them. Null: for no address.
+ * Ends and returns the open invitations of an organisation that a member made or that are for an
+ * address; null: for no address.
  */
 export async function endInvites(
   tx: Tx,
@@ -143,7 +143,7 @@ export async function updateOrganisation(
     WHERE id = ${id}`;
 }
 
-/** Whether any organisation has an owner: then nobody sets the console up. */
+/** Whether any organisation has an owner. The console is then set up. */
 export async function hasOwner(sql: Sql | Tx): Promise<boolean> {
   return (await sql`SELECT FROM members WHERE role = 'owner' LIMIT 1`).length > 0;
 }

@@ -1,4 +1,4 @@
-// Links that let people in, each once: the first owner, an invited person, a person who lost the
+// Links that admit a person once: the first owner, an invited person, or a person who lost the
 // password. Carillon sends no e-mail; a link is shown to be copied. The database has the hash of
 // its secret.
 import { z } from 'zod';
@@ -44,11 +44,11 @@ interface LinkDeps extends Audited {
 
 export interface MadeLink {
   readonly id: Uuid;
-  /** Shown this once, as the end of a link. */
+  /** The secret at the end of the link. It is shown only here. */
   readonly secret: string;
 }
 
-/** The page that a link leads to; its secret is behind `#` and reaches no server's log. */
+/** The page of a link. The secret follows `#`, so that it reaches no server's log. */
 export function linkPath(kind: Link['kind'], secret: string): string {
   return `/console/${kind === 'setup' ? 'setup' : kind === 'invite' ? 'join' : 'reset'}#${secret}`;
 }
@@ -59,7 +59,7 @@ export function emailOf(text: string): string {
 }
 
 /**
- * Makes the link of the first owner; an earlier one stops working. Throws the 400 when there is an
+ * Makes the link of the first owner. An earlier link stops working. Throws the 400 when there is an
  * owner already.
  */
 export async function createSetupLink(deps: LinkDeps, organisationId: Uuid): Promise<MadeLink> {
@@ -73,9 +73,7 @@ export async function createSetupLink(deps: LinkDeps, organisationId: Uuid): Pro
   });
 }
 
-/**
- * Makes a link that resets the password of this address. Throws the 404 where it has no account.
- */
+/** Makes a link that resets the password of this address. Throws the 404 if it has no account. */
 export async function createResetLink(deps: LinkDeps, email: string): Promise<MadeLink> {
   return transaction(deps.sql, async (tx) => {
     const account = await findAccountByEmail(tx, emailOf(email));
@@ -86,7 +84,7 @@ export async function createResetLink(deps: LinkDeps, email: string): Promise<Ma
   });
 }
 
-/** Makes an invitation to an organisation: of one address, or of the person who has the link. */
+/** Makes an invitation to an organisation, for one address or for anyone who has the link. */
 export async function createInvite(
   deps: LinkDeps,
   {
@@ -144,7 +142,7 @@ interface EnterDeps {
   readonly passwords: Passwords;
 }
 
-/** The person's own words on a link's page. */
+/** The fields that the person fills in on the link's page. */
 export interface Entrance extends Visit {
   readonly secret: string;
   readonly password: string;
@@ -153,7 +151,7 @@ export interface Entrance extends Visit {
   readonly organisation?: string | undefined;
 }
 
-/** Finds a link that works. Throws the 404, in the same words for every reason. */
+/** Finds a valid link. Throws the 404, with the same text for every reason. */
 export async function getLink({ sql, clock }: Pick<EnterDeps, 'sql' | 'clock'>, secret: string): Promise<Link> {
   const link = await findLink(sql, clock, hashSecret(secret));
   if (!link) throw deadLink();
@@ -161,8 +159,8 @@ export async function getLink({ sql, clock }: Pick<EnterDeps, 'sql' | 'clock'>, 
 }
 
 /**
- * Lets a person in by a link: makes the account or sets its password, and opens a session.
- * Everything happens in one transaction, after the password was hashed.
+ * Admits a person by a link: makes the account or sets its password, and opens a session. All in
+ * one transaction, after the password was hashed.
  */
 export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance: Entrance): Promise<Entered> {
   const { txSql, clock } = deps;
@@ -176,7 +174,7 @@ export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance:
     const account = kind === 'reset' ? await resetOf(tx, link) : await joinOf({ tx, clock }, link, entrance);
     const by = personOf(account, entrance.address);
     await savePassword(tx, clock, account.id, mintUuid(clock.nowMs()), hash);
-    // A session of before may be another person's who knew the lost password.
+    // An earlier session may belong to another person who knew the lost password.
     await endSessions({ tx }, account.id);
     await forgetFailures(tx, account.email);
     const change = { appId: null, orgId: account.organisationId, target: encodeId('acc', account.id) };
@@ -191,7 +189,7 @@ export async function enterByLink(deps: EnterDeps, kind: Link['kind'], entrance:
 
 export interface Entered {
   readonly email: string;
-  /** The session's; null: a person with a second factor shows it at the next sign-in. */
+  /** The token of the session; null: a person with a second factor has to sign in. */
   readonly token: string | null;
 }
 

@@ -1,12 +1,12 @@
 // Limits guesses of passwords and codes (R-52). After ten failures of an account within fifteen
-// minutes each further failure makes the account wait, a second at first and twice as long each time,
-// up to fifteen minutes. A client network waits after a hundred within fifteen minutes. A browser in
-// which the person signed in before has a count of its own instead, so that strangers keep nobody
-// out. The counts stand in the database, so all processes share them. An address counts whether
-// there is an account or not, so that nobody learns which addresses have accounts.
+// minutes each further failure makes the account wait, a second at first and twice as long each
+// time, up to fifteen minutes. A client network waits after a hundred within fifteen minutes. A
+// browser in which the person signed in before has a count of its own instead, so that strangers
+// keep nobody out. The counts stand in the database, so all processes share them. An address counts
+// with or without an account, so that nobody learns which addresses have accounts.
 //
-// An attempt is counted as a failure before anything is verified, and subtracted when it was none.
-// Otherwise guesses that run side by side would all pass before the first of them counts.
+// An attempt is counted as a failure before anything is verified, and subtracted if it succeeds.
+// Otherwise concurrent guesses would all pass before the first one counts.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
@@ -28,7 +28,7 @@ const delayMsMax = 15 * 60_000;
 const quietMs = 30 * 60_000;
 
 interface Rule {
-  /** Failures within the window before anybody waits. */
+  /** The failures within the window that cause no wait yet. */
   readonly limit: number;
   /**
    * True: the count begins again with each window, so that many people of one network do not add
@@ -49,7 +49,7 @@ interface LimitDeps {
   readonly clock: Clock;
 }
 
-/** Whose failures an attempt counts to. */
+/** The subjects to which an attempt's failure counts. */
 export type Subjects = readonly (readonly [kind: keyof typeof rules, text: string])[];
 
 /** An attempt at a password or a code. */
@@ -60,8 +60,8 @@ export interface Guess {
 }
 
 /**
- * The subjects of a sign-in. A null address of e-mail: no account is named. `browserId`: the person
- * signed in here before.
+ * The subjects of a sign-in. A null e-mail address: no account is named. `browserId`: the person
+ * has signed in with this browser before.
  */
 export function signInSubjects(email: string | null, address: string, browserId: string | null): Subjects {
   if (browserId !== null) return [['browser', browserId]];
@@ -70,14 +70,14 @@ export function signInSubjects(email: string | null, address: string, browserId:
 }
 
 /**
- * The subject of a question within a session. Failures of strangers count to the account and keep
- * nobody who is signed in from changing their own password.
+ * The subject of a check within a session. It is separate from the account's, so that failures of
+ * strangers do not keep a signed-in person from changing the password.
  */
 export function sessionSubjects(sessionId: Uuid): Subjects {
   return [['session', encodeId('ses', sessionId)]];
 }
 
-/** Milliseconds to wait after these failures. Pure. */
+/** The wait after these failures, in milliseconds. Pure. */
 export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): number {
   if (failures < rule.limit) return 0;
   const delayMs = Math.min(delayMsMax, 1000 * 2 ** (failures - rule.limit));
@@ -87,9 +87,9 @@ export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, n
 }
 
 /**
- * Verifies a password or a code as an attempt. A `wrong_credentials` of `verify` counts; another
- * error and a success do not. After a success with `isWhole` the failures of the account or the
- * session are forgotten. Throws the 429 while a subject has to wait; then nothing is verified.
+ * Verifies a password or a code as an attempt. Only a `wrong_credentials` of `verify` counts. After
+ * a success with `isWhole` the failures of the account or the session are forgotten. Throws the 429
+ * while a subject has to wait; then nothing is verified.
  */
 export async function attempt<Result>(
   deps: LimitDeps,
@@ -107,7 +107,7 @@ export async function attempt<Result>(
     if (!isWrong) await subtract(deps, counted).catch(() => undefined);
     else {
       await transaction(deps.txSql, async (tx) => {
-        // The wait begins now, and not while the password was hashed.
+        // The wait begins now, after the password was hashed.
         for (const { hash } of counted) await touchFailures(tx, deps.clock, hash);
         await recordFailure(tx);
       });

@@ -4,14 +4,14 @@ import type { Sql, Tx } from '../database/db.ts';
 
 export interface Failures {
   readonly failures: number;
-  /** When the first of them was. */
+  /** The time of the first failure. */
   readonly since: Date;
   readonly lastAt: Date;
 }
 
 /**
  * Locks the failures of a subject until the transaction ends. Undefined: there were none, and the
- * first one is stored now.
+ * first failure is stored now.
  */
 export async function lockFailures(tx: Tx, clock: Clock, subject: Buffer): Promise<Failures | undefined> {
   // `xmax` is 0 in a row that this statement inserted.
@@ -22,7 +22,7 @@ export async function lockFailures(tx: Tx, clock: Clock, subject: Buffer): Promi
   return row?.isFirst ? undefined : row;
 }
 
-/** Counts one more failure to those of before; null: the count begins again. */
+/** Adds a failure to the former ones; null: the count begins again. */
 export async function updateFailures(tx: Tx, clock: Clock, subject: Buffer, former: Failures | null): Promise<void> {
   await tx`
     UPDATE login_failures SET last_at = ${clock.now},
@@ -36,7 +36,8 @@ export async function touchFailures(sql: Sql | Tx, clock: Clock, subject: Buffer
 }
 
 /**
- * Subtracts a failure that was none. The wait of before it is back, unless others counted since.
+ * Subtracts an attempt that was no failure. The former wait applies again, unless other failures
+ * were counted since.
  */
 export async function subtractFailure(sql: Sql, subject: Buffer, former: Failures | null): Promise<void> {
   const [lastAt, counted] = [former?.lastAt ?? null, (former?.failures ?? 0) + 1];

@@ -15,7 +15,7 @@ export interface Identity {
   readonly name: string | null;
 }
 
-/** `unavailable`: the provider does not answer. `cancelled`: the person or the provider said no. */
+/** `unavailable`: the provider does not answer. `cancelled`: the person or the provider refused. */
 export class OidcError extends Error {
   override readonly name = 'OidcError';
   readonly reason: 'unavailable' | 'cancelled' | 'failed';
@@ -65,7 +65,7 @@ export function createOidcClient({ settings, redirectUri, fetch, steadyMs }: Cli
    * provider has replaced or withdrawn must count at once.
    */
   const configure = (metadata: openid.ServerMetadata): openid.Configuration => {
-    // The provider says which form of client authentication it takes; without a word it is Basic.
+    // The provider names the forms of client authentication that it accepts. The default is Basic.
     const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
     const authenticate = methods.includes('client_secret_basic')
       ? openid.ClientSecretBasic(clientSecret)
@@ -140,7 +140,7 @@ function identityOf(issuer: string, subject: string, said: Readonly<Record<strin
     issuer,
     subject,
     email: typeof email === 'string' ? email.trim().toLowerCase() : null,
-    // Only the boolean counts: any text is true to a careless reader.
+    // Only the boolean `true` counts, because any text would count as true in JavaScript.
     isVerified: isVerified === true,
     name: typeof name === 'string' && name.trim() !== '' ? name.trim() : null,
   };

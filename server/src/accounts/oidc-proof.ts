@@ -7,7 +7,7 @@ import { isSame, isSignedBy, sign, signedFormerly } from '../ground/signed-text.
 import type { ConsoleKeys } from './signed-token.ts';
 
 export const proofSeconds = 600;
-/** Stands in the cookie of an attempt; former releases wrote nothing in its place. */
+/** A mark in the cookie of an attempt. Former releases wrote none. */
 const presentForm = 2;
 
 /** Values that tie the provider's answer to one browser and one attempt. */
@@ -42,7 +42,7 @@ export function beginProof(
   return { cookie, proof: proofOf(keys, cookie) };
 }
 
-/** Reads the cookie of an attempt; undefined: it is none of ours, or older than ten minutes. */
+/** Reads the cookie of an attempt; undefined: it is not ours, or is older than ten minutes. */
 export function readProof(keys: ConsoleKeys, cookie: string, nowMs: number): Beginning | undefined {
   const value = decode(cookie);
   if (!Array.isArray(value) || typeof value[0] !== 'number' || !isFresh(value[0], nowMs)) return undefined;
@@ -56,14 +56,14 @@ export function writeWaiting({ oidcIdentity }: ConsoleKeys, identity: WaitingIde
   return `${payload}.${sign(oidcIdentity, payload)}`;
 }
 
-/** Reads that cookie; undefined: it is altered, or older than ten minutes. */
+/** Reads the cookie of `writeWaiting`; undefined: it was altered, or is older than ten minutes. */
 export function readWaiting(keys: ConsoleKeys, cookie: string, nowMs: number): WaitingIdentity | undefined {
   const [payload = '', mac = ''] = cookie.split('.');
   const isFormer = () => isSame(mac, signedFormerly(keys.formerOidc, nowMs, `oidc waiting:${payload}`));
   if (!isSignedBy([keys.oidcIdentity], mac, payload) && !isFormer()) return undefined;
   const value = decode(payload);
   if (!isRecord(value)) return undefined;
-  // Only `writeWaiting` makes this code, so the fields are its own.
+  // Only `writeWaiting` makes this signature, so the fields have its types.
   const identity = value as unknown as WaitingIdentity;
   return isFresh(identity.atMs, nowMs) ? identity : undefined;
 }

@@ -19,7 +19,7 @@ export interface KnownPerson {
   readonly organisationId: Uuid | null;
 }
 
-/** Finds the account of an identity, by issuer and subject alone. */
+/** Finds the account of an identity, only by issuer and subject. */
 export async function findAccountByIdentity(tx: Sql | Tx, key: Key): Promise<KnownPerson | undefined> {
   const [row] = await tx<KnownPerson[]>`
     SELECT a.id, a.email,
@@ -29,7 +29,7 @@ export async function findAccountByIdentity(tx: Sql | Tx, key: Key): Promise<Kno
   return row;
 }
 
-/** Gives an account this identity in place of a former one. False: another account has it. */
+/** Replaces an account's identity. False: another account has the new identity. */
 export async function saveIdentity(
   tx: Tx,
   clock: Clock,

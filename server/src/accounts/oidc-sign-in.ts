@@ -1,6 +1,6 @@
 // Sign-in by OpenID Connect (contract 19). An account belongs to an identity by issuer and subject.
-// An e-mail address alone opens no account that exists: its person proves the password first. A new
-// person needs a verified address, and a link, an invitation or a domain that is let in.
+// An e-mail address alone opens no existing account: the person must prove the password first. A
+// new person needs a verified address, and also a link, an invitation or an allowed domain.
 import { z } from 'zod';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { OidcConfig } from '../config.ts';
@@ -22,7 +22,7 @@ interface EnterDeps {
   readonly txSql: Sql;
   readonly clock: Clock;
   readonly settings: Pick<OidcConfig, 'domains' | 'role'>;
-  /** The organisation of people who come in without a link. */
+  /** The organisation of people who are admitted without a link. */
   readonly organisationId: Uuid;
 }
 
@@ -34,15 +34,16 @@ interface Arrival extends Visit {
 
 /**
  * `unverified`: the provider does not vouch for the address. `confirm`: an account has this
- * address, and its person proves the password before the two are linked. `atMs` is when, by the
- * database's clock, which also dates sessions: two clocks differ by some milliseconds.
+ * address, and its person proves the password before the two are linked. `atMs`: the time of this
+ * result, by the database's clock, which also dates sessions. Two clocks would differ by some
+ * milliseconds.
  */
 export type Entry =
   | { readonly token: string; readonly email: string }
   | { readonly refusal: 'unverified' | 'not_invited' }
   | { readonly refusal: 'confirm'; readonly email: string; readonly atMs: number };
 
-/** Lets a person in whose identity was checked, in one transaction with its audit entries. */
+/** Admits a person whose identity was checked, in one transaction with the audit entries. */
 export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<Entry> {
   const { identity, address, userAgent } = arrival;
   const { email, isVerified } = identity;
@@ -50,7 +51,8 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
   const { txSql, clock } = deps;
   return transaction<Entry>(txSql, async (tx, rollback) => {
     const link = arrival.link === null ? undefined : await findLink(tx, clock, hashSecret(arrival.link));
-    // The lock lets callbacks follow each other: of two first sign-ins one makes the account.
+    // Under the lock, callbacks run one after the other, so that of two first sign-ins only one
+    // makes the account.
     await lockOrganisation(tx, link?.organisationId ?? deps.organisationId);
     const known = await findAccountByIdentity(tx, identity);
     const toConfirm = async () =>
@@ -64,7 +66,7 @@ export async function enterByOidc(deps: EnterDeps, arrival: Arrival): Promise<En
       const admission = await admit(deps, tx, { email, link: arrival.link });
       if (!admission) return { refusal: 'not_invited' };
       organisationId = admission.organisationId;
-      // Another organisation's transaction may have made an account of the address a moment ago.
+      // Another organisation's transaction may just have made an account with the address.
       const isKnown = known || (await makeAccount({ tx, clock }, { ...identity, id: accountId, email }));
       if (!isKnown) return rollback(await toConfirm());
       await insertMember(tx, clock, { organisationId, accountId, role: admission.role });
@@ -132,7 +134,7 @@ async function admit(
   return undefined;
 }
 
-/** False: there is an account of the address. */
+/** False: an account with the address exists. */
 async function makeAccount(
   { tx, clock }: { readonly tx: Tx; readonly clock: Clock },
   { id, email, name, issuer, subject }: Identity & { readonly id: Uuid; readonly email: string },

@@ -20,7 +20,9 @@ export function uriOf(seed: Buffer, email: string): string {
   return totpOf(seed, email).toString();
 }
 
-/** Returns the time step that a code belongs to; undefined: the code is of no step around now. */
+/**
+ * Returns the time step of a code; undefined: the code belongs to no step around the present one.
+ */
 export function findTotpStep(seed: Buffer, code: string, nowMs: number): number | undefined {
   const aside = totpOf(seed, '').validate({ token: code, timestamp: nowMs, window: stepsAside });
   return aside === null ? undefined : Math.floor(nowMs / stepMs) + aside;
@@ -33,7 +35,8 @@ export function mintRecoveryCodes(): string[] {
 }
 
 function totpOf(seed: Buffer, label: string): TOTP {
-  // The library reads the whole ArrayBuffer, and a small Buffer lies in one that it shares.
+  // The bytes are copied, because the library reads the whole ArrayBuffer, which small Buffers
+  // share.
   const secret = new Secret({ buffer: Uint8Array.from(seed).buffer });
   return new TOTP({ issuer: 'Carillon', label, secret });
 }

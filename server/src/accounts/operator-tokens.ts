@@ -1,5 +1,5 @@
-// Operator tokens: what a script shows in place of a session (contract 19). The text of a new token
-// is returned once and stored nowhere. A revoked token is refused at the next request.
+// Operator tokens, which scripts use instead of a session (contract 19). The text of a new token is
+// returned once and stored nowhere. A revoked token is refused at the next request.
 import { describeActor, personIdOf } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';

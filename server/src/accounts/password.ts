@@ -7,8 +7,9 @@ export interface Passwords {
   /** Hashes a password with a salt of its own. Throws the 503 when too many hashings wait. */
   hash(password: string): Promise<string>;
   /**
-   * Compares in constant time. A hash that cannot be read fits no password. Null: there is none, and
-   * the answer takes as long, so that nobody learns which addresses have accounts (R-52).
+   * Compares in constant time. An unreadable hash matches no password. Null means that there is no
+   * account. The check then takes as long, so that nobody learns which addresses have accounts
+   * (R-52).
    */
   verify(hash: string | null, password: string): Promise<boolean>;
 }
@@ -36,7 +37,7 @@ export function createPasswords(cost: number = costUsual): Passwords {
       return await work();
     } finally {
       const next = waiting.shift();
-      // The turn goes over to the next one, so that nobody who comes meanwhile takes it.
+      // The turn passes to the next waiting call, so that a newer call cannot take it.
       if (next) next();
       else running--;
     }

@@ -1,4 +1,4 @@
-// SQL: sessions and operator tokens, as every request of the console asks for them.
+// SQL: sessions and operator tokens, which every request of the console reads.
 import type { Clock } from '../database/clock.ts';
 import type { Fragment, Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -30,7 +30,7 @@ export interface PresentCaller
   readonly id: Uuid;
 }
 
-/** Finds these sessions and tokens, without those that have ended. */
+/** Finds those of these sessions and tokens that have not ended. */
 export async function listPresentCallers(
   sql: Sql,
   clock: Clock,

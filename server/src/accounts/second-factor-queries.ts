@@ -9,7 +9,7 @@ export interface StoredSecondFactor {
   readonly backupCodes: string;
 }
 
-/** Stores a second factor that its person has not shown to have, in place of such a former one. */
+/** Stores an unconfirmed second factor. It replaces a former unconfirmed one. */
 export async function saveSecondFactor(
   tx: Tx,
   { id, accountId, secret, backupCodes }: StoredSecondFactor & { readonly id: Uuid },
@@ -27,7 +27,10 @@ export async function findSecondFactor(tx: Tx, accountId: Uuid): Promise<StoredS
   return row;
 }
 
-/** Accepts a time step of an authenticator, once. False: it or a later one was accepted before. */
+/**
+ * Accepts a time step of an authenticator once. False: this step or a later one was accepted
+ * before.
+ */
 export async function spendTotpStep(tx: Tx, accountId: Uuid, step: number): Promise<boolean> {
   const result = await tx`
     UPDATE second_factors SET last_step = ${step} WHERE account_id = ${accountId} AND last_step < ${step}`;
@@ -38,7 +41,7 @@ export async function updateRecoveryCodes(tx: Tx, accountId: Uuid, backupCodes: 
   await tx`UPDATE second_factors SET backup_codes = ${backupCodes} WHERE account_id = ${accountId}`;
 }
 
-/** Lets a second factor count: from now on sign-ins ask for it. */
+/** Confirms a second factor: sign-ins ask for it from now on. */
 export async function enableSecondFactor(tx: Tx, clock: Clock, accountId: Uuid): Promise<void> {
   await tx`UPDATE second_factors SET is_verified = true WHERE account_id = ${accountId}`;
   await tx`UPDATE accounts SET two_factor_enabled = true, updated_at = ${clock.now} WHERE id = ${accountId}`;
@@ -62,7 +65,7 @@ export async function listSecondFactorsBefore(
     ORDER BY account_id LIMIT ${limit}`;
 }
 
-/** Replaces a second factor that nobody has changed since it was read. False: somebody has. */
+/** Replaces a second factor, unless it was changed since it was read. False: it was changed. */
 export async function replaceSecondFactor(
   sql: Sql,
   { accountId, secret, backupCodes }: StoredSecondFactor,

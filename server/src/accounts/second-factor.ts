@@ -31,7 +31,7 @@ export interface SecondFactor {
   readonly recoveryCodes: readonly string[];
 }
 
-/** Makes a second factor, which counts from its first code on. */
+/** Makes a second factor. It counts after its first code. */
 export async function beginSecondFactor(deps: Deps, session: Session, password: string): Promise<SecondFactor> {
   return withPassword(deps, session, password, 'two_factor.begin', async (tx, { id: accountId, ...account }) => {
     if (account.twoFactorEnabled) throw refuse('in_use', 'Your second factor counts already: remove it first.');
@@ -46,7 +46,7 @@ export async function beginSecondFactor(deps: Deps, session: Session, password: 
   });
 }
 
-/** The first code: the second factor counts. Returns the token of the session from now on. */
+/** Confirms the second factor by its first code. Returns the session's new token. */
 export async function confirmSecondFactor(deps: Deps, session: Session, code: string, visit: Visit): Promise<string> {
   return transaction(deps.txSql, async (tx) => {
     const account = await lockAccount(tx, session.accountId);
@@ -59,7 +59,7 @@ export async function confirmSecondFactor(deps: Deps, session: Session, code: st
   });
 }
 
-/** Returns the token of the session from now on. */
+/** Removes the second factor. Returns the session's new token. */
 export async function removeSecondFactor(
   deps: Deps,
   session: Session,
@@ -72,7 +72,7 @@ export async function removeSecondFactor(
   });
 }
 
-/** Makes new recovery codes; the former ones are void. */
+/** Makes new recovery codes. The former ones become invalid. */
 export async function renewRecoveryCodes(deps: Deps, session: Session, password: string): Promise<readonly string[]> {
   return withPassword(deps, session, password, 'two_factor.renew_codes', async (tx, { id, twoFactorEnabled }) => {
     if (!twoFactorEnabled) throw refuse('invalid_value', 'You have no second factor.');
@@ -123,7 +123,7 @@ async function withPassword<Result>(
   }) as Promise<Result>;
 }
 
-/** A session that gained or lost a second factor goes on under a new token. */
+/** After its second factor changed, a session continues under a new token. */
 async function renewSession(
   { tx, clock }: Deps & { readonly tx: Tx },
   account: Account,

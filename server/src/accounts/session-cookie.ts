@@ -1,5 +1,6 @@
-// The cookies of a session (contract 19, R-50). With https they have the prefix `__Host-`. Plain http
-// carries a session only to this very machine, because everybody on the way could read it. Pure.
+// The cookies of a session (contract 19, R-50). With https they have the prefix `__Host-`. Over
+// plain http a session is given only to this machine, because anybody on the way could read it.
+// Pure.
 import type { Peer } from '../http/client-address.ts';
 import { sessionDaysMax } from './session.ts';
 
@@ -14,11 +15,13 @@ const secure: CookieForm = {
 };
 const onLoopback: CookieForm = { name: 'carillon_session', attributes: 'Path=/; HttpOnly; SameSite=Strict' };
 
-/** The way on which a request came. */
+/** How a request arrived. */
 export interface Way {
   /** The Host header. */
   readonly host: string | undefined;
-  /** A header says that a proxy passed the request on: its client may be another machine. */
+  /**
+   * True: a header shows that a proxy forwarded the request, so its client may be another machine.
+   */
   readonly isForwarded: boolean;
   /** The values of X-Forwarded-Proto. */
   readonly protocols: readonly string[];
@@ -32,16 +35,16 @@ export interface Way {
 export function cookieFormOf(publicUrl: string | null, way: Way): CookieForm | null {
   const url = publicUrl === null ? undefined : new URL(publicUrl);
   if (url?.protocol === 'https:') return isByHttps(way) ? secure : null;
-  // The peer's address says nothing here: in a container this very machine has the address of the
-  // bridge.
+  // The peer's address does not help here, because in a container this machine has the address of
+  // the bridge.
   const isOnLoopback =
     !way.isForwarded && isLoopback(hostNameOf(way.host)) && (url === undefined || isLoopback(url.hostname));
   return isOnLoopback ? onLoopback : null;
 }
 
 /**
- * The service speaks plain http, and a proxy before it speaks TLS. A proxy of TRUSTED_PROXIES is
- * believed: one that does not name the protocol is the one at PUBLIC_URL. Nobody else is.
+ * The service speaks plain http, and a proxy before it speaks TLS. Only a proxy of TRUSTED_PROXIES
+ * is believed. If it does not name the protocol, the protocol of PUBLIC_URL counts.
  */
 function isByHttps({ peer, protocols, isForwarded }: Way): boolean {
   if (!peer.isTrusted) return peer.isLoopback && !isForwarded;
@@ -58,7 +61,7 @@ export function clearCookie(form: CookieForm): string {
   return writeCookie(form, '', 0);
 }
 
-/** Reads a cookie out of the Cookie headers of a request; undefined when none of them has it. */
+/** Reads a cookie from the Cookie headers of a request; undefined when no header has it. */
 export function readCookie(headers: readonly string[], name: string): string | undefined {
   for (const header of headers) {
     for (const pair of header.split(';')) {

@@ -1,6 +1,6 @@
-// A session of a person in the console. Its token is 256 random bits, known to the browser
-// alone: the database has the hash. A session ends after twelve hours without a request, and seven
-// days after the sign-in.
+// A session of a person in the console. Its token is 256 random bits. Only the browser has
+// the token; the database has its hash. A session ends after twelve hours without a request, and
+// seven days after the sign-in.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Uuid } from '../ground/ids.ts';
 import type { Role } from './roles.ts';
@@ -20,7 +20,9 @@ export interface Session {
   readonly organisationId: Uuid;
   readonly organisationName: string;
   readonly needsSecondFactor: boolean;
-  /** OpenID Connect began it: the provider asks for further factors, and Carillon for none. */
+  /**
+   * True: OpenID Connect began it. The provider asks for further factors, and Carillon does not.
+   */
   readonly isByOidc: boolean;
   readonly role: Role;
 }

@@ -1,5 +1,5 @@
-// Signing in by a password and, where the person has one, a second factor. Between the two the
-// browser has the secret of a step, which opens nothing but the second one.
+// Signing in by a password and, if the person has one, a second factor. Between the two the browser
+// has the secret of a step, which is good only for the second factor.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import { type Sql, type Tx, transaction } from '../database/db.ts';
@@ -33,7 +33,7 @@ export interface ShownCode {
 /** Seconds for the second factor. */
 export const stepSeconds = 180;
 
-/** Throws the 401, in the same words and after the same time for every reason. */
+/** Throws the 401, with the same text and after the same time for every reason. */
 export async function signIn(
   { sql, txSql, clock, passwords }: SignInDeps,
   { email, password }: { readonly email: string; readonly password: string },
@@ -62,7 +62,7 @@ export async function findAccountOfStep(
   return id === undefined ? undefined : findAccount(sql, id);
 }
 
-/** The second half of a sign-in. Returns the session's token. A code works once. */
+/** The second step of a sign-in. Returns the session's token. A code works once. */
 export async function finishSignIn(
   { txSql, clock, factors }: SignInDeps,
   { secret, ...shown }: ShownCode & { readonly secret: string | null },
@@ -74,13 +74,13 @@ export async function finishSignIn(
     const account = id === undefined ? undefined : await lockAccount(tx, id);
     if (!account?.twoFactorEnabled) throw new ApiError('wrong_credentials');
     await spendCode({ tx, clock, factors, by: personOf(account, visit.address) }, account, shown);
-    // A step that ended before the lock is gone by now.
+    // A step that ended before the lock does not exist any more.
     if (!(await useStep(tx, clock, hashSecret(secret)))) throw new ApiError('wrong_credentials');
     return beginSession({ tx, clock }, account, { ...visit, after: { second_factor: true } });
   });
 }
 
-/** Uses a code of the account's second factor up. Throws the 401 for a wrong or a used one. */
+/** Uses up a code of the account's second factor. Throws the 401 for a wrong or used code. */
 export async function spendCode(
   { tx, clock, factors, by }: Audited & { tx: Tx; clock: Clock; factors: FactorSeal },
   { id, organisationId: orgId }: Pick<Account, 'id' | 'organisationId'>,
@@ -89,8 +89,8 @@ export async function spendCode(
   const factor = await findSecondFactor(tx, id);
   if (!factor) throw new ApiError('wrong_credentials');
   if (!isRecovery) {
-    // By the service's clock: the host's may be wrong. A step is accepted once, so that a
-    // code that somebody saw opens nothing a second time (RFC 6238, section 5.2).
+    // The time comes from the service's clock, because the host's may be wrong. A step is
+    // accepted once, so that an observed code cannot be used again (RFC 6238, section 5.2).
     const step = findTotpStep(factors.open(id, 'secret', factor.secret), code, clock.nowMs());
     if (step === undefined || !(await spendTotpStep(tx, id, step))) throw new ApiError('wrong_credentials');
     return;
@@ -104,7 +104,7 @@ export async function spendCode(
 }
 
 /**
- * Locks an account whose password was verified outside of the transaction. Throws the 401 where the
+ * Locks an account whose password was verified outside of the transaction. Throws the 401 if the
  * password has been changed since, or the person removed.
  */
 export async function lockVerified(tx: Tx, id: Uuid, hash: string | null): Promise<Account> {

@@ -1,5 +1,5 @@
 // The value of a session cookie: the token and its signature. The key of the signature is derived
-// from the master key, so the database alone signs nothing. Pure.
+// from the master key, so the database alone is not enough to sign. Pure.
 import {
   isSame,
   isSignedBy,
@@ -34,7 +34,8 @@ export function signToken(key: SigningKey<'session' | 'step'>, token: string): s
 }
 
 /**
- * Returns whether one of the keys signed the cookie of a session. Strangers can make no such value.
+ * Returns whether one of the keys signed the cookie of a session. A stranger cannot make such a
+ * value.
  */
 export function isSigned(keys: readonly ConsoleKeys[], cookie: string, nowMs: number): boolean {
   const [token, signature] = [tokenOf(cookie), signatureIn(cookie)];

@@ -22,7 +22,7 @@ export async function findStepAccountId(sql: Sql | Tx, clock: Clock, secretHash:
   return row?.value;
 }
 
-/** Uses a step up. False: it has ended, so that of two racing requests one succeeds. */
+/** Uses a step up. False: it has ended. So only one of two racing requests succeeds. */
 export async function useStep(tx: Tx, clock: Clock, secretHash: Buffer): Promise<boolean> {
   const result = await tx`
     DELETE FROM login_steps WHERE identifier = ${secretHash.toString('hex')} AND expires_at > ${clock.now}`;

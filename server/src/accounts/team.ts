@@ -29,16 +29,16 @@ interface Place {
   readonly organisationId: Uuid;
   readonly accountId: Uuid;
   /**
-   * The role of the caller: nobody changes a member above their own role, or gives a role above it.
+   * The role of the caller. A caller cannot change a member with a higher role, or give a higher
+   * role.
    */
   readonly callerRole: Role;
 }
 
 /**
- * Changes a member's role, and ends the member's sessions: a new role begins with a new token
- * (R-50). A lower role also withdraws the invitations that the member made and nobody has accepted.
- * Returns the tokens that a former owner leaves. Throws the 404 for a stranger, and the 400 for the
- * last owner.
+ * Changes a member's role, and ends the member's sessions, because a new role begins with a new
+ * token (R-50). A lower role also withdraws the open invitations that the member made. Returns the
+ * tokens of a former owner. Throws the 404 for a stranger, and the 400 for the last owner.
  */
 export async function changeRole(
   deps: TeamDeps,
@@ -87,7 +87,7 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<readon
     await deleteMember(tx, organisationId, accountId);
     await endSessions({ tx }, accountId);
     const { email } = member;
-    // A verified address is invited by itself, without the link (OpenID Connect).
+    // An invitation to a verified address works without its link (OpenID Connect).
     const invites = await endInvites(tx, deps.clock, { organisationId, accountId, email });
     await recordWithdrawn({ ...deps, tx }, organisationId, invites);
     await deleteAccountWithoutMembership(tx, accountId);
@@ -107,7 +107,7 @@ export async function removeMember(deps: TeamDeps, place: Place): Promise<readon
 
 /**
  * The tokens of a former owner go on working, because scripts may need them. They are offered to an
- * owner for revoking; nobody else sees tokens.
+ * owner for revoking, because only owners see tokens.
  */
 async function listOrphanedTokens(
   tx: Tx,
@@ -150,7 +150,7 @@ export function checkRank(callerRole: Role, role: Role): void {
   throw invalid([{ path: ['role'], code: 'invalid_value', message }]);
 }
 
-/** A link that a person kept would bring back the rights that the person has lost. */
+/** A kept link would otherwise give the person the lost rights back. */
 async function recordWithdrawn(
   deps: Audited & { readonly tx: Tx; readonly clock: Clock },
   orgId: Uuid,

@@ -10,7 +10,7 @@ export interface Answer {
   /** The text for a person, without its last line break. */
   readonly text: string;
   /**
-   * Set where the command did its work but the result is bad: one line for standard error. The exit
+   * Set when the command did its work but the result is bad: one line for standard error. The exit
    * status is then 1.
    */
   readonly problem?: string;
@@ -26,8 +26,8 @@ export function withJson(command: Command): Command {
 }
 
 /**
- * Prints the answer of `work`. Where the answer has a problem, throws it as a `CommandError` after
- * the printing.
+ * Prints the answer of `work`. If the answer has a problem, throws it as a `CommandError` after the
+ * printing.
  */
 export async function answer(options: AnswerOptions, work: () => Promise<Answer>): Promise<void> {
   const { document, text, problem } = await work();
@@ -57,8 +57,9 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 }
 
 /**
- * Makes text from the database safe for a terminal. What no name may hold becomes U+FFFD, so that
- * the text cannot move the cursor, break or reverse a line, or colour the rest (R-81).
+ * Makes text from the database safe for a terminal. Characters that no name may contain become
+ * U+FFFD, so that the text cannot move the cursor, break or reverse a line, or colour the rest
+ * (R-81).
  */
 export function printable(text: string): string {
   return inOneLine(text, '\uFFFD');

@@ -61,10 +61,7 @@ async function list(appName: string | undefined, { from, to, limit }: AuditOptio
   });
 }
 
-/**
- * Returns the app's name, its id where the app was deleted, or `-` for a change of the service
- * itself.
- */
+/** Returns the app's name, the id of a deleted app, or `-` for a change of the service itself. */
 function nameOfApp(id: Uuid, names: ReadonlyMap<Uuid, string>): string {
   return id === nilUuid ? '-' : (names.get(id) ?? encodeId('app', id));
 }

@@ -121,8 +121,8 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   };
 }
 
-// Starts the server once, so that the operator hears now, and not at the next start, that a file
-// does not recover. Resolves with the pause, or with null for a database without a schema.
+// Starts the server once, so that the operator learns now, and not at the next start, if the files
+// do not recover. Resolves with the pause, or with null for a database without a schema.
 async function pauseRestored(dataDir: string, file: string, madeAt: string): Promise<Pause | null> {
   const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
   const forget = onStop(() => embedded.stop());
@@ -144,8 +144,7 @@ async function pauseRestored(dataDir: string, file: string, madeAt: string): Pro
   }
 }
 
-// Prints progress on a terminal only: a log gets one line of a command, which says how the command
-// ended.
+// Prints progress only on a terminal. A log gets one line of a command, with its result.
 function say(line: string): void {
   if (process.stderr.isTTY) note(line);
 }

@@ -1,6 +1,5 @@
-// Reads the credentials that `channel set` is given from their files. Judges them as their channel
-// will, so that a credential that cannot work is refused before it is stored. Shows nothing of a
-// private key.
+// Reads the credentials for `channel set` from their files. Checks them as their channel will, so
+// that an unusable credential is refused before it is stored. Shows nothing of a private key.
 import { readFileSync } from 'node:fs';
 import type { ChannelId } from '../channels/channel.ts';
 import {
@@ -35,9 +34,9 @@ const optionsOfChannel: Readonly<Record<ChannelId, readonly OptionName[]>> = {
 };
 
 /**
- * Reads and judges the given options before any database is opened. Returns a function from the
- * public part of the current credential to the new credential: web push keeps the current subject
- * where no new subject is given. Both throw a `CommandError`.
+ * Reads and checks the given options before any database is opened. Returns a function that makes
+ * the new credential from the public part of the current one, because web push keeps the current
+ * subject unless another is given. Both throw a `CommandError`.
  */
 export function readCredential(
   channel: ChannelId,

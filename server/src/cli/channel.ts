@@ -88,8 +88,7 @@ async function list(appName: string): Promise<Answer> {
     ]);
     const headings = ['CHANNEL', 'STATE', 'FORMER', 'LAST SUCCESS', 'CREDENTIAL'];
     const text = [current.length === 0 ? 'No channel is set.' : table(headings, rows)];
-    // Former credentials are included, because browsers go on with the keys that they subscribed
-    // with.
+    // Former credentials are included, because browsers keep the keys with which they subscribed.
     const complaints = credentials.flatMap(complainOf);
     if (complaints.length > 0) text.push('', ...complaints);
     return { document: { channels: credentials.map(presentCredential) }, text: text.join('\n') };
@@ -97,8 +96,8 @@ async function list(appName: string): Promise<Answer> {
 }
 
 /**
- * Says what is wrong with a credential and what follows, for a person. Returns no line for a
- * credential that is in order.
+ * Tells a person what is wrong with a credential and its effect. Returns no line for a healthy
+ * credential.
  */
 function complainOf({ channel, state, suspectSince, lastError, replacedAt }: CredentialRecord): string[] {
   if (state === 'ok') return [];

@@ -1,8 +1,8 @@
 // Finds the word that a person probably meant. Pure.
 
 /**
- * Returns the word nearest to `given`, counted in letters that are left out, put in, changed or
- * swapped. Returns undefined where that count is above 1 and above a third of the word's length.
+ * Returns the word nearest to `given`, by the number of letters that are missing, added, changed or
+ * swapped. Returns undefined if this number is above 1 and above a third of the word's length.
  */
 export function closest(given: string, words: readonly string[]): string | undefined {
   const ranked = words

@@ -12,8 +12,9 @@ const patienceMs = 30_000;
 const lookEveryMs = 100;
 
 /**
- * The signals that are passed on, and as which signal. A closed terminal (SIGHUP) is a request to
- * stop, but programs that drain wait for SIGTERM and die of SIGHUP.
+ * The signals that are passed on, each with the signal that is sent. SIGHUP, from a closed
+ * terminal, asks for a stop. It is sent as SIGTERM, because programs that drain on SIGTERM are
+ * killed by SIGHUP.
  */
 const passedOn = { SIGINT: 'SIGINT', SIGTERM: 'SIGTERM', SIGHUP: 'SIGTERM' } as const;
 
@@ -79,9 +80,9 @@ function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Tells whether a process of the group still runs. A dead process stays in its group until its
- * parent asks for its status, and in a container without an init process no parent asks. Linux is
- * therefore asked for the state of each process; elsewhere the group's existence decides.
+ * Returns whether a process of the group still runs. A dead process stays in its group until its
+ * parent reads its status, which no parent does in a container without an init process. On Linux
+ * the state of each process is therefore read; elsewhere the group's existence decides.
  */
 async function isGroupRunning(groupId: number): Promise<boolean> {
   if (!signalGroup(groupId, 0)) return false;

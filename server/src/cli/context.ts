@@ -74,8 +74,8 @@ export async function withDatabase<Result>(
 }
 
 /**
- * Does the same for a command that may be the first: where there is no database, makes the embedded
- * database and says where.
+ * Does what `withDatabase` does, for a command that may be the first: without a database, it makes
+ * the embedded database and says where.
  */
 export function withDatabaseOrNew<Result>(
   config: Config,
@@ -86,8 +86,8 @@ export function withDatabaseOrNew<Result>(
 
 interface DatabaseOptions {
   /**
-   * True: makes the embedded database where there is none, and says where. Any other command fails,
-   * because it would make a second database by mistake.
+   * True: makes the embedded database if there is none, and says where. Without it the command
+   * fails, because it would make a second database by mistake.
    */
   readonly mayMake?: boolean;
   /** Milliseconds that a statement may take; 0: no limit. Default: a minute. */

@@ -88,8 +88,8 @@ export function judgeConnections({ used, most }: { readonly used: number; readon
 }
 
 /**
- * Judges how far this machine's clock is ahead of the database's, and tells the last step that a
- * process noticed. Push services refuse signatures from the wrong time.
+ * Judges how far this machine's clock is ahead of the database's, and reports the last noticed
+ * step. Push services refuse signatures with a wrong time.
  */
 export function judgeClock(aheadMs: number, step: NotedStep | null): Finding {
   const check = 'clock';
@@ -155,14 +155,11 @@ export function judgePartitions({ weeks, months, existing }: PartitionFacts): Fi
 }
 
 export interface SlotFacts {
-  /**
-   * The numbers of keys in a slot, of keys beyond the slots, and of keys on their way to or from a
-   * slot.
-   */
+  /** The numbers of keys with a slot, of keys without one, and of keys that are moving. */
   readonly inSlots: number;
   readonly beyond: number;
   readonly moving: number;
-  /** Keys that have been in one phase of their way for over an hour: `KEY of app_…`. */
+  /** Keys that have been in one phase of a move for over an hour: `KEY of app_…`. */
   readonly stuck: readonly string[];
   /** Keys that filters use and that have no slot: `KEY of app_…`. */
   readonly wanting: readonly string[];
@@ -228,8 +225,8 @@ export function judgeUserNumbers({
     readonly app_id: string;
     readonly devices: number;
     /**
-     * `split`: users whose devices carry different numbers. `shared`: numbers that two users have.
-     * `early`: users with a number that will be given again.
+     * `split`: users whose devices have different numbers. `shared`: numbers that two users have.
+     * `early`: users with a number that the app has yet to give.
      */
     readonly split: number;
     readonly shared: number;
@@ -346,7 +343,7 @@ export interface StrangerFacts {
   readonly app_id: string;
   /**
    * `unreached`: devices that were registered by client key and never reached by a push or a
-   * receipt. `old`: those of them that are older than a week.
+   * receipt. `old`: the ones among them that are older than a week.
    */
   readonly unreached: number;
   readonly old: number;
@@ -355,8 +352,7 @@ export interface StrangerFacts {
 }
 
 /**
- * An app gets no warning below this number: such devices may be browsers that nobody has sent
- * anything to yet.
+ * Below this number an app gets no warning, because its devices may simply have got no message yet.
  */
 const strangersFew = 100;
 const strangersShareMost = 0.1;
@@ -398,7 +394,10 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
   return { check, verdict: 'ok', details, message };
 }
 
-/** Judges whether a proof can be made for every app that demands one. `unprovable`: where none can. */
+/**
+ * Judges whether a proof can be made for every app that demands one. `unprovable`: the apps without
+ * a possible proof.
+ */
 export function judgeProofs(unprovable: readonly string[]): Finding {
   const check = 'identity proofs';
   const details = { unprovable };

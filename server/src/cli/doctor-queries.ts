@@ -1,4 +1,4 @@
-// SQL for the doctor alone.
+// SQL of the doctor.
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { PropertyType } from '../properties/property.ts';
@@ -93,7 +93,7 @@ export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds:
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
 
-/** The faults of the user numbers of one app, among the rows that were looked at. */
+/** The faults in the user numbers of one app, among the rows read. */
 export interface NumberFaults {
   readonly appId: Uuid;
   /** Rows of devices that belong to a user. */
@@ -102,7 +102,7 @@ export interface NumberFaults {
   readonly split: number;
   /** Numbers that two users have. */
   readonly shared: number;
-  /** Users who have a number that will be given again. */
+  /** Users who have a number that the app has yet to give. */
   readonly early: number;
 }
 

@@ -1,5 +1,5 @@
-// `doctor`: looks at everything that an operator must keep in order, and says what to do. Changes
-// nothing. A check that cannot be made is a finding of its own and hides no other check.
+// `doctor`: checks everything that an operator is responsible for, and says what to do. Changes
+// nothing. A check that fails to run is a finding and hides no other check.
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { listCredentials } from '../apps/credential-queries.ts';
@@ -206,8 +206,8 @@ async function checkSlots(sql: Sql): Promise<Finding> {
 }
 
 /**
- * Looking at this many devices takes a few seconds. Of more devices a random sample is read, a new
- * one each time.
+ * Reading this many devices takes a few seconds. If there are more, a new random sample is read
+ * each time.
  */
 const devicesLookedAtMost = 500_000;
 

@@ -1,6 +1,6 @@
 // Builds the rules for push endpoints that the service accepts and may reach. They come from the
-// operator's settings and, for a sandbox that the settings do not name yet, from the variables that
-// the sandbox asks for.
+// operator's settings. For a sandbox that the settings do not name yet, they come from the
+// variables that the sandbox needs.
 import { readFileSync } from 'node:fs';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';

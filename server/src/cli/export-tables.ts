@@ -1,5 +1,5 @@
-// The rows that `export` writes of an app, in the order of a key, so that an interrupted export can
-// go on after its last row. The column names are those that `import` reads.
+// The rows of an app that `export` writes, in the order of a key, so that an interrupted export can
+// continue after its last row. The column names are those that `import` reads.
 import { listCredentials } from '../apps/credential-queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
@@ -42,7 +42,7 @@ interface TableDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly appId: Uuid;
-  /** For deliveries: reads those of this message only. Null: reads those of all messages. */
+  /** For deliveries: only those of this message. Null: those of all messages. */
   readonly messageId: Uuid | null;
 }
 

@@ -1,5 +1,5 @@
-// `export`: writes what an app holds, while it is read. The data of one user is one JSON document.
-// The data of all is written as rows, to a pipe or into a file; the same command goes on with an
+// `export`: writes an app's data as a stream. The data of one user is one JSON document. The data
+// of all users is written as rows, to a pipe or into a file. The same command continues an
 // interrupted file.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';

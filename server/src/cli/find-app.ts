@@ -1,5 +1,4 @@
-// Finds the app that a command calls APP: by its id, or by its name where only one app has that
-// name.
+// Finds the app that a command calls APP, by its id or by a unique name.
 
 import { type App, findApp, findAppsByName } from '../apps/queries.ts';
 import type { Sql } from '../database/db.ts';

@@ -1,4 +1,4 @@
-// Finds the webhook that a command names, by its id alone, whatever app it belongs to.
+// Finds the webhook that a command names, by its id, in any app.
 
 import { decodeId } from '../ground/ids.ts';
 import { programName } from '../ground/program-name.ts';

@@ -1,5 +1,5 @@
 // `import`: stores users and devices from a file, in our format or in another service's. At the end
-// it says what became of every line. Rejected lines are listed in a file beside the input, each
+// it reports the result of every line. Rejected lines are listed in a file beside the input, each
 // with the reason.
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
@@ -98,7 +98,7 @@ async function run(
   if (format.ignored.length > 0) note(`Columns that are ignored: ${format.ignored.map(printable).join(', ')}`);
   const audited = { tx: sql, clock, by };
   // The lines are stored in many transactions. The audit log therefore has one entry for the
-  // beginning, whatever becomes of the command, and one for the end.
+  // beginning, also if the command fails later, and one for the end.
   const about = { appId: app.id, target: file === '-' ? 'standard input' : basename(file) };
   await recordAudit(audited, { ...about, action: 'import.begin', after: { format: format.name } });
   const startedAt = performance.now();
@@ -135,8 +135,8 @@ async function run(
 }
 
 /**
- * Adds the pairs as former credentials, and returns their numbers. Adds nothing where one of the
- * pairs is invalid.
+ * Adds the pairs as former credentials, and returns their numbers. Adds nothing if one of the pairs
+ * is invalid.
  */
 async function addVapidKeys(
   { sql, clock, by, loadSeal }: CommandContext,

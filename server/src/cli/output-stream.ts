@@ -1,9 +1,9 @@
-// Writes to standard output what is too large for memory: while it is read, and no faster than the
-// reader of the output takes it.
+// Writes output that is too large for memory to standard output, no faster than its reader takes
+// it.
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** Thrown where the reader of the output has gone, as `head` does. */
+/** Thrown when the reader of the output has gone, as `head` does. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }

@@ -1,5 +1,6 @@
-// Writes a file as NAME.part until it is whole, so that a file under its own name is never half of
-// one. An interrupted file is continued after its last whole record. Only its owner can read it.
+// Writes a file as NAME.part until it is complete, so that a file under its own name is always
+// complete. An interrupted file is continued after its last whole record. Only its owner can read
+// it.
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { open, rename, truncate } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
@@ -12,13 +13,13 @@ export interface WrittenFile {
   readonly file: string;
   /** The number of rows that this run wrote. */
   readonly rows: number;
-  /** True: the rows stand behind rows of an earlier run. */
+  /** True: the rows follow rows of an earlier run. */
   readonly resumed: boolean;
 }
 
 /**
- * Writes a table into a file, or the rest of the table where an earlier run was interrupted. Throws
- * a `CommandError` where the file exists already, or where NAME.part holds something else.
+ * Writes a table into a file, or the rest of it after an interrupted run. Throws a `CommandError`
+ * if the file exists already, or if NAME.part contains something else.
  */
 export async function writeTable(file: string, table: Table, format: RowFormat): Promise<WrittenFile> {
   const part = await openPartFile(file, format);
@@ -45,7 +46,7 @@ async function openPartFile(file: string, format: RowFormat): Promise<PartFile> 
   const found = existsSync(part) ? await readEnd(part, format) : { bytes: 0, after: null };
   if (found.bytes > 0) await truncate(part, found.bytes);
   const output = createWriteStream(part, { flags: found.bytes > 0 ? 'a' : 'w', mode: 0o600 });
-  // The error is reported by the write or the end that fails because of it.
+  // The error is also reported by the write or the end that it causes to fail.
   output.on('error', () => undefined);
   if (found.bytes === 0 && format.head !== '') await writeText(output, format.head);
   return {
@@ -67,8 +68,8 @@ async function openPartFile(file: string, format: RowFormat): Promise<PartFile> 
 }
 
 /**
- * Finds where the last whole record ends, and the key of that record. Throws a `CommandError` where
- * the file holds something else.
+ * Finds the end and the key of the last complete record. Throws a `CommandError` if the file
+ * contains something else.
  */
 async function readEnd(part: string, format: RowFormat): Promise<{ bytes: number; after: readonly string[] | null }> {
   const scan = { at: 0, inQuotes: false, ends: [0, 0] as [number, number], records: 0 };

@@ -1,5 +1,5 @@
 // `property …`: the catalog of an app. Deleting a key or changing its type removes the key's
-// values, so both commands say how many values that are and which segments use the key.
+// values. Both commands report the number of these values and the segments that use the key.
 import type { Command } from 'commander';
 import { transaction } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';

@@ -1,5 +1,5 @@
-// `reports rebuild`: computes again what reports have stored, from the events and deliveries that
-// are kept.
+// `reports rebuild`: computes the stored results of reports again, from the events and deliveries
+// that are kept.
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';

@@ -31,8 +31,7 @@ export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat 
     head: writeRow(columns),
     write: (row) => writeRow(columns.map((column) => textOf(cellOf(row, column)))),
     readKey(record) {
-      // The cells of the key come first. Another cell follows each of them, so each ends at a
-      // comma.
+      // The cells of the key come first, and further cells follow, so each ends at a comma.
       const cells: string[] = [];
       let rest = record;
       for (const _column of key) {

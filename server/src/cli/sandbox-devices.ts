@@ -1,6 +1,5 @@
-// Takes simulated browsers and phones from a running sandbox, through its control address: the
-// tokens that seeded devices register with, and the keys that may send to its phones. Knows the
-// sandbox by its protocol only.
+// Gets simulated browsers and phones from a running sandbox, by its control address: tokens for
+// seeded devices, and keys that may send to its phones. Knows only the sandbox's protocol.
 
 import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
@@ -55,7 +54,7 @@ export async function connectToSandbox(url: string): Promise<SandboxDevices> {
   if (!base) throw new CommandError(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
   const call = createCall(base);
   const { environment } = addressesSchema.parse(await call('GET', 'addresses'));
-  // For each kind, the number from which the next devices are asked for.
+  // For each kind, the number of the next device.
   const taken = new Map<Kind, number>();
 
   /**

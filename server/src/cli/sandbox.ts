@@ -1,6 +1,6 @@
 // `sandbox`: runs push services and simulated browsers on this machine, as a process of its own.
 // The sandbox shares no code with the service, so that each can prove the other wrong. A command
-// behind `--` runs beside the sandbox, in an environment that leads its pushes there.
+// after `--` runs beside the sandbox, in an environment that directs its pushes there.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ async function runSandbox(command: readonly string[], { port, json }: AnswerOpti
     command.length > 0
       ? await runBeside(parameters, command)
       : await runAlone([...parameters, ...(json ? ['--json'] : [])]);
-  // The process that failed has said why, in one line.
+  // The failed process has printed the reason.
   process.exitCode = code === 0 ? 0 : 1;
 }
 

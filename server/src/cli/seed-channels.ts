@@ -1,6 +1,7 @@
-// Sets the channels of an app that `seed` makes, and reads what devices must know of the channels
-// of any app. Keys for phones come from a sandbox, because the sandbox also verifies them. Without
-// a sandbox only web push is set, because only Apple and Google give out keys for real phones.
+// Sets the channels of an app that `seed` makes, and reads the data of an app's channels that
+// devices need. Keys for phones come from a sandbox, because the sandbox also verifies them.
+// Without a sandbox only web push is set, because only Apple and Google give out keys for real
+// phones.
 
 import type { CredentialRecord } from '../apps/credential-queries.ts';
 import { saveCredential } from '../apps/credentials.ts';

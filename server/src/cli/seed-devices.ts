@@ -1,6 +1,6 @@
 // Writes a seeded population in bulk: some hundred devices a transaction, three transactions at a
-// time, so that one is made while the others are stored. Devices that are there already stay as
-// they are, so a seed may be repeated or enlarged.
+// time, so that one is made while the others are stored. Existing devices stay unchanged, so a seed
+// may be repeated or enlarged.
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile } from '../audience/profile-copy.ts';
 import type { Platform } from '../channels/channel.ts';
@@ -76,8 +76,8 @@ export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, pl
   return total;
 }
 
-// Chunks consist of whole persons. Only the last person may lack devices, where the number asked
-// for is reached.
+// A chunk contains all devices of its persons. Only the last person may lack devices, when the
+// requested number is reached.
 function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
   let left = devices;
   for (let number = 0; left > 0; ) {
@@ -125,7 +125,7 @@ async function prepareCatalog(sql: Sql, clock: Clock, appId: Uuid): Promise<Seed
   return new Map(found.map((property) => [property.key, property]));
 }
 
-// Leaves out values whose key has another type in the app's catalog, as an upsert does.
+// Omits values whose key has another type in the app's catalog, as an upsert does.
 function store(properties: ReadonlyMap<string, PropertyValue>, byKey: SeedCatalog): StoredProperties {
   const stored: Record<string, PropertyValue> = {};
   for (const [key, value] of properties) {
@@ -167,8 +167,7 @@ async function insertChunk(
       appId,
       added.map(({ add }) => add),
     );
-    // Read here and not earlier, because keys may move from slot to slot while a large app is
-    // filled.
+    // The slots are read here and not earlier, because keys may move while a large app is filled.
     const slotted = await listSlottedAndNumbered(tx, appId, []);
     await insertAudienceRows(
       tx,

@@ -1,5 +1,5 @@
 // The people of a seeded app and their devices. Pure and deterministic: the same seed gives the
-// same person at the same number, however many are asked for. A larger population therefore begins
+// same person at the same number, in a population of any size. A larger population therefore begins
 // with the smaller one.
 import { hash } from 'node:crypto';
 import type { DeviceFacts } from '../audience/device-facts.ts';
@@ -112,7 +112,7 @@ function makeDevice(random: Random, home: Region, name: string): SeededDevice {
     properties:
       random() < 0.15 ? new Map([['topic', pick(random, ['news', 'sport', 'offers', 'weather'])]]) : noProperties,
     ageDays,
-    // Most devices are used every few days; some lie in a drawer.
+    // Most devices are used every few days, and some hardly ever.
     idleDays: ageDays * random() ** 4,
     tokenSeed: hash('sha256', name, 'buffer'),
   };

@@ -34,8 +34,8 @@ const endpointOf: Readonly<Record<Vendor, (name: string) => string>> = {
   wns: (name) => `https://wns2-db5p.notify.windows.com/w/?token=${name}`,
 };
 
-// Seeded browsers share these public keys, because a point on the curve takes longer to make than
-// the rest of a device. Nobody compares what is encrypted for two of them.
+// Seeded browsers share these public keys, because making a point on the curve takes longer than
+// the rest of a device. It does no harm, because no message to them is decrypted.
 const publicKeysCount = 1_024;
 const publicKeys = new Map<number, string>();
 

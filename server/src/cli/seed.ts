@@ -84,7 +84,7 @@ async function makeApp(
   const { sql } = context;
   const keys = await createApp(context, { name: `Seed ${seedName}`, plan: 'unlimited' });
   await setSeedChannels(context, keys.id, sandbox);
-  // The id is printed before the work begins, so that the app can be found where the work fails.
+  // The id is printed before the work begins, so that the app can be found if the work fails.
   note(`Made the app ${encodeId('app', keys.id)}`);
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');

@@ -1,5 +1,5 @@
-// Cleans up where a signal ends a command early: ends a database server that the command started,
-// and removes a file that is half written. Without a handler, SIGTERM would leave both behind.
+// Cleans up when a signal ends a command early: ends a database server that the command started,
+// and removes an incomplete file. Without a handler, SIGTERM would leave both behind.
 import { constants } from 'node:os';
 
 type Signal = 'SIGTERM' | 'SIGINT';

@@ -46,8 +46,8 @@ async function getDeviceOf({ sql, config }: CommandContext, app: App, channel: C
     throw new CommandError(`The device ${text} is reached by ${channelOfPlatform[device.platform]}, not by ${channel}`);
   }
   if (!device.isActive) throw new CommandError(`The device ${text} is not active: it has to register again`);
-  // Checked because settings that the service has and this shell lacks would make the push fail as
-  // the device's fault, and retire the device.
+  // This is checked because the shell may lack settings of the service. The push would then fail as
+  // if the device were at fault, and retire it.
   const parsed = parseToken(device.platform, device.token, endpointRulesOf(config));
   if ('issues' in parsed) {
     throw new CommandError(`By the settings of this shell the device cannot be reached: ${parsed.issues[0]?.message}`);

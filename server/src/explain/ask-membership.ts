@@ -1,5 +1,5 @@
-// Asks whether devices are selected by the audiences of messages now. However many messages are
-// asked about, their segments, the catalog and the truth of all leaves take one statement each.
+// Asks whether the audiences of messages select devices now. For any number of messages, their
+// segments, the catalog and the truth of all leaves take one statement each.
 import type { Audience } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
 import { decide, leavesOf, type WrittenLeaf, writtenLeavesOf } from '../audience/explain-filter.ts';
@@ -16,13 +16,13 @@ import type { ExplainedDevice, ExplainedMessage } from './queries.ts';
 
 export interface MembershipQuestion {
   readonly appId: Uuid;
-  /** Whose membership is unknown, by message. */
+  /** The devices with unknown membership, by message. */
   readonly wanted: readonly { readonly message: ExplainedMessage; readonly devices: readonly ExplainedDevice[] }[];
   /** The users and devices whose events count for these devices. */
   readonly subjects: readonly Uuid[];
 }
 
-/** A filter that a message names, prepared to be asked. */
+/** A filter that a message names, prepared for the question. */
 interface Source {
   readonly path: Path;
   readonly segment: { readonly id: string; readonly name: string } | null;
@@ -32,7 +32,7 @@ interface Source {
   readonly at: number;
 }
 
-/** Returns the function that answers for one message and device of the question. */
+/** Returns a function that gives the answer for one message and device. */
 export async function askMembership(
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   { appId, wanted, subjects }: MembershipQuestion,

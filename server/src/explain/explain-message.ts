@@ -1,5 +1,5 @@
-// Explains why a person or a device got messages or not (contract 5.22). A few statements, each of
-// which starts at the person, so their cost does not grow with the audience.
+// Explains why a person or a device got messages or not (contract 5.22). It takes a few statements.
+// Each starts at the person, so the cost does not grow with the audience.
 import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { listDeviceIdsOfUser } from '../audience/queries.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
@@ -69,18 +69,18 @@ export interface Explanation {
   readonly without: { readonly verdict: Verdict; readonly summary: string };
 }
 
-/** Messages that an answer without a message explains: the newest, and how old they may be. */
+/** The messages that are explained when none is named: their number, and their greatest age. */
 export const newestMax = 20;
 export const newestDays = 30;
 /** Devices of a person that an answer shows: as many as may be active. */
 export const devicesMax = 100;
 
-/** The user or device that the question names, with the devices that are asked about. */
+/** The user or device of the question, with the devices concerned. */
 interface Person {
   readonly who: Named;
   readonly subject: Subject;
   readonly devices: readonly ExplainedDevice[];
-  /** The people that the deliveries are stored under. */
+  /** The people under whom the deliveries are stored. */
   readonly people: readonly Uuid[];
   /** The users and devices whose events count. */
   readonly subjects: readonly Uuid[];
@@ -240,8 +240,8 @@ async function readDeliveries(
 }
 
 /**
- * The state of the credential that a device is reached by. A browser belongs to the key with which
- * it subscribed; any other device uses the channel's current credential.
+ * The state of the credential that reaches a device. A browser belongs to the key with which it
+ * subscribed; any other device uses the channel's current credential.
  */
 function stateOfCredential(credentials: readonly CredentialRecord[], device: ExplainedDevice): CredentialState {
   const channel = channelOfPlatform[device.platform];

@@ -1,5 +1,5 @@
-// Judges what one message came to for one device: the steps up to the first that is not ok, and the
-// verdict. Pure: every fact is handed in.
+// Judges the result of one message for one device: the steps up to the first that is not ok, and
+// the verdict. Pure: all facts are parameters.
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
 import { meaningOf } from '../delivery/code-meaning.ts';
 import { channelOfNumber, codeOfNumber, statusOfNumber } from '../delivery/delivery.ts';
@@ -55,7 +55,7 @@ export function judgeDevice(message: ExplainedMessage, subject: Subject, one: De
     return stop(early);
   }
 
-  // The delivery to a device proves that it was somebody's or nobody's, whatever its user is now.
+  // The delivery shows whose the device was at the send, whatever its user is now.
   const hasPlace = found.kind !== 'none';
   const isKnown = subject.isKnownUser || hasPlace;
   steps.push({ step: 'user', ok: isKnown, detail: subject.user });
@@ -95,7 +95,7 @@ export function judgeDevice(message: ExplainedMessage, subject: Subject, one: De
   return judgeAttempts({ delivery, status, code, device }, steps, stop);
 }
 
-/** The verdict of a message that never came to the device; null: it did, or could have. */
+/** The verdict of a message that could not reach the device; null: it did, or could have. */
 function stopOfMessage(message: ExplainedMessage, found: Found, isSkippedAsCanceled: boolean): Verdict | null {
   if (message.status === 'scheduled') return 'scheduled';
   if (message.startedAt === null) return message.status === 'canceled' ? 'canceled' : 'failed';
@@ -115,7 +115,7 @@ function messageDetail(message: ExplainedMessage): DetailOf<'message'> {
 
 type Stop = (verdict: Verdict) => Judged;
 
-/** The device has no delivery, so the present data is asked. */
+/** The device has no delivery, so the present data decides. */
 function judgeSelection(message: ExplainedMessage, { device, found }: DeviceCase, steps: Step[], stop: Stop): Judged {
   const asked = found.kind === 'none' ? found.asked : null;
   if (!asked || !device) throw new Error('a device without a delivery was not asked about');
@@ -129,7 +129,7 @@ function judgeSelection(message: ExplainedMessage, { device, found }: DeviceCase
     steps.push({ step: 'excluded', ok: false, detail: selectionDetail(exclusion) });
     return stop('excluded');
   }
-  // It is selected now, and has no delivery: it was not selected when the message ran.
+  // The device is selected now but has no delivery, so it was not selected when the message ran.
   const isLater = message.startedAt !== null && device.createdAt > message.startedAt;
   const reason = isLater ? 'registered_later' : 'changed_since';
   steps.push({ step: 'audience', ok: false, detail: { ...selectionDetail(audience), reason } });

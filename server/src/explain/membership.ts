@@ -17,7 +17,7 @@ export interface DecidingLeaf {
   readonly actual: unknown;
   /** The latest event that a leaf of events counts. */
   readonly lastAt: string | null;
-  /** False also where the leaf is true and stands under a NOT. */
+  /** False also for a true leaf under a NOT. */
   readonly leafIs: boolean;
 }
 

@@ -1,5 +1,5 @@
 // The steps of an explanation, in the order of contract 5.22, as answers show them. The step
-// `message` is there only when it is not ok.
+// `message` is present only when it is not ok.
 import { z } from 'zod';
 import { channelIds } from '../channels/channel.ts';
 import { deliveryCode, deliveryStatuses } from '../delivery/delivery.ts';
@@ -10,7 +10,7 @@ import { component, count, deviceId, instant, segmentId } from '../http/schemas.
 export const turnReasons = ['paused', 'not_due', 'under_way', 'provider', 'setback', 'rate', 'queued'] as const;
 export type TurnReason = (typeof turnReasons)[number];
 
-/** A reason that selects a device, or keeps it out. */
+/** A reason that selects or excludes a device. */
 export const selectionReasons = [
   'not_listed',
   'segment_gone',

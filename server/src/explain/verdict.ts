@@ -1,6 +1,7 @@
-// A verdict: in one word, what a message came to for a person or a device (contract 5.22).
+// The verdict of an explanation: the result of a message for a person or a device, in one word
+// (contract 5.22).
 
-/** The first that one of a person's devices has is the person's verdict. */
+/** A person's verdict is the first in this order that one of their devices has. */
 export const verdicts = [
   'clicked',
   'displayed',

@@ -1,6 +1,6 @@
 // Text of a property in a CSV: the file knows no types, the catalog does. The catalog's type of a
-// key decides how its text is read. For a new key the texts that are read together decide, unless
-// the header names a type. Pure.
+// key decides how its text is read. For a new key, all texts read together decide, unless the
+// header names a type. Pure.
 import type { PropertyType, PropertyValue } from '../properties/property.ts';
 
 /** A value as text, with its key. An object or a list is no text, and is passed on as it is. */
@@ -68,8 +68,8 @@ function readText(text: string, type: PropertyType): PropertyValue {
 }
 
 /**
- * Returns whether the text is a number that a double holds as it is written: 10^400 and digits that
- * a double would round are text, and so are integers beyond 2^53, which are ids.
+ * Returns whether a double can represent the number exactly as written. 10^400, digits that a
+ * double would round, and integers beyond 2^53 (which are ids) count as text.
  */
 export function isNumber(text: string): boolean {
   const parts = text.length > numberLengthMax ? null : numberForm.exec(text);

@@ -46,7 +46,7 @@ export const headBytes = 64 * 1024;
  */
 export function detectFormat(head: Buffer): Detected {
   const mark = head.subarray(0, 3).toString('hex');
-  // Some programs write no mark; a NUL among the first characters tells as much.
+  // Some programs write no byte order mark. A NUL among the first characters shows the same.
   if (mark.startsWith('fffe') || mark.startsWith('feff') || head.subarray(0, 4).includes(0)) {
     throw new ImportError('The file is UTF-16: save it as UTF-8');
   }
@@ -92,7 +92,7 @@ function parseLoosely(bytes: Buffer): unknown {
   try {
     if (isUtf8(bytes)) return parseForeignJson(bytes.toString('utf8'));
   } catch {
-    // The API's parser names the fault.
+    // The API's parser throws an error that names the fault.
   }
   return parseJson(bytes);
 }

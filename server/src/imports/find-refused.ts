@@ -1,5 +1,5 @@
-// Explains in sentences why rows are refused: by the error of each row, or, when the database
-// refuses a whole lot, by storing parts of it as a trial. Nothing of a trial is kept.
+// Explains in sentences why rows are refused: by the error of each row, or by trials with parts of
+// a lot when the database refuses the whole lot. Trials are rolled back.
 
 import type { Clock } from '../database/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../database/db.ts';
@@ -30,7 +30,7 @@ export function sentenceOf(error: unknown): string {
   return said.length === 0 ? error.message : said.join(' ');
 }
 
-/** Why a row is refused, and the keys of properties without which it would fit. */
+/** The reason why a row is refused, and the properties without which it would fit. */
 export interface RefusedRow {
   readonly sentence: string;
   readonly misfits: readonly string[];
@@ -97,10 +97,7 @@ function isAboutData(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error));
 }
 
-/**
- * Rewrites the message for a record of a file. The number of the record's line stands beside the
- * reason.
- */
+/** Rewrites the message for a record of a file. The line number is stored beside the reason. */
 function ofARecord(message: string): string {
   return message.replace(/^The body\b/, 'It').replace(' at line 1, column ', ' at column ');
 }

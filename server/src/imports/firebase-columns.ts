@@ -1,7 +1,7 @@
 // The CSV of `firebase auth:export`, read by its columns. firebase-tools escapes nothing
 // (src/accountExporter.ts): a display name with a comma stands in quotes, its own quotes are not
-// doubled, and line breaks are written as they are. So a record is what has every column in its
-// form, and its lines are those up to the next line that begins a record. Pure.
+// doubled, and line breaks are written as they are. So text is a record if every column has its
+// form. A record extends to the next line that begins a record. Pure.
 import {
   type FileRecord,
   type Position,
@@ -32,8 +32,8 @@ const urlBytesMax = 2_048;
 const searchBytesMax = 32 * 1024;
 
 /**
- * Where a cell that begins at `at` may end, which is at a comma; the likeliest end first.
- * `isOpening` marks a name that begins with a quote and has no closing one.
+ * The commas at which a cell from `at` may end, the likeliest first. `isOpening` marks a name with
+ * an opening quote and no closing one.
  */
 type Form = (text: string, at: number) => readonly number[];
 
@@ -105,15 +105,15 @@ function commas(text: string, from: number, most: number, outside: RegExp): numb
 interface Reading {
   readonly cells: FirebaseCells;
   /**
-   * True when each way to read the text has a name that begins with a quote and is not closed: the
-   * name may go on in later lines.
+   * True when every way to read the text has a name with an unclosed quote, so that the name may
+   * continue in later lines.
    */
   readonly isOpen: boolean;
 }
 
 /**
- * Reads a record of so many columns; undefined when its text has not the form of one. `text` has a
- * character for each byte.
+ * Reads a record with this number of columns; undefined when the text has another form. `text` has
+ * a character for each byte.
  */
 export function readAccountCells(text: string, count: ColumnCount): Reading | undefined {
   const waysFrom = new Map<number, number>();
@@ -169,8 +169,8 @@ function fromBytes(text = ''): string {
 }
 
 /**
- * Splits into records. A record that can end earlier ends there, unless one of its names begins
- * with a quote and a later line closes that quote: then the writer put the name in quotes.
+ * Splits into records. A record ends at the earliest possible line. The exception is a name that
+ * begins with a quote which a later line closes: then the writer has quoted the name.
  */
 export function splitAccounts(count: ColumnCount, from: Position): RecordSplitter {
   const lines = splitKeepingEnds(from);
@@ -200,7 +200,7 @@ export function splitAccounts(count: ColumnCount, from: Position): RecordSplitte
   };
 }
 
-// The number of lines of the first record; 0 when it takes more lines to tell.
+// The number of lines of the first record; 0 when more lines are needed to decide.
 function sizeOfFirst(lines: readonly FileRecord[], begin: number, count: ColumnCount, isEnd: boolean): number {
   if (lines[begin]?.fault !== null || !isBegin(lines[begin])) return 1;
   let text = '';
@@ -218,7 +218,7 @@ function sizeOfFirst(lines: readonly FileRecord[], begin: number, count: ColumnC
     if (reading) shortest ??= { size, isOpen: reading.isOpen };
     if (!isBoundary) continue;
     sizeToNext ||= size;
-    // Text that is no account may follow one; it ends where the next account begins.
+    // Text after an account that is no account ends where the next account begins.
     if (shortest && !shortest.isOpen) break;
   }
   return shortest?.size ?? (sizeToNext || 1);

@@ -55,7 +55,7 @@ export function ownCsv(names: readonly string[]): OwnCsv | undefined {
   };
 }
 
-/** Columns are known in any letter case; the key of a property is as it is written. */
+/** Columns are recognised in any letter case. The key of a property is taken as written. */
 export function columnName(name: string): string {
   const [, prefix, key] = /^((?:user\.)?properties\.)(.*)$/is.exec(name) ?? [];
   return prefix === undefined || key === undefined ? name.toLowerCase() : prefix.toLowerCase() + key;

@@ -41,7 +41,7 @@ const rememberedDays = 30;
 /** Different reasons that are counted separately. */
 const reasonsMax = 50;
 const otherReasons = 'Other reasons.';
-/** Numbers of lines that are told for a reason. */
+/** The number of lines that are listed for a reason. */
 const firstLinesMax = 5;
 /** A reason may quote the file, whose text may be long. */
 const sentenceLengthMax = 500;
@@ -224,7 +224,7 @@ async function storeLot(
       );
     } catch (error) {
       const refused = await findRefused({ ...deps, appId }, [...rows.keys()], error);
-      // The order stays, because a later row changes what an earlier one stored.
+      // The order is kept, because a later row changes the data of an earlier one.
       const kept = [...rows].map(([row, record]): [ImportRow, FileRecord] | undefined => {
         const refusal = refused.get(row);
         if (!refusal) return [row, record];

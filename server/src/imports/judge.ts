@@ -124,7 +124,7 @@ function credentialFor(credentials: CredentialsToBind, platform: Platform, vapid
   return id;
 }
 
-// The API's parser of JSON refuses these strings; no such parser has read a CSV.
+// The API's JSON parser refuses these strings, but a CSV is not read by it.
 function storable<Parsed>(parse: (body: unknown) => Parsed): (body: unknown) => Parsed {
   return (body) => {
     const parsed = parse(body);

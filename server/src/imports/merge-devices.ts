@@ -249,8 +249,8 @@ function mergeRow(state: DeviceState, given: DevicePart, externalId: string | un
 
 /**
  * The assumed time of registration when the file names none. A provider's "gone" counts only when
- * it is later than the registration. With the present time, a token that died before the import
- * would be pushed to forever.
+ * it is later than the registration. With the present time as registration, pushes to a token that
+ * died before the import would never end.
  */
 const longAgo = new Date('2000-01-01T00:00:00Z');
 

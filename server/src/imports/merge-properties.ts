@@ -48,14 +48,15 @@ export function mergeProperties(
     const misfits = row.isForeign ? listMisfits(catalog, kept, learned.changes) : [];
     refusals.set(row, { error, misfits: misfits.flatMap((id) => catalog.get(id)?.key ?? []) });
     if (!row.isForeign) return false;
-    // What fits is stored in the next try. The following rows are judged as if it was stored.
+    // The fitting properties are stored in the next try. The following rows are checked as if they
+    // were stored.
     const fitting = new Map([...learned.changes].filter(([id]) => !misfits.includes(id)));
     holder.properties = withChanges(kept, fitting, (id) => catalog.has(id));
     return true;
   }
 }
 
-// The new properties that are too many: those that the row names last.
+// The new properties beyond the limit: the last ones that the row names.
 function listMisfits(
   catalog: ReadonlyMap<number, Property>,
   kept: StoredProperties,

@@ -1,7 +1,7 @@
 import type { Position } from './records.ts';
 import type { ImportCounts } from './row.ts';
 
-/** Values that were left out for one reason. */
+/** Values that were omitted for one reason. */
 export interface DroppedValues {
   readonly values: number;
   /** The numbers of the first lines that have such a value. */

@@ -34,7 +34,7 @@ export interface UserPart {
 export interface ImportRow {
   readonly device: DevicePart | null;
   readonly user: UserPart | null;
-  /** True for a row of another service, which is stored without what does not fit. */
+  /** True for a row of another service. Values that do not fit are omitted. */
   readonly isForeign: boolean;
   /** Values that were left out, each as a sentence. */
   readonly dropped: readonly string[];

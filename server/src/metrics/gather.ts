@@ -15,8 +15,8 @@ export type MetricsTold = {
 };
 
 /**
- * A process that does not answer in this time is left out of this text, but for its last known
- * counters.
+ * Milliseconds. Of a process that does not answer in this time, only the last known counters are in
+ * the text.
  */
 const answerWithinMs = 4_000;
 /**
@@ -79,8 +79,8 @@ export class GatheredMetrics<Process> {
       [...processes].map(async (process) => {
         const families = await this.#questions.ask((question) => ask(process, { type: 'metrics-wanted', question }));
         if (families) this.#last.set(process, families);
-        // The process's last counters are added instead, because sums that go back would look like
-        // a restart.
+        // The process's last counters are added instead, because decreasing sums would look like a
+        // restart.
         return families ?? countersOf(this.#last.get(process) ?? []);
       }),
     );

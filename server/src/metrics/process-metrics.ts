@@ -1,4 +1,4 @@
-// Metrics of a process itself, whatever it does, read at the moment of the scrape.
+// Metrics of the process itself (CPU, memory, event loop), read at the scrape.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { linesDropped } from '../ground/log-lines.ts';
 import { createMetrics, type FamilySnapshot } from './registry.ts';

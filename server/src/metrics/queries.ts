@@ -1,5 +1,5 @@
 // SQL for metrics: counts over the tables of several rooms. No table is written here. Each
-// statement costs little, however much there is to count.
+// statement is cheap for any amount of data.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -47,9 +47,7 @@ interface QueueState {
   readonly oldestDueSeconds: number;
 }
 
-/**
- * Counts batches that are not done: due and held by no process, claimed, or waiting for their time.
- */
+/** Counts batches that are not done: due, claimed, or waiting for their time. */
 export async function readQueueState(sql: Sql, clock: Clock): Promise<QueueState> {
   const [row] = await sql<QueueState[]>`
     SELECT count(*) FILTER (WHERE b.available_at <= ${clock.now}) AS due,

@@ -7,9 +7,11 @@ import { Answer, type BoundRoute, type RequestHead } from '../http/server.ts';
 import { metricsContentType } from './registry.ts';
 
 export interface MetricsRouteDeps {
-  /** Null: no token opens the route. */
+  /** Null: there is no token for the route. */
   readonly metricsToken: string | null;
-  /** Throws for a request without a session of the console. Null: no session opens the route. */
+  /**
+   * Throws for a request without a session of the console. Null: sessions do not open the route.
+   */
   readonly admitPerson: ((head: RequestHead) => Promise<unknown>) | null;
   /** Resolves with the current metrics of this process and of all processes beside it. */
   readonly readMetrics: () => Promise<string>;

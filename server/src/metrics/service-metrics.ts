@@ -17,7 +17,7 @@ export interface ServiceMetrics {
   noteRequest(request: { method: string; route: string; status: number; seconds: number }): void;
   /** An attempt at a webhook has ended. */
   noteAttempt(webhookId: Uuid, result: { error: string | null; durationMs: number }): void;
-  /** Outcomes were committed `ms` milliseconds after they were due to be. */
+  /** Outcomes were committed `ms` milliseconds after the flush was due. */
   noteFlush(ms: number): void;
   /** These outcomes were committed. `hasEnded`: the last outcome of a message was among them. */
   noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
@@ -27,7 +27,7 @@ export interface ServiceMetrics {
   noteHealed(reason: HealedReason): void;
   /** A clock stepped: the host's, the database's, or both together. */
   noteClockStep(step: ClockStep): void;
-  /** A client key was refused a new device, because its address had made as many as it may. */
+  /** A client key was refused a new device, because its address had reached the limit. */
   noteNewDeviceRefused(): void;
   /** Returns the same operation with a count of what it accepts. */
   countAccepted(accept: AcceptMessage): AcceptMessage;
@@ -153,11 +153,11 @@ export function createServiceMetrics(name: string): ServiceMetrics {
   };
 }
 
-/** Counts end here, because a larger count would make a scrape a load of its own. */
+/** Counts end at this number, because larger counts would make a scrape costly. */
 const unreachedCountMax = 100_000;
 const outboxLimits = { webhooksMax: 1_000, countMax: 100_000 };
 const databaseWithinMs = 3_000;
-/** Scrapes that come more often get the figures that were read last. */
+/** Milliseconds. More frequent scrapes get the last figures. */
 const databaseEveryMs = 5_000;
 
 export interface DatabaseMetricsDeps {
