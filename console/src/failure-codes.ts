@@ -37,10 +37,7 @@ export function pageOfCode(code: string, app: string): string | undefined {
   return page && paths[page](app);
 }
 
-/**
- * A meaning as the service writes it, which completes "The push failed: …", as a sentence of its
- * own.
- */
+/** The service's meaning completes "The push failed: …". This makes it a separate sentence. */
 export function asSentence(meaning: string): string {
   return `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}.`;
 }

@@ -21,7 +21,7 @@ export const formatDay = (instant: string): string => day.format(new Date(instan
 export const formatShortDay = (instant: string): string => shortDay.format(new Date(instant));
 export const formatClock = (instant: string): string => clock.format(new Date(instant));
 
-/** A share of a whole; an empty whole has none. */
+/** A share of a whole. An empty whole has no share. */
 export function formatShare(partOf: number, whole: number): string {
   return whole === 0 ? '–' : percents.format(partOf / whole);
 }
@@ -43,7 +43,7 @@ const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 export function formatRelative(instant: string, nowMs: number): string {
   const seconds = (Date.parse(instant) - nowMs) / 1000;
   for (const [unit, size] of steps) {
-    // A day from now is in 24 hours, also some seconds later.
+    // A time a day ahead still reads "in 24 hours" some seconds later.
     const whole = seconds > 0 ? Math.round : Math.trunc;
     if (Math.abs(seconds) >= size) return relative.format(whole(seconds / size), unit);
   }
@@ -79,7 +79,7 @@ export const platformNames = { web: 'Web', ios: 'iOS', android: 'Android' } as c
 
 const languages = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' });
 
-/** `pt-BR` reads as `Portuguese (Brazil)`; a tag that names no language stands as it is. */
+/** `pt-BR` reads as `Portuguese (Brazil)`. A tag without a known language is unchanged. */
 export function languageName(tag: string): string {
   try {
     return languages.of(tag) ?? tag;
@@ -90,7 +90,7 @@ export function languageName(tag: string): string {
 
 const instants = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z/g;
 
-/** A sentence of the service with its instants as the viewer reads them. */
+/** A sentence of the service, with its instants in the viewer's zone. */
 export function withLocalTimes(text: string): string {
   return text.replaceAll(instants, (instant) => formatExact(instant));
 }
@@ -110,7 +110,7 @@ const systems = [
   [/Linux|X11/, 'Linux'],
 ] as const;
 
-/** `Firefox 142 on Linux`; a user agent that is none of the usual ones stands as it is. */
+/** `Firefox 142 on Linux`. An unusual user agent is unchanged. */
 export function tellBrowser(userAgent: string): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent));
   if (!browser) return userAgent;

@@ -16,7 +16,7 @@ const schemes = localStorageColorSchemeManager({ key: 'carillon-theme' });
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no element #root');
 
-// Paper is white: a page of the dark theme is printed in the colours of the light one.
+// Paper is white, so a page of the dark theme is printed in the light colours.
 const page = document.documentElement;
 const schemeName = 'data-mantine-color-scheme';
 window.addEventListener('beforeprint', () => {

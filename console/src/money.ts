@@ -1,8 +1,8 @@
 // Amounts of money as people read them. The service answers exact decimals as text.
 
 /**
- * An amount with the digits of its currency. A currency that the browser does not know is named
- * behind it.
+ * An amount with the digits of its currency. The code of a currency that the browser does not know
+ * follows the amount.
  */
 export function formatMoney(amount: string | number, currency: string): string {
   return format(amount, currency, {});
@@ -34,7 +34,7 @@ export function addAmounts(one: string, other: string): string {
 const decimalsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0;
 
 function format(amount: string | number, currency: string, options: Intl.NumberFormatOptions): string {
-  // A text keeps decimals that a number would lose.
+  // Text keeps decimals that a number would lose.
   const value = amount as unknown as number;
   try {
     return new Intl.NumberFormat(undefined, { ...options, style: 'currency', currency }).format(value);

@@ -34,7 +34,7 @@ export const paths = {
   devices: (app: string) => of(app, '/devices'),
   device: (app: string, device: string) => of(app, `/devices/${part(device)}`),
   segments: (app: string) => of(app, '/segments'),
-  /** `event`: the new segment begins with those who did it. */
+  /** `event`: the new segment begins with people who did this event. */
   newSegment: (app: string, event?: string) =>
     of(app, `/segments/new${event === undefined ? '' : `?event=${part(event)}`}`),
   segment: (app: string, segment: string) => of(app, `/segments/${part(segment)}`),

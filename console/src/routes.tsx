@@ -21,8 +21,8 @@ const page =
   async () => ({ Component: (await read())[name] });
 
 /**
- * Begins to read what a page of an app shows while the page's script is loaded. A page that is
- * there asks by itself when its address changes, and typing into the address waits for nothing.
+ * Begins to read a page's data while its script is loaded. A loaded page reads its data by itself
+ * when its address changes, so filters that change the address wait for nothing.
  */
 const ahead = (questionsOf: (app: string, search: URLSearchParams) => readonly Question[]) =>
   ({

@@ -116,10 +116,11 @@ export const theme = createTheme({
     ModalTitle: { defaultProps: { fz: 15, fw: 600 } },
     DrawerTitle: { defaultProps: { fz: 15, fw: 600 } },
     Switch: { defaultProps: { withThumbIndicator: false } },
-    // Signs on the accent have the colour of a button's text: white fades on the dark scheme's bronze.
+    // Icons on the accent have the colour of a button's text, because white has too little contrast
+    // on the dark scheme's bronze.
     Radio: { defaultProps: { iconColor: 'var(--on-accent)' } },
     Checkbox: { defaultProps: { iconColor: 'var(--on-accent)' } },
-    // A menu holds items alone, and nothing else that takes the focus.
+    // A menu contains only items, and nothing else that takes the focus.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Modal: {
       defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.35 }, transitionProps: { duration: 120 } },

@@ -1,5 +1,5 @@
-// Asks for what a page shows while its script is still loaded. The page asks the same questions by
-// itself, so nothing waits for this, and an error is the page's to tell.
+// Requests the data of a page while its script is still loaded. The page makes the same requests by
+// itself, so nothing waits for this, and the page reports errors.
 import type { FetchQueryOptions } from '@tanstack/react-query';
 import { queries, queryClient } from './queries.ts';
 
@@ -8,8 +8,8 @@ import { queries, queryClient } from './queries.ts';
 export type Question = FetchQueryOptions<any, any, any, any>;
 
 /**
- * Asks the questions that have no answer yet, all at once, as soon as there is a session: without
- * one they would be refused. Every role may ask them.
+ * Makes the requests without an answer yet, all at once, as soon as there is a session. Without a
+ * session they would be refused. Every role may make them.
  */
 export async function askAhead(questionsOf: () => readonly Question[]): Promise<void> {
   try {
@@ -19,6 +19,6 @@ export async function askAhead(questionsOf: () => readonly Question[]): Promise<
       if (queryClient.getQueryData(question.queryKey) === undefined) void queryClient.prefetchQuery(question);
     }
   } catch {
-    // The frame leads to the sign-in page, or tells what failed.
+    // The frame leads to the sign-in page, or shows the error.
   }
 }

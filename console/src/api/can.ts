@@ -1,5 +1,5 @@
-// The rules of which role may do which act, and in which state of an app. A page asks this file
-// rather than comparing roles itself, and shows the reason where the answer is no.
+// Which role may do which act, and in which state of an app. A page asks this file instead of
+// comparing roles, and shows the reason for a no.
 
 export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
@@ -14,7 +14,7 @@ const peopleFrom = {
   owner: 'owners',
 } as const;
 
-/** The least role of each act, as the service's routes demand it, and the act in words. */
+/** The least role of each act, as the service's routes demand it, and the name of the act. */
 const actsByRole = {
   'app.create': ['admin', 'make apps'],
   'app.edit': ['admin', 'change the settings of an app'],
@@ -49,7 +49,7 @@ const actsByRole = {
 
 export type Act = keyof typeof actsByRole;
 
-/** Null: the role may do it. Otherwise the reason, in words for people. */
+/** Null: the role may do it. Otherwise the reason, for people. */
 export function refusalFor(role: Role, act: Act): string | null {
   const [least, words] = actsByRole[act];
   if (roles.indexOf(role) >= roles.indexOf(least)) return null;

@@ -62,13 +62,13 @@ export interface Call {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True: the request is sent to its end also when the page is left, if its body is small. */
+  /** True: the request also completes when the page is left, if its body is small. */
   readonly outlivesPage?: boolean;
 }
 
 /**
- * Characters of a body that a browser sends after its page: it allows 64 KiB, and one takes at most
- * 3 bytes.
+ * The most characters of a body that a browser still sends after its page. It allows 64 KiB, and a
+ * character takes at most 3 bytes.
  */
 const keptAliveMax = 20_000;
 
@@ -78,7 +78,10 @@ export const isKeptAlive = (body: unknown): boolean => JSON.stringify(body).leng
 /** Listeners that hear when the session has ended. */
 const ended = new Set<() => void>();
 
-/** Calls `listener` whenever an answer says that nobody is signed in. Returns the way to stop. */
+/**
+ * Calls `listener` whenever an answer says that nobody is signed in. Returns a function that stops
+ * this.
+ */
 export function onSessionEnd(listener: () => void): () => void {
   ended.add(listener);
   return () => ended.delete(listener);
@@ -134,7 +137,7 @@ export async function callForText(path: string, type: string, query: Query = {})
   throw new Problem(response.status, readProblem(response.status, await response.json().catch(() => undefined)));
 }
 
-/** Writes one part of a path, whatever a caller's id consists of. */
+/** Escapes one part of a path, for any caller's id. */
 export const part = (id: string): string => encodeURIComponent(id);
 
 function readProblem(status: number, answer: unknown): ProblemBody {

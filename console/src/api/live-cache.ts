@@ -52,7 +52,8 @@ function putMessage(client: QueryClient, app: string, message: ListedMessage): v
     { queryKey: ['app', app, 'messages', 'newest'] },
     (before) => before && { ...before, data: before.data.map(put) },
   );
-  // A message that no list has may be new: the lists are read again, once for each such message.
+  // A message that is in no list may be new, so the lists are read again, once for each such
+  // message.
   if (!isListed && !noticed.has(message.id)) {
     noticed.add(message.id);
     void client.invalidateQueries({ queryKey: ['app', app, 'messages'] });
@@ -97,7 +98,7 @@ function putWebhook(client: QueryClient, app: string, webhook: WebhookState): vo
   if (!former) return;
   const now = put(former);
   client.setQueryData<Webhook>(page, now);
-  // The feed does not count waiting events, and its attempts are read on their own.
+  // The feed has no counts of waiting events and no attempts, which are read separately.
   if (JSON.stringify(now) !== JSON.stringify(former)) void client.invalidateQueries({ queryKey: page });
 }
 

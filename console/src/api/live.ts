@@ -7,7 +7,7 @@ import { liveAddress } from './operations.ts';
 type Told = { readonly event: LiveEvent } | { readonly isConnected: boolean } | { readonly asks: true };
 
 export interface LiveListener {
-  /** An event of the feed, whichever tab reads it. */
+  /** An event of the feed, read by any tab. */
   readonly onEvent: (event: LiveEvent) => void;
   readonly onConnected: (isConnected: boolean) => void;
 }
@@ -51,7 +51,7 @@ export function followLive(appId: string, listener: LiveListener): () => void {
   // Without Web Locks, over plain http from another machine, every tab has a stream of its own.
   const turn = navigator.locks ? navigator.locks.request(name, { signal: stop.signal }, read) : read();
   turn.catch((error: unknown) => {
-    // A tab that waits for the lock and leaves gives up its place in this way.
+    // Aborted when the tab leaves, so that it does not wait for the lock any more.
     if (!stop.signal.aborted) throw error;
   });
   return () => {
@@ -61,8 +61,8 @@ export function followLive(appId: string, listener: LiveListener): () => void {
 }
 
 /**
- * Reads a stream of server-sent events until `signal` aborts. A stream that breaks is opened again
- * by the browser; one that is refused is opened again here, after a growing wait.
+ * Reads a stream of server-sent events until `signal` aborts. The browser opens a broken stream
+ * again. A refused stream is opened again here, after a growing wait.
  */
 export function readStream<Event>(
   address: string,

@@ -14,7 +14,7 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5000,
-      // A refusal stays one; only an answer that did not come is asked for again.
+      // Refused requests are not repeated. Only a missing answer is requested again.
       retry: (failures, error) => failures < 2 && error instanceof Problem && [0, 502, 503].includes(error.status),
     },
   },
@@ -40,8 +40,8 @@ function walk<Page extends Paged>(
 }
 
 /**
- * A report that nobody looks at any more is not computed to its end. The former one stays until the
- * next is there.
+ * A report that is not shown any more is canceled. The former report stays until the next one is
+ * there.
  */
 function reportOptions<Report>(queryKey: readonly unknown[], read: (signal: AbortSignal) => Promise<Report>) {
   return queryOptions({ queryKey, queryFn: ({ signal }) => read(signal), staleTime: 30_000, placeholderData });
@@ -279,7 +279,7 @@ export const queries = {
       queryKey: ['app', app, 'event', name, 'recent', limit],
       queryFn: ({ signal }) => operations.listRecentEvents(app, name, { limit, signal }),
     }),
-  /** Everybody that a send to all would reach now: the count that the composer begins with. */
+  /** Counts the devices of a send to all, with which the composer begins. */
   reach: (app: string) =>
     queryOptions({
       queryKey: ['app', app, 'reach'],

@@ -16,7 +16,7 @@ export function useAppId(): string {
 
 export const useApp = (): App => useSuspenseQuery(queries.app(useAppId())).data;
 
-/** Whether the person may do it, and the reason where they may not. */
+/** Whether the person may do it, and the reason if not. */
 export function useMay(act: Act): { readonly may: boolean; readonly reason: string | null } {
   const { role } = useSession();
   return { may: mayDo(role, act), reason: refusalFor(role, act) };

@@ -11,7 +11,7 @@ export function AccountMenu() {
   const { account, organisation, role } = useSession();
   const navigate = useNavigate();
   const leave = async () => {
-    // A session that ended already needs no goodbye.
+    // A session that has already ended need not be ended.
     await signOut().catch(() => undefined);
     eraseDrafts();
     queryClient.clear();

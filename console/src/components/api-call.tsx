@@ -23,7 +23,7 @@ export function ApiCall({ message }: { message: Message }) {
     `await carillon.messages.send(${body});`,
   ].join('\n');
   const { may } = useMay('value.read');
-  // Without the values it would be another call.
+  // Without the hidden values it would be another call.
   if (!may && (audience.filter || Object.keys(audience).length === 0)) {
     return (
       <Card title="As API call">

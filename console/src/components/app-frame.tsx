@@ -34,7 +34,7 @@ export function AppFrame() {
   );
 }
 
-/** An app whose channels point at a sandbox must not be mistaken for one that rings people. */
+/** An app whose channels point at a sandbox must not be mistaken for one that reaches people. */
 function TestStripe() {
   return (
     <div className="test-stripe" role="note">

@@ -1,4 +1,4 @@
-// Which app one is in, and the way to the others.
+// The present app, and the way to the others.
 import { Menu, Tooltip, VisuallyHidden } from '@mantine/core';
 import { IconApps, IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -8,14 +8,14 @@ import { queries } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
-/** `unlimited plan · test`: the plan, and what sets the app apart. */
+/** `unlimited plan · test`: the plan, and special states of the app. */
 function tellApp({ plan, is_test, suspended_at }: ListedApp): string {
   return [`${plan} plan`, ...(is_test ? ['test'] : []), ...(suspended_at === null ? [] : ['suspended'])].join(' · ');
 }
 
 export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
   const { data: apps = [], has_more: hasMore = false } = useQuery(queries.apps()).data ?? {};
-  // The list has the oldest apps alone, where there are many.
+  // The list may contain only the oldest apps, so the present one is added.
   const own = useQuery({ ...queries.app(appId ?? ''), enabled: appId !== undefined }).data;
   const { may } = useMay('app.create');
   const present = own ?? apps.find(({ id }) => id === appId);

@@ -8,7 +8,7 @@ export interface FieldChange {
   readonly after: string | undefined;
 }
 
-/** Only the fields that differ. */
+/** Lists only the fields that differ. */
 export function changesOfEntry({ before, after }: Pick<AuditEntry, 'before' | 'after'>): readonly FieldChange[] {
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return fields
@@ -26,7 +26,7 @@ export function tellEntry(entry: Pick<AuditEntry, 'before' | 'after'>): string {
     .join(', ');
 }
 
-/** A list holds words, such as the fields of a segment. */
+/** The values of a list are words, such as the fields of a segment. */
 function tellValue(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   return Array.isArray(value) && value.length > 0 ? value.join(', ') : JSON.stringify(value);

@@ -1,5 +1,5 @@
-// Revenue of the people of chosen segments, beside each other. Each is classed from single events,
-// so the page shows the rest meanwhile.
+// Revenue of the people of chosen segments, side by side. It is computed from single events, which
+// takes time, so the page shows the rest meanwhile.
 import { MultiSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
@@ -32,7 +32,7 @@ export function BySegment({ app, asked, currency }: { app: string; asked: Revenu
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
-  // A chosen segment has its name also when it is not among those that are listed.
+  // A chosen segment is shown by name even if it is not in the list.
   const names = useQueries({
     queries: chosen.map((id) => ({ ...queries.segment(app, id), staleTime: 60_000, retry: false })),
   });

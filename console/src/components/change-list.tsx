@@ -1,4 +1,4 @@
-// Shows the second of two people who edit one thing which fields the first one changed.
+// When two people edit one object, shows the second which fields the first has changed.
 import { Alert } from '@mantine/core';
 import { Problem } from '../api/client.ts';
 import { type Change, changesOf } from './draft-merge.ts';
@@ -30,7 +30,9 @@ interface ActProblemProps<Seen extends object> {
   readonly fields: readonly (keyof Seen & string)[];
 }
 
-/** Why an act without a form did not work. Somebody else's change is told field by field. */
+/**
+ * The reason why an act without a form failed. Another person's change is listed field by field.
+ */
 export function ActProblem<Seen extends object>({ error, seen, fields }: ActProblemProps<Seen>) {
   if (!(error instanceof Problem && error.isChangedMeanwhile)) return <ProblemPanel error={error} />;
   const pick = (from: object) => Object.fromEntries(fields.map((field) => [field, (from as Seen)[field]]));

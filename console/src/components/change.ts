@@ -1,7 +1,10 @@
 // How a figure compares with the one before, in words. Pure.
 import { formatShare } from '../format.ts';
 
-/** `12% more than in the 7 days before`. `what` is the time before, with its preposition. */
+/**
+ * `12% more than in the 7 days before`. `what` is the phrase for the time before, such as `in the 7
+ * days before`.
+ */
 export function tellChange(now: number, before: number, what: string): string {
   if (before === 0) return now === 0 ? `none ${what} either` : `none ${what}`;
   if (now === before) return `same as ${what}`;

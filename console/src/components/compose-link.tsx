@@ -1,5 +1,5 @@
-// The ways into the composer: from an object that a message may start from, and from an empty list.
-// People who may not send see none.
+// Links to the composer: from an object with which a message may start, and from an empty list.
+// People who may not send see no link.
 import { Button } from '@mantine/core';
 import { Link } from 'react-router';
 import { useMay } from '../api/session.ts';
@@ -9,7 +9,7 @@ interface ComposeLinkProps {
   readonly app: string;
   readonly from?: ComposeFrom;
   readonly label: string;
-  /** True: composing is what most people come to the page for. */
+  /** True: composing is the main act of the page. */
   readonly isMain?: boolean;
 }
 

@@ -1,4 +1,5 @@
-// Acts that take something away: they name what they touch first. The worst ask to type a name.
+// Dialogs for destructive acts. They name the affected objects first, and for the worst acts a
+// person must type a name.
 import { Button, type ButtonProps, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type FormEvent, type ReactNode, useState } from 'react';
@@ -9,7 +10,9 @@ interface ConfirmProps {
   readonly title: string;
   /** The effect, and the number of objects that it concerns. */
   readonly effect: ReactNode;
-  /** The label of the button that does it; the label of this button unless told. */
+  /**
+   * The label of the button that confirms. Default: the label of the button that opens the dialog.
+   */
   readonly act?: string;
   /** The text that has to be typed first. */
   readonly typed?: string;

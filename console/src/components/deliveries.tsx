@@ -16,7 +16,7 @@ import { HiddenValue } from './hidden-values.tsx';
 import { List, useFilters } from './list.tsx';
 import { Status } from './status.tsx';
 
-/** The word that tells most of a delivery: a click says more than a push that was sent. */
+/** The most telling state of a delivery: a click says more than a sent push. */
 export function stateOf({ status, clicked_at, displayed_at }: Delivery): string {
   if (clicked_at) return 'clicked';
   return displayed_at ? 'displayed' : status;

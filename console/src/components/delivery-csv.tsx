@@ -1,5 +1,6 @@
 // The deliveries of a message as a file, with the filters of the list. The pages are read one after
-// another, so a large message takes a while: the button says how far it is, and stops when pressed.
+// another, so a large message takes a while. The button shows the progress, and a press stops the
+// download.
 import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconDownload } from '@tabler/icons-react';
@@ -12,7 +13,7 @@ import { writeCsv } from '../ui/csv.ts';
 import { saveFile } from '../ui/save-file.ts';
 import { tellFailure } from './problem.tsx';
 
-/** Rows of a page, the most that the API answers. */
+/** Rows of a page: the most that the API allows. */
 const pageRows = 500;
 /** Rows of a file: more than a spreadsheet opens with ease (a guess). */
 const rowsMax = 100_000;

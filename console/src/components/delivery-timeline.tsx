@@ -1,5 +1,5 @@
-// The line of a delivery: each attempt with the push service's answer as it came. Whatever stands
-// in a body is shown as text, never as markup.
+// The timeline of a delivery: each attempt with the push service's unchanged answer. A body is
+// always shown as text, never as markup.
 
 import { UnstyledButton } from '@mantine/core';
 import { useState } from 'react';

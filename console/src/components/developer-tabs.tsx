@@ -1,4 +1,4 @@
-// The pages of Developers: what programs asked, and what they track right now.
+// The pages of Developers: the log of requests, and the live events.
 import { NavLink } from 'react-router';
 import { paths } from '../paths.ts';
 

@@ -12,7 +12,7 @@ export interface Change {
   readonly field: string;
   readonly before: unknown;
   readonly theirs: unknown;
-  /** The value that is typed here, where both changed the field. */
+  /** The value typed here, if both changed the field. */
   readonly yours?: unknown;
 }
 
@@ -30,17 +30,17 @@ export function changesOf<Values extends object>(base: Values, mine: Values, the
 }
 
 /**
- * Fields that were changed here stay; every other field takes the value that somebody else saved.
+ * Fields changed here keep their value. Every other field takes the value that somebody else saved.
  */
 export function takeOver<Values extends object>(base: Values, mine: Values, theirs: Values): Values {
   const taken = fieldsOf(base, mine, theirs).map(
     (field) => [field, isSame(base[field], mine[field]) ? theirs[field] : mine[field]] as const,
   );
-  // A field that somebody else took away is gone.
+  // A field that somebody else removed is removed.
   return Object.fromEntries(taken.filter(([, value]) => value !== undefined)) as Values;
 }
 
-/** The fields of all of them, each once. Some forms gain fields, such as properties of a user. */
+/** The fields of all drafts, each once. Some forms gain fields, such as properties of a user. */
 function fieldsOf<Values extends object>(...all: readonly Values[]): readonly (keyof Values & string)[] {
   return [...new Set(all.flatMap((values) => Object.keys(values) as (keyof Values & string)[]))];
 }

@@ -1,5 +1,5 @@
-// One step of an explanation in words: what was found, and the next step where the answer is no.
-// Everything that it names is a link.
+// One step of an explanation in words: the finding, and for a no the next step. Every named object
+// is a link.
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { ExplainStep } from '../api/objects.ts';
@@ -109,7 +109,7 @@ interface SelectionProps {
   readonly detail: Detail<'audience'>;
 }
 
-/** The condition that decided, with the value that it met. */
+/** The deciding condition, with the value that it found. */
 function Selection({ app, isOk, detail }: SelectionProps) {
   const { segment, field, event, op, value, actual, under_not, reason, as_of } = detail;
   const what = field ?? event;

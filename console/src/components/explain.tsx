@@ -1,5 +1,5 @@
-// Why did this person, or this device, get nothing? One message is asked about in detail; without
-// one, the newest messages are listed with their verdicts.
+// Why did this person, or this device, get nothing? One message is explained in detail. Without a
+// message, the newest messages are listed with their verdicts.
 import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';

@@ -2,7 +2,7 @@ import { count } from '../format.ts';
 
 const disablesAt = 15;
 
-/** Failures in a row, of the fifteen that disable a webhook: as dots and in words. */
+/** The number of failures in a row, as dots and in words. Fifteen disable a webhook. */
 export function FailureDots({ failures }: { failures: number }) {
   return (
     <span className="failures">

@@ -10,8 +10,8 @@ import { curlOf } from './curl.ts';
 const prefixes = { server: 'sk_live_…', client: 'ck_live_…' } as const;
 
 /**
- * A key of this app as its list shows it, such as `sk_live_003a…6EQX`. Nobody but its owner has it
- * whole.
+ * A key of this app as its list shows it, such as `sk_live_003a…6EQX`. Only its owner has the
+ * complete key.
  */
 export function useShownKey(scope: keyof typeof prefixes): string {
   const app = useAppId();

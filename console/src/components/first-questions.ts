@@ -1,5 +1,5 @@
-// The first questions of pages. The routes ask them while a page's script is loaded, and the page
-// asks the same by itself.
+// The first requests of pages. The routes make them while a page's script is loaded, and the page
+// makes the same requests by itself.
 import type { Question } from '../api/ask-ahead.ts';
 import { queries } from '../api/queries.ts';
 import { browserZone, type ReportView, rangeBefore, rangeOf, readView } from './report-view.ts';
@@ -35,7 +35,7 @@ export const deliverabilityQuestions = (app: string, view: ReportView) => ({
   before: queries.deliverability(app, rangeBefore(view)),
 });
 
-/** The questions of a report whose view stands in the address. */
+/** The requests of a report whose view is in the address. */
 export const ofView =
   (questionsOf: (app: string, view: ReportView) => Readonly<Record<string, Question>>) =>
   (app: string, search: URLSearchParams): readonly Question[] =>

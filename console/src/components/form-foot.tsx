@@ -10,10 +10,10 @@ interface FormFootProps<Values extends object> {
   readonly label: string;
   readonly save: { readonly isSaving: boolean; readonly problem: unknown; readonly clear: () => void };
   readonly onCancel?: () => void;
-  /** The values that were typed before, and those that somebody else saved meanwhile. */
+  /** The fields typed before a reload, and the fields that somebody else saved meanwhile. */
   readonly draft?: Draft<Values>;
   readonly isDisabled?: boolean;
-  /** True: the button takes the whole width, where it is the only way on. */
+  /** True: the button has the full width, because it is the only way on. */
   readonly isWide?: boolean;
 }
 
@@ -41,7 +41,7 @@ export function FormFoot<Values extends object>(props: FormFootProps<Values>) {
       ) : (
         problem !== undefined && <ProblemPanel error={problem} />
       )}
-      {/* In a window the buttons end it; on a page they stand below the fields. */}
+      {/* In a dialog the buttons are at its end; on a page they are below the fields. */}
       <Group justify={onCancel ? 'flex-end' : 'flex-start'}>
         {onCancel && (
           <Button variant="default" onClick={cancel}>

@@ -21,8 +21,8 @@ import { ProblemPanel } from './problem.tsx';
 export function Frame() {
   const location = useLocation();
   const session = useQuery(queries.session());
-  // The question itself is refused, too. A refusal must not ask it again, or it would be asked
-  // without end.
+  // The session's own request is refused too. It must not be repeated for its own refusal, or the
+  // requests would never end.
   useEffect(
     () => onSessionEnd(() => void queryClient.invalidateQueries({ queryKey: ['session'] }, { cancelRefetch: false })),
     [],

@@ -1,5 +1,5 @@
-// One dot in the header: everything that this app sends through is healthy, or the first thing that
-// is not.
+// One dot in the header: all channels and webhooks of the app are healthy, or the first one that is
+// not.
 import { Popover, Stack, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
@@ -15,7 +15,7 @@ export interface Concern {
   readonly tone: 'bad' | 'warn';
 }
 
-/** The channels and webhooks that need somebody, the worst first. */
+/** The channels and webhooks that need attention, the worst first. */
 export function concernsOf(app: string, channels: readonly Credential[], webhooks: readonly Webhook[]): Concern[] {
   const ofChannels = channels.flatMap(({ channel, current, health }): Concern[] => {
     if (!current || health === 'ok') return [];
@@ -44,7 +44,7 @@ export function concernsOf(app: string, channels: readonly Credential[], webhook
 
 interface Concerns {
   readonly concerns: readonly Concern[];
-  /** False while channels or webhooks are not read yet: nothing can be said of their health. */
+  /** False while channels or webhooks are not read yet, so that their health is unknown. */
   readonly isKnown: boolean;
   /** The app never had a channel. */
   readonly isNew: boolean;
@@ -57,7 +57,7 @@ export function useConcerns(appId: string): Concerns {
   return { concerns, isKnown: channels !== undefined && webhooks !== undefined, isNew: channels?.length === 0 };
 }
 
-/** A pause is told where nothing else is wrong; the bar of every page says more. */
+/** A pause is shown only if nothing else is wrong, because the bar on every page says more. */
 const pause = { tone: 'warn' } as const;
 
 export function Health({ appId }: { appId: string }) {
@@ -72,7 +72,7 @@ export function Health({ appId }: { appId: string }) {
       <Popover.Target>
         <UnstyledButton className="health" aria-label={`State of channels and webhooks: ${text}`}>
           <span className={`dot tone-${worst?.tone ?? (isNew ? 'idle' : 'good')}`} />
-          {/* On a phone the dot alone would tell a fault by its colour. */}
+          {/* On a phone, the dot alone would show a fault only by its colour. */}
           <span className={worst || isNew ? undefined : 'only-wide'}>{text}</span>
         </UnstyledButton>
       </Popover.Target>

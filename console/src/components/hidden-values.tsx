@@ -1,4 +1,4 @@
-// Stands where the service left a value of people out, because the person's role does not see it.
+// Shown where the service omitted a value because of the person's role.
 import { useMay } from '../api/session.ts';
 
 /** In the place of one value. */
@@ -11,7 +11,7 @@ export function HiddenValue() {
   );
 }
 
-/** Says once on a page why values are missing; nothing to those who see them. */
+/** Says once on a page why values are missing. Shows nothing to people who see them. */
 export function HiddenValuesNote() {
   const { may } = useMay('value.read');
   return may ? null : <p className="muted">Members and above see values of people.</p>;

@@ -1,5 +1,4 @@
-// How an app did yesterday, in 7 and in 30 days, each figure with its trend and beside the time
-// before.
+// The figures of an app for yesterday, 7 and 30 days, each with its trend and the time before.
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
@@ -152,7 +151,7 @@ function isNothing({ accepted, active_devices, revenue }: OverviewFigures): bool
   return accepted + active_devices === 0 && revenue.length === 0;
 }
 
-/** The currency with the most days; undefined where nothing was bought. */
+/** The currency with the most days; undefined if nothing was bought. */
 function mainCurrency(figures: readonly OverviewFigures[]): string | undefined {
   const times = new Map<string, number>();
   for (const { revenue } of figures)

@@ -7,7 +7,7 @@ export interface TextPart {
   readonly to?: string | undefined;
 }
 
-/** A name that the sentence may hold, such as an external id, and the page of its object. */
+/** A name in the sentence, such as an external id, and the page of its object. */
 export interface NamedObject {
   readonly name: string;
   readonly to: string;
@@ -16,7 +16,7 @@ export interface NamedObject {
 const ids = /\b[a-z]{3}_[0-9A-Za-z]{22}\b/g;
 const isPartOfWord = (letter: string | undefined): boolean => letter !== undefined && /[\p{L}\p{N}_-]/u.test(letter);
 
-/** Every id becomes a link, and of each name its first place as a whole word. */
+/** Every id becomes a link. Of each name, the first occurrence as a whole word becomes a link. */
 export function linkParts(text: string, app: string, named: readonly NamedObject[] = []): readonly TextPart[] {
   const found = [
     ...[...text.matchAll(ids)].map(({ index, 0: id }) => ({ at: index, name: id, to: pageOfId(app, id) })),

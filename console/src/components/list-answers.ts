@@ -1,9 +1,8 @@
-// The sentence that opens each list: what it comes to, in figures that are at hand. Pure. Null: not
-// known yet.
+// The sentence at the top of each list, with its main figures. Pure. Null: not known yet.
 import type { CataloguedEvent, CataloguedProperty, Overview, Preview, RequestEntry, Segment } from '../api/objects.ts';
 import { count, formatDuration, formatNumber, formatShare } from '../format.ts';
 
-/** The rows of a list as far as it is read. */
+/** The rows of a list that are read so far. */
 export interface RowsRead<Row> {
   readonly rows: readonly Row[];
   readonly isWhole: boolean;

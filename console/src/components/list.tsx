@@ -1,5 +1,5 @@
 // A list of our objects: virtual rows that are read page by page, with the states loading, empty
-// and error. The cursor of the page that is in sight stands in the address.
+// and error. The address has the cursor of the visible page.
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import { Link, useSearchParams } from 'react-router';
@@ -89,8 +89,8 @@ function withCursor(search: URLSearchParams, cursor: string): string {
 }
 
 /**
- * Filters of a list, as the address has them. Setting one leaves the cursor, which belongs to the
- * former filters.
+ * Filters of a list, as the address has them. Setting a filter drops the cursor, which belongs to
+ * the former filters.
  */
 export function useFilters<Name extends string>(names: readonly Name[]) {
   const [search, setSearch] = useSearchParams();

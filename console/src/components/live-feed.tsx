@@ -6,7 +6,7 @@ import { applyLive } from '../api/live-cache.ts';
 
 const Live = createContext(false);
 
-/** True: figures move by themselves, so no page has to ask for them. */
+/** True: figures update by themselves, so no page has to request them. */
 export const useIsLive = (): boolean => useContext(Live);
 
 /** Milliseconds without a connection after which the page says so. */

@@ -1,4 +1,4 @@
-// A report between two views: the former one stays, dimmed, until the next is there.
+// A report between two views: the former one stays, dimmed, until the next one is there.
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loaded } from './loaded.tsx';

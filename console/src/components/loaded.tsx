@@ -12,7 +12,7 @@ interface LoadedProps<Data> {
 }
 
 export function Loaded<Data>({ query, children, skeleton }: LoadedProps<Data>) {
-  // Data that is there stays on the page, even while a later look fails.
+  // Data on the page stays, even if a later request fails.
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <ProblemPanel error={query.error} onRetry={() => void query.refetch()} />;
   if (skeleton !== undefined) return skeleton;

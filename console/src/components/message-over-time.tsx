@@ -149,7 +149,7 @@ interface OnePointProps<Kind extends string> {
   readonly note: string | undefined;
 }
 
-/** One moment is no line: its numbers say all. */
+/** A single moment makes no line. Its numbers are enough. */
 function OnePoint<Kind extends string>({ title, step, point, lines, note }: OnePointProps<Kind>) {
   const when =
     step === 'day' ? `On ${formatMoment(point.at, step)}` : `In the ${step} from ${formatMoment(point.at, step)}`;
@@ -187,7 +187,7 @@ const moments = ['sent', 'failed', 'displayed', 'clicked', 'dismissed'] as const
 
 function MarksByChannel({ figures: { by_channel } }: { figures: MessageFigures }) {
   const used = channels.filter((channel) => by_channel[channel].sent + by_channel[channel].failed > 0);
-  // With one channel the figures above say the same.
+  // With one channel the figures above already show the same.
   if (used.length < 2) return null;
   const column = (name: (typeof moments)[number], text: string) => ({
     name: text,

@@ -17,7 +17,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * The headline of a message: how many it reached, in which time, and the chief reason for the rest.
+ * The headline of a message: how many devices it reached, in which time, and the main reason for
+ * the rest.
  */
 export function tellMessage(message: Told): string {
   const { status, report, run_at } = message;
@@ -54,7 +55,7 @@ function tellFailures({ report, error_counts }: Told): string {
   return sentences.join(' ');
 }
 
-/** The name under which people know a message. */
+/** The name of a message for people: its own name, or its title. */
 export function nameOf({
   id,
   name,

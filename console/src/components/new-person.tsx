@@ -47,7 +47,7 @@ export function PersonFields<Values extends PersonValues>({
   );
 }
 
-/** The secret of a link stands behind `#`, so that no server log has it. */
+/** The secret of a link follows `#`, so that no server log contains it. */
 export function secretOfLink(): string {
   return window.location.hash.slice(1);
 }

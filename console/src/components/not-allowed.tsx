@@ -9,7 +9,7 @@ interface NotAllowedProps {
   readonly isPart?: boolean;
 }
 
-/** Stands in place of what the person's role may not read. */
+/** Shown instead of content that the person's role may not read. */
 export function NotAllowed({ what, reason, isPart = false }: NotAllowedProps) {
   const told = (
     <Empty title="Your role may not open this">{reason} Ask an owner of the organisation for another role.</Empty>

@@ -96,8 +96,8 @@ const shortcuts = [
 ] as const;
 
 /**
- * The text of the palette. A key that is pressed after Ctrl K and before the field has the focus is
- * kept: people type on without looking.
+ * The text of the palette. Keys that are pressed after Ctrl K and before the field has the focus
+ * are kept, because people type on without looking.
  */
 function useTypedText(isOpen: boolean) {
   const [text, setText] = useState('');
@@ -187,7 +187,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
         aria-controls={listId}
         aria-activedescendant={hits[at] ? `${listId}-${at}` : undefined}
         onKeyDown={onKeyDown}
-        // Keys that were kept stand before those that follow.
+        // Kept keys come before the following ones.
         onFocus={({ currentTarget }) => currentTarget.setSelectionRange(text.length, text.length)}
         onChange={({ currentTarget }) => {
           onText(currentTarget.value);

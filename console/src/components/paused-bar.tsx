@@ -1,4 +1,4 @@
-// After a restore nothing is sent until somebody says so. Every page says that it is so.
+// A bar on every page while sends are paused, as after a restore, until somebody resumes them.
 import { Button } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { resumeService } from '../api/operations.ts';
@@ -49,7 +49,7 @@ export function PausedBar() {
   );
 }
 
-/** How many messages a resumption sends, and how many it is too late for. */
+/** The number of messages that would be sent on resume, and of those that are too late. */
 function tellWaiting({ messages, expired }: { messages: number; expired: number }): string {
   const late = expired === 0 ? '' : ` ${count(expired, 'message')} waited too long and would expire.`;
   const due = messages === 0 ? 'No message' : count(messages, 'message');

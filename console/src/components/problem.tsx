@@ -13,14 +13,15 @@ const headings: Readonly<Record<string, string>> = {
   internal_error: 'A fault in the service',
 };
 
-/** The failure in one sentence, for a note that passes. */
+/** The failure in one sentence, for a short notice. */
 export function tellFailure(error: unknown): string {
   return error instanceof Problem ? error.message : 'The console met something that it did not expect.';
 }
 
 export function ProblemPanel({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const problem = error instanceof Problem ? error : undefined;
-  // A refusal stays one: only what may pass is worth another try, and a look into the log.
+  // Only failures that may pass offer another try and a link to the log, because a refusal would be
+  // repeated.
   const mayPass = !problem || problem.status === 0 || problem.status === 429 || problem.status >= 500;
   return (
     <Alert
@@ -50,7 +51,7 @@ export function ProblemPanel({ error, onRetry }: { error: unknown; onRetry?: () 
   );
 }
 
-/** From an object that is not there to the list that would have it. */
+/** The way from a missing object to its list. */
 function WayUp() {
   const { pathname } = useLocation();
   const list = pathname.replace(/(?:\/deliveries)?\/[^/]+$/, '');

@@ -1,4 +1,4 @@
-// Computing the stored totals of reports again: how the last time went, and asking for it.
+// The rebuild of stored totals of reports: the state of the last one, and the button for another.
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { ReportRebuild } from '../api/objects.ts';
 import { rebuildReports } from '../api/operations.ts';

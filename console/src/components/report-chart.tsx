@@ -68,7 +68,7 @@ export function ReportChart<Row>(props: ReportChartProps<Row>) {
   );
 }
 
-/** Whether the page shows tables instead of charts, and the way to the other. */
+/** Whether the page shows tables instead of charts, and the switch between them. */
 function useTables() {
   const [search, setSearch] = useSearchParams();
   const isTable = search.get('view') === 'table';

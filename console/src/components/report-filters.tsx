@@ -1,4 +1,4 @@
-// The filters of every report, as the address has them, and the ways to hand the view on.
+// The filters of every report, as the address has them, and buttons that share or print the view.
 import { Button, CopyButton, Group, Select, TextInput } from '@mantine/core';
 import { IconCheck, IconLink, IconPrinter } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
@@ -76,13 +76,13 @@ interface DayFieldProps {
 }
 
 /**
- * A day. While it is typed it holds days that nobody means, such as those of the year 2, so the
- * report hears of it after a pause, or when the person goes on.
+ * The field of a day. While it is typed it contains unintended days, such as in the year 2. So the
+ * report gets the day after a pause, or when the person leaves the field.
  */
 function DayField({ label, value, min = '', max = '', onChange }: DayFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  /** A key is down, so a change is of that key. */
+  /** A key is down, so a change comes from the keyboard. */
   const isKey = useRef(false);
   useEffect(() => () => clearTimeout(timer.current), []);
   const isMeant = (day: string): boolean => day >= min && (max === '' || day <= max) && day > '2000';
@@ -102,7 +102,7 @@ function DayField({ label, value, min = '', max = '', onChange }: DayFieldProps)
       {...(max !== '' && { max })}
       onChange={({ currentTarget: { value: day } }) => {
         setTyped(day);
-        // A day of the browser's calendar is meant at once.
+        // A day from the browser's calendar applies at once.
         if (!isKey.current) return take(day);
         isKey.current = false;
         clearTimeout(timer.current);
@@ -117,14 +117,14 @@ function DayField({ label, value, min = '', max = '', onChange }: DayFieldProps)
       }}
       onBlur={() => {
         take(typed);
-        // A day outside of the range is not taken, and the field shows the one that holds.
+        // A day outside of the range is not accepted, and the field shows the present one again.
         setTyped(null);
       }}
     />
   );
 }
 
-/** Hands the view on: as a link that shows the same tomorrow, and on paper. */
+/** Shares the view: as a link that shows the same view tomorrow, and on paper. */
 export function HandOn() {
   const { view, search } = useReportView();
   const here = useHref(`?${searchOfView(search, view)}`);

@@ -7,7 +7,7 @@ export function formatDayOf(day: string): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(day));
 }
 
-/** The beginning of a period, in the report's zone: short below a chart, whole in a table. */
+/** The beginning of a period, in the report's zone: short below a chart, complete in a table. */
 export function formatPeriod(from: string, group: Group, zone: string, length: 'short' | 'whole' = 'short'): string {
   const ofMonth = group === 'month';
   const options: Intl.DateTimeFormatOptions = {

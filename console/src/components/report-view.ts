@@ -1,5 +1,5 @@
-// The view of a report as the address has it: days, zone, period, currency, window. The address
-// alone says what a page shows, so that a link gives exactly this view.
+// The view of a report in the address: days, zone, period, currency, window. Only the address
+// decides what a page shows, so that a link gives exactly this view.
 import { useSearchParams } from 'react-router';
 
 const groups = ['day', 'week', 'month'] as const;
@@ -19,17 +19,14 @@ export interface ReportView {
   readonly lastDay: string;
   readonly zone: string;
   readonly group: Group;
-  /** Undefined: the one with the most purchases. */
+  /** Undefined: the currency with the most purchases. */
   readonly currency: string | undefined;
-  /** Undefined: the app's own. */
+  /** Undefined: the app's own window. */
   readonly windowHours: string | undefined;
   readonly isTable: boolean;
 }
 
-/**
- * The view that an address means at an instant. What the address does not say, or says wrongly, is
- * the default. Pure.
- */
+/** The view of an address at an instant. Missing and invalid parts have their defaults. Pure. */
 export function readView(search: URLSearchParams, nowMs: number): ReportView {
   const given = search.get('tz');
   const zone = given !== null && isZone(given) ? given : browserZone;
@@ -63,8 +60,8 @@ export function rangeBefore(view: ReportView): { from: string; to: string; tz: s
 }
 
 /**
- * A first day from which the service reports to the last one at once. Where the clocks go back
- * twice on the way and forward once, the most days are an hour too long.
+ * The first day of the longest range that the service reports at once. If the clocks go back twice
+ * in the range and forward once, the maximum number of days is an hour too long.
  */
 function notBefore(day: string, lastDay: string, zone: string): string {
   const earliest = addDays(lastDay, 1 - daysMost);
@@ -81,18 +78,19 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
 }
 
-/** The day that it is in a zone. */
+/** The present day in a zone. */
 export function dayIn(zone: string, ms: number): string {
   return new Date(ms + offsetMs(zone, ms)).toISOString().slice(0, 10);
 }
 
 /**
- * The instant at which a day begins in a zone; after a change of the clocks at midnight, the first
- * one of the day.
+ * The instant at which a day begins in a zone. If the clocks change at midnight, it is the first
+ * instant of the day.
  */
 export function startOfDay(day: string, zone: string): string {
   const wallMs = Date.parse(day);
-  // The offset of the day before is too early or right, so the second look is at the day itself.
+  // The first result, with the offset of the day before, is right or too early. The second one uses
+  // the offset of the day itself.
   const guess = wallMs - offsetMs(zone, wallMs - dayMs / 2);
   const ms = wallMs - offsetMs(zone, guess);
   const late = dayIn(zone, ms) < day ? guess : ms;
@@ -129,7 +127,7 @@ function dayOf(text: string | null): string | undefined {
   return new Date(text).toISOString().slice(0, 10) === text ? text : undefined;
 }
 
-/** The view of the page's address, and how to change it. A value of null takes the default. */
+/** The view of the page's address, and a function that changes it. Null sets the default. */
 export function useReportView() {
   const [search, setSearch] = useSearchParams();
   const view = readView(search, Date.now());
@@ -148,7 +146,9 @@ export function useReportView() {
   return { view, change, search };
 }
 
-/** The address that gives exactly this view tomorrow too: its days and its zone are written out. */
+/**
+ * The address that gives exactly this view tomorrow too, because it names the days and the zone.
+ */
 export function searchOfView(search: URLSearchParams, view: ReportView): string {
   const whole = new URLSearchParams(search);
   whole.set('from', view.firstDay);

@@ -1,4 +1,4 @@
-// Stands in place of a page that could not be shown.
+// Shown instead of a page that failed.
 import { isRouteErrorResponse, Link, useRouteError } from 'react-router';
 import { paths } from '../paths.ts';
 import { ProblemPanel } from './problem.tsx';
@@ -28,7 +28,7 @@ export function RouteProblem() {
   );
 }
 
-/** The same where no frame is around it. */
+/** The same outside of the frame. */
 export function WholeProblem() {
   return (
     <main>

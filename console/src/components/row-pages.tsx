@@ -20,7 +20,7 @@ interface RowPagesProps<Page, Row> {
   readonly rowsOf: (page: Page) => readonly Row[];
   readonly keyOf: (row: Row) => string;
   readonly rowOf: (row: Row) => ReactNode;
-  /** In what `q` searches. */
+  /** The fields that `q` searches. */
   readonly finds: string;
   readonly empty: ReactNode;
 }

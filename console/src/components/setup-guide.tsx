@@ -24,7 +24,7 @@ interface Step {
 }
 
 const lookEveryMs = 3000;
-/** A click on an old message is rare, and the service reads more for this answer than for others. */
+/** Clicks on old messages are rare, and this request costs the service more than others. */
 const lookForClickEveryMs = 30_000;
 
 export function SetupGuide({ app }: { app: string }) {
@@ -89,8 +89,7 @@ export function SetupGuide({ app }: { app: string }) {
 function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   const isLive = useIsLive();
   const look = { enabled: isWanted, refetchInterval: isLive ? false : lookEveryMs } as const;
-  // The live feed does not tell of devices and users: these are asked for until the first one is
-  // there.
+  // The live feed has no devices and users, so these are requested until the first one exists.
   const untilFirst = (page: { readonly data: readonly unknown[] } | undefined) =>
     page && page.data.length > 0 ? false : lookEveryMs;
   const channels = useQuery({ ...queries.channels(app), ...look });
@@ -109,10 +108,10 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   const messages = useQuery({ ...queries.newestMessages(app, 10), ...look });
   const webhooks = useQuery({ ...queries.webhooks(app), ...look });
   const sent = messages.data?.data ?? [];
-  // The newest messages move by the live feed. Only where none of them was clicked are others asked
-  // about.
+  // The live feed updates the newest messages. Others are requested only if none of the newest was
+  // clicked.
   const isNewestClicked = sent.some(({ engagement }) => engagement.clicked > 0);
-  // The service looks at some messages only, so this browser remembers a click that it saw once.
+  // The service reads only some messages, so this browser remembers a click that it has seen.
   const [wasClicked, setClicked] = useLocalStorage({
     key: `carillon-guide-clicked-${app}`,
     defaultValue: false,
@@ -131,7 +130,7 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
     if (isSeen) setClicked(true);
   }, [isSeen, setClicked]);
   if (!channels.data || !devices.data || !users.data || !messages.data || !webhooks.data) return undefined;
-  // An error of this question does not hide the guide: the step then stays open.
+  // An error of this request does not hide the guide. The step then stays open.
   if (isOlderAsked && older.isPending) return undefined;
   return [
     {

@@ -1,5 +1,5 @@
-// The revenue of a whole range, from that of its days, weeks or months: the service is asked once.
-// Pure.
+// The revenue of a whole range, summed from its days, weeks or months, so that one request is
+// enough. Pure.
 import type { RevenueReport, RevenueRow } from '../api/objects.ts';
 import { addAmounts } from '../money.ts';
 

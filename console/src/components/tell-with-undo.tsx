@@ -1,4 +1,4 @@
-// A notice of what was done, with the way back for as long as it stands.
+// A notice of a finished act, with an undo button while it is shown.
 import { Button, Group } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { tellFailure } from './problem.tsx';
@@ -6,7 +6,7 @@ import { tellFailure } from './problem.tsx';
 /** Long enough to read a sentence and to reach the button (a guess). */
 const standsMs = 12_000;
 
-/** Tells what was done. `undo` brings it back, and its failure is told. */
+/** Shows what was done. `undo` reverts it, and its failure is shown. */
 export function tellWithUndo(said: string, undo: () => unknown): void {
   const takeBack = async () => {
     notifications.hide(id);

@@ -8,7 +8,7 @@ import { State } from '../ui/state.tsx';
 import { tellAuthor } from './author.ts';
 import { ConfirmButton } from './confirm.tsx';
 
-/** `onRevoked`: told in place of the list of tokens. */
+/** `onRevoked`: called instead of reloading the list of tokens. */
 export function TokenRow({ token, onRevoked }: { token: Token; onRevoked?: () => void }) {
   return (
     <li className="row">

@@ -8,7 +8,7 @@ import { isSame, type Stored, takeOver } from './draft-merge.ts';
 
 interface DraftOptions<Values> {
   readonly initialValues: Values;
-  /** `updated_at` of the object that is edited; absent where the form makes a new one. */
+  /** `updated_at` of the edited object; absent when the form makes a new one. */
   readonly seen?: string;
   /** Fields that no storage may hold, such as signing keys. */
   readonly secret?: readonly (keyof Values)[];
@@ -18,21 +18,21 @@ interface DraftOptions<Values> {
 
 export interface Draft<Values> {
   readonly form: UseFormReturnType<Values>;
-  /** The version that a save is about. */
+  /** The version that a save names. */
   readonly seen: string;
   /** The values as they were read when typing began. */
   readonly base: Values;
-  /** True: the form has what was typed before the page was loaded. */
+  /** True: the form contains text that was typed before the page was loaded. */
   readonly isRestored: boolean;
-  /** Gives up what was typed. */
+  /** Discards the typed text. */
   readonly forget: () => void;
   /** The service has these values now. */
   readonly settle: (seen?: string) => void;
   /** The object as somebody else saved it, in the form's values. */
   readonly readPresent: ((present: unknown) => Values) | undefined;
-  /** Goes on from that object: keeps what was typed here, takes every other change. */
+  /** Continues from that object: keeps the text typed here and takes every other change. */
   readonly merge: (present: unknown) => void;
-  /** Gives up what was typed, and shows that object. */
+  /** Discards the typed text, and shows that object. */
   readonly replace: (present: unknown) => void;
 }
 
@@ -62,8 +62,7 @@ export function useDraft<Values extends Record<string, unknown>>(
     setOrigin({ base, seen });
     setRestored(false);
     form.setInitialValues(base);
-    // A reset takes away fields that only the former values had; setting values alone would keep
-    // them.
+    // A reset also removes fields that only the former values had. Setting values would keep them.
     form.reset();
     form.setValues(values);
     form.clearErrors();

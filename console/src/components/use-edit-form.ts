@@ -15,7 +15,7 @@ interface EditForm<Edited> {
   readonly seen: string;
   /** Reads the present object out of a `changed_meanwhile`. */
   readonly read: (present: unknown) => { readonly values: UserValues; readonly seen: string };
-  /** Sends what differs between `base` and `values`. */
+  /** Sends the differences between `base` and `values`. */
   readonly send: (base: UserValues, values: UserValues, seen: string) => Promise<Edited>;
   readonly onSaved: (edited: Edited) => unknown;
 }

@@ -10,7 +10,7 @@ export interface Save<Values> {
   readonly isSaving: boolean;
   /** The problem that no field can show. */
   readonly problem: unknown;
-  /** Takes the problem away, once it is dealt with. */
+  /** Removes the problem, once it is solved. */
   readonly clear: () => void;
 }
 
@@ -18,7 +18,7 @@ interface SaveOptions<Values, Answer> {
   readonly form: UseFormReturnType<Values>;
   readonly save: (values: Values) => Promise<Answer>;
   readonly onSaved: (answer: Answer) => unknown;
-  /** The field that an issue is about, where fields are named in another way than the body. */
+  /** Finds the field of an issue, if fields have other names than in the body. */
   readonly fieldOf?: (path: Issue['path']) => string | undefined;
 }
 
@@ -50,8 +50,8 @@ export function useSave<Values extends object, Answer>({
 }
 
 /**
- * The errors by field: `fieldOf` names it, or it is the first part of the issue's path that the
- * form has.
+ * The errors by field. The field comes from `fieldOf`, or is the first part of the issue's path
+ * that the form has.
  */
 export function fieldErrors(
   issues: readonly Issue[],

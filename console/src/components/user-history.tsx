@@ -93,7 +93,7 @@ function Events({ app, user }: { app: string; user: string }) {
   );
 }
 
-/** Segments are asked in turn, because each is a question of its own to the database. */
+/** Segments are tested one after another, because each needs its own query. */
 export function UserSegments({ app, user }: { app: string; user: string }) {
   const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery(queries.userSegments(app, user));
   const selecting = data?.pages.flatMap((page) => page.data) ?? [];

@@ -1,5 +1,5 @@
-// A user's profile as values of a form, and what of them a save sends. Pure. A property stands
-// under `property KEY`, so that none can be taken for an attribute.
+// A user's profile as values of a form, and the part that a save sends. Pure. A property has the
+// name `property KEY`, so that it cannot be mistaken for an attribute.
 import type { CataloguedProperty, User, UserEdit } from '../api/objects.ts';
 
 export type UserValue = string | number | boolean | null;
@@ -13,7 +13,7 @@ export const fieldOf = (key: string): string => prefix + key;
 export const keysOf = (values: UserValues): readonly string[] =>
   Object.keys(values).flatMap((field) => (field.startsWith(prefix) ? [field.slice(prefix.length)] : []));
 
-/** The field of the form that an issue of the service is about. */
+/** The field of the form for an issue of the service. */
 export function fieldOfIssue([first, second]: readonly (string | number)[]): string | undefined {
   if (first === 'properties') return typeof second === 'string' ? fieldOf(second) : undefined;
   return typeof first === 'string' ? first : undefined;
@@ -24,14 +24,14 @@ export function valuesOf(user: User): UserValues {
   return { ...Object.fromEntries(attributes.map((name) => [name, user[name] ?? ''])), ...Object.fromEntries(own) };
 }
 
-/** The type of a key: the catalog's, and otherwise that of its value. */
+/** The type of a key: the catalog's type, or else the type of its value. */
 export function typeOf(key: string, value: UserValue | undefined, catalog: readonly CataloguedProperty[]) {
   const known = catalog.find((each) => each.key === key && each.field === `properties.${key}`)?.type;
   if (known) return known;
   return typeof value === 'number' ? 'number' : typeof value === 'boolean' ? 'boolean' : 'string';
 }
 
-/** The numbers that are not typed to their end, such as a sign alone: each is a text so far. */
+/** The fields with unfinished numbers, such as a sign alone, which are still text. */
 export const unfinishedNumbers = (values: UserValues, catalog: readonly CataloguedProperty[]): readonly string[] =>
   keysOf(values).filter(
     (key) => typeof values[fieldOf(key)] === 'string' && typeOf(key, undefined, catalog) === 'number',

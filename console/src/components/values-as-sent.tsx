@@ -1,5 +1,5 @@
-// The values of an event as its sender wrote them: on one line where they are few, and otherwise
-// folded, with line breaks, to be copied.
+// The values of an event as its sender wrote them. Few values are on one line. More are folded,
+// with line breaks, and can be copied.
 import { UnstyledButton } from '@mantine/core';
 import { useState } from 'react';
 import { CodeBlock } from '../ui/copy.tsx';

@@ -1,5 +1,5 @@
-// The parts that run at this address, for somebody who just started it: the API, and two ways to
-// ring something.
+// The parts that run at this address, for a person who just started the service: the API, and two
+// ways to a first push.
 import { Tabs } from '@mantine/core';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';

@@ -9,5 +9,5 @@ export interface ChannelFormProps {
   readonly onCancel: () => void;
 }
 
-/** The version that a save compares: null where there was no credential. */
+/** The version that a save compares; null if there was no credential. */
 export const seenOf = (seen: string): string | null => (seen === '' ? null : seen);

@@ -52,7 +52,7 @@ export function SegmentForm(props: SegmentFormProps) {
     },
   });
   const isDirty = form.isDirty();
-  // The guard must have seen that nothing is unsaved before the page is left.
+  // The page is left only after the guard has seen that nothing is unsaved.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what follows a save runs once
   useEffect(() => {
     if (saved === undefined || isDirty) return;

@@ -1,4 +1,4 @@
-// The endpoint of a webhook and the events that it hears.
+// The endpoint of a webhook and the events that it gets.
 import { Checkbox, Stack, TextInput } from '@mantine/core';
 import type { EventKind, Webhook } from '../api/objects.ts';
 import { FormFoot } from '../components/form-foot.tsx';

@@ -1,4 +1,4 @@
-// The credential of web push: a key pair that Carillon makes, or one that is brought along.
+// The credential of web push: a key pair that Carillon makes, or an existing one.
 import { Alert, SegmentedControl, Stack, Textarea, TextInput } from '@mantine/core';
 import type { Credential } from '../api/objects.ts';
 import { setWebpush } from '../api/operations.ts';

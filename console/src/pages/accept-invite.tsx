@@ -1,4 +1,4 @@
-// An invitation: who invites, to which role, and the account that takes it.
+// An invitation: who invites, to which role, and the account that accepts.
 import { Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';

@@ -147,7 +147,7 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
   );
 }
 
-/** Names shown at once: a wrong key costs an audience, and nobody reads all of it. */
+/** The number of names that are shown, because a wrong key may concern a whole audience. */
 const sparedShown = 10;
 
 /** The devices that a suspect credential would have cost. */
@@ -189,7 +189,7 @@ function labelOf(field: string): string {
   return field.slice(0, 1).toUpperCase() + field.slice(1).replaceAll('_', ' ');
 }
 
-/** Keys and ids are compared with those at the vendor, and pasted into code. */
+/** People compare keys and ids with those at the vendor, and paste them into code. */
 const isCopied = (field: string): boolean => /(^|_)(id|key)(_|$)/.test(field);
 
 function tellHealth({ health, last_success_at }: Credential): string {

@@ -21,7 +21,7 @@ export function Compose() {
   const navigate = useNavigate();
   const [params] = useSearchParams();
   const search = params.toString();
-  // The draft that this page made itself changes its address, and must not start it over.
+  // A draft that this page made changes the address, which must not restart the page.
   const [own, setOwn] = useState<{ readonly key: string; readonly draft: string } | null>(null);
   const [turn, setTurn] = useState(0);
   const origin = own !== null && params.get('draft') === own.draft ? own.key : search;
@@ -29,7 +29,7 @@ export function Compose() {
     queryKey: ['app', app, 'compose', origin, turn],
     queryFn: () => readStart(app, new URLSearchParams(origin)),
     enabled: may,
-    // A form that somebody types into must not change under their hands.
+    // A form must not change while somebody types into it.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false,
@@ -63,7 +63,7 @@ export function Compose() {
   );
 }
 
-/** A draft may have its name beside its message. */
+/** The name of a draft may be stored beside its message. */
 const ofDraft = (draft: Draft): Start => ({
   form: readForm({ ...(draft.name !== '' && { name: draft.name }), ...draft.message }),
   draft,
@@ -76,7 +76,7 @@ async function readStart(app: string, params: URLSearchParams): Promise<Start> {
   if (message) return { form: duplicateOf(await getMessage(app, message)), draft: null, template: null };
   if (template) {
     const version = params.get('version');
-    // A save of a new version is about the newest one, also where the message starts from an older.
+    // A new version follows the newest one, even if the message starts from an older version.
     const [newest, older] = await Promise.all([
       getTemplate(app, template),
       version ? getTemplateVersion(app, template, version) : null,

@@ -79,13 +79,13 @@ function tellDevice({ status, status_reason, channel }: Device): string {
   return `No longer reachable. ${tellReason(status_reason)}`;
 }
 
-/** When an edit has an effect. */
+/** The time from which an edit has an effect. */
 function tellEffect({ status }: Device): string {
   if (status === 'active') return 'Messages that are sent from now on use it.';
   return 'The device gets no message until it registers again.';
 }
 
-/** Facts that the device told; a line for each of the others would only be a dash. */
+/** Only facts that the device reported are shown, because the others would be lines of dashes. */
 function known(facts: readonly (readonly [name: string, value: string | null])[]) {
   return facts.filter(([, value]) => value);
 }
@@ -226,7 +226,8 @@ function Edit({ app, device }: { app: string; device: Device }) {
   const { may } = useMay('device.edit');
   const [isOpen, { open, close }] = useDisclosure(false);
   const canOpen = may && deviceCan(device.status, 'edit');
-  // A form that is open stays when the device opts out, so that nothing typed vanishes unexplained.
+  // An open form stays when the device opts out, so that typed text does not vanish without a
+  // reason.
   if (!canOpen && !isOpen) return null;
   return (
     <>

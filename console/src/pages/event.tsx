@@ -107,7 +107,7 @@ function PropertyTable({ event }: { event: CataloguedEvent }) {
 const shownMax = 50;
 const lookEveryMs = 10_000;
 
-/** The newest events. Those that arrive are followed on a page of their own. */
+/** The newest events. A separate page follows events as they arrive. */
 function Recent({ app, name }: { app: string; name: string }) {
   const query = useQuery({ ...queries.recentEvents(app, name, shownMax), refetchInterval: lookEveryMs });
   return (

@@ -1,4 +1,4 @@
-// Whether a device must prove whose it is, and the secret by which your server vouches.
+// Whether a device must prove its user, and the secret with which your server proves it.
 import { Button, SegmentedControl, Switch, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -25,7 +25,7 @@ export function IdentityPage() {
 type Form = Identify['forms'][number];
 type Wanted = { enabled: boolean; require_device: boolean };
 
-/** An act that did not work, and the settings that it was about. */
+/** A failed act, and the settings that it concerned. */
 interface Failure {
   readonly error: unknown;
   readonly seen: Identify;

@@ -112,7 +112,8 @@ function useTail(app: string, name: string | undefined) {
     void readStream<TailEvent>(liveEventsAddress(app, name), stop.signal, {
       onConnected: setConnected,
       onEvent: ({ type, events }) =>
-        // A stream begins with the last events, also when it is opened again: none is shown twice.
+        // A stream begins with the last events, also when it is opened again. Events are therefore
+        // shown only once.
         setAll((before) => (type === 'recent' ? events : [...events, ...before].slice(0, keptMax))),
     });
     return () => stop.abort();

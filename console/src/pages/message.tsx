@@ -1,4 +1,4 @@
-// One message: what came of it, why some failed, and every delivery.
+// One message: its results, the reasons of failures, and every delivery.
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -35,8 +35,8 @@ export function MessagePage() {
   const isLive = useIsLive();
   const query = useQuery({
     ...queries.message(app, message),
-    // Without the live feed, numbers that move are read once a second, and a message that waits for
-    // its time seldom.
+    // Without the live feed, changing numbers are read once a second, and a scheduled message is
+    // read rarely.
     refetchInterval: ({ state: { data } }) =>
       !isLive && data && messageCan(data.status, 'watch') ? (data.status === 'sending' ? 1000 : 30_000) : false,
   });
@@ -238,7 +238,7 @@ function describeAudience(app: string, audience: Message['audience']): ReactNode
   return 'Users by their external ids, for members';
 }
 
-/** The segment by its name; its id alone while the name is read, and when the segment is gone. */
+/** The segment by its name; by its id while the name is read, and when the segment is deleted. */
 function SegmentLink({ app, id }: { app: string; id: string }) {
   const name = useQuery({ ...queries.segment(app, id), retry: false }).data?.name;
   return (

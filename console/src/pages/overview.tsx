@@ -1,4 +1,4 @@
-// The first page of an app: what needs somebody, how it goes, and what was sent last.
+// The first page of an app: what needs attention, the main figures, and the last messages.
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';

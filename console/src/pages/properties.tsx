@@ -1,4 +1,4 @@
-// The catalog of properties: what the app knows about its users and devices, and what uses it.
+// The catalog of properties: the keys of users and devices, and their uses.
 import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';

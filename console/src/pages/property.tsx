@@ -1,5 +1,5 @@
-// One property: what it holds, what uses it, which values did not fit, and its changes, each with
-// what it touches.
+// One property: its values, its uses, values that did not fit, and its changes, each with its
+// effect.
 import { Button, Modal, Select, Stack } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';

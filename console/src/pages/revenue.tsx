@@ -104,7 +104,7 @@ function formatWindow(hours: number): string {
   return hours % 24 === 0 && hours > 24 ? count(hours / 24, 'day') : count(hours, 'hour');
 }
 
-/** The currency of the address, and otherwise the one with the most purchases. */
+/** The currency of the address, or else the one with the most purchases. */
 function chooseCurrency(rows: readonly RevenueRow[], currency: string | undefined): RevenueRow | undefined {
   const [most] = [...rows].sort((a, b) => b.purchases - a.purchases);
   if (currency === undefined) return most;
@@ -136,7 +136,7 @@ const classNames = { direct: 'Direct', influenced: 'Influenced', unattributed: '
 interface ClassesProps {
   readonly view: ReportView;
   readonly row: RevenueRow;
-  /** The rows of the time before; undefined while they are read. */
+  /** The rows of the time before; undefined while they are being read. */
   readonly before: readonly RevenueRow[] | undefined;
 }
 

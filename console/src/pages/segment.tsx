@@ -33,7 +33,7 @@ export function SegmentPage() {
   const app = useAppId();
   const { segment = '' } = useParams();
   const query = useQuery(queries.segment(app, segment));
-  // Another segment is another form.
+  // Each segment has its own form.
   return <Loaded query={query}>{(data) => <Whole key={data.id} app={app} segment={data} />}</Loaded>;
 }
 
@@ -87,7 +87,7 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
   );
 }
 
-/** How many it selects now, and the filter as a sentence. */
+/** The number of devices that it selects now, and the filter as a sentence. */
 function InIt({ app, segment }: { app: string; segment: Segment }) {
   const { counted, error } = useLiveCount(app, segment.valid ? { segment_id: segment.id } : null);
   const sentence = tell(toTree(segment.filter));

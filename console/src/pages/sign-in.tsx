@@ -1,4 +1,5 @@
-// The way in, beside what runs here. Where no session could be kept, it says why instead of a form.
+// The sign-in page, beside the parts that run here. If no session can be kept, it gives the reason
+// instead of a form.
 import { Alert, Anchor, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
@@ -36,7 +37,7 @@ function Way({ welcome }: { welcome: Welcome }) {
   const goOn = async ({ next }: Entered) => {
     if (next === 'second_factor') return setSecondStep(true);
     if (search.get('oidc') === 'confirm') await link(welcome.oidc ?? 'the provider');
-    // Another person may have been signed in before.
+    // The cache is cleared, because another person may have been signed in before.
     queryClient.clear();
     await navigate(inside(search.get('to')), { replace: true });
   };
@@ -66,8 +67,8 @@ function Way({ welcome }: { welcome: Welcome }) {
 }
 
 /**
- * Links the identity that waits to the account that has just signed in. The sign-in stands in any
- * case.
+ * Links the waiting identity to the account that has just signed in. If this fails, the sign-in
+ * still counts.
  */
 async function link(provider: string): Promise<void> {
   try {
@@ -79,10 +80,7 @@ async function link(provider: string): Promise<void> {
   }
 }
 
-/**
- * Why the provider did not lead into the console, by the word that the service put into the
- * address.
- */
+/** The reason why the sign-in by the provider failed, from the word in the address. */
 function OidcWord({ word, provider }: { word: string | null; provider: string }) {
   if (word === null) return null;
   if (word === 'confirm') {
@@ -110,7 +108,7 @@ const oidcWords: Readonly<Record<string, string>> = {
     'This address is plain http, over which no session is given, or the proxy is not named in TRUSTED_PROXIES. Open the console over https.',
 };
 
-/** Only a path of this console is followed: an address given in a link could lead anywhere. */
+/** Only a path of this console is followed, because an address in a link could lead anywhere. */
 function inside(to: string | null): string {
   return to !== null && /^\/(?![/\\])/.test(to) ? to : paths.home;
 }

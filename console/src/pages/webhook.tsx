@@ -206,10 +206,10 @@ function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
   );
 }
 
-/** The service's own bound on a rotation that finishes by itself. */
+/** The service's limit for a rotation that finishes by itself. */
 const rotationDaysMax = 30;
 
-/** An instant as a field of date and time writes it. */
+/** An instant in the form of a date and time field. */
 const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), false);
 
 function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
@@ -217,11 +217,11 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   const [made, setMade] = useState<RotatedWebhook | null>(null);
   const nowMs = useNow();
   const { rotation } = webhook;
-  // Null: as the rotation that waits, so that another secret changes nothing else of it.
+  // Null: like the waiting rotation, so that another secret changes nothing else.
   const [chosenDual, setDual] = useState<boolean | null>(null);
   const [chosenFinish, setFinishAt] = useState<string | null>(null);
   const isDual = chosenDual ?? rotation?.dual ?? false;
-  // As the field writes it, on the clock of the browser. Empty: the rotation waits for a person.
+  // In the field's form, by the browser's clock. Empty: the rotation waits for a person.
   const finishAt = chosenFinish ?? (rotation?.finish_at ? toWallClock(rotation.finish_at, false) : '');
   const rotate = async () => {
     const rotated = await rotateWebhook(webhook.id, {
@@ -310,7 +310,7 @@ type ReplayValues = { from: string; to: string; events: readonly EventKind[] };
 
 function ReplayCard({ webhook }: { webhook: Webhook }) {
   const form = useForm<ReplayValues>({ initialValues: { from: '', to: '', events: [] } });
-  // The service refuses a kind that the webhook is not told of.
+  // The service refuses a kind to which the webhook is not subscribed.
   const kinds = webhookEvents.filter(([event]) => webhook.events.length === 0 || webhook.events.includes(event));
   const save = useSave({
     form,
@@ -318,7 +318,7 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
       replayWebhook(webhook.id, {
         from: new Date(from).toISOString(),
         to: new Date(to).toISOString(),
-        // A kind that was chosen before the webhook was edited has no box any more.
+        // A kind that was chosen before the webhook was edited may have no box any more.
         events: events.filter((event) => kinds.some(([kind]) => kind === event)),
       }),
     onSaved: ({ queued, queued_before, complete }) =>

@@ -1,4 +1,4 @@
-// The endpoints that hear of outcomes and clicks.
+// The endpoints that are told of outcomes and clicks.
 import { Button, Modal } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';

@@ -7,7 +7,7 @@ interface CardProps {
   readonly children: ReactNode;
   /** True: the content reaches the edges, as lists do. */
   readonly isFlush?: boolean;
-  /** False: the card has nothing to say on paper. */
+  /** False: the card is not printed. */
   readonly isPrinted?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface FigureProps {
   readonly note?: ReactNode;
 }
 
-/** The few figures that answer the reason for coming. */
+/** The few main figures of a page. */
 export function Figures({ figures }: { figures: readonly FigureProps[] }) {
   return (
     <dl className="figures" style={{ margin: 0 }}>

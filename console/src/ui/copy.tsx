@@ -4,7 +4,7 @@ import { IconCheck, IconCopy } from '@tabler/icons-react';
 
 interface CopyableIdProps {
   readonly id: string;
-  /** True: the id stands beside the button already, as a link to its object. */
+  /** True: the id is already shown beside the button, as a link to its object. */
   readonly isIconAlone?: boolean;
 }
 
@@ -28,8 +28,8 @@ interface CodeBlockProps {
   readonly code: string;
   readonly label: string;
   /**
-   * True: long lines break instead of scrolling, for text of any length such as an answer's body.
-   * A command of one line breaks by itself, because its end matters as much as its beginning.
+   * True: long lines break instead of scrolling, for text of any length such as an answer's body. A
+   * command of one line always breaks, because its end matters as much as its beginning.
    */
   readonly isWrapped?: boolean;
 }
@@ -54,7 +54,9 @@ export function CodeBlock({ code, label, isWrapped = !code.includes('\n') }: Cod
   );
 }
 
-/** A line may break at any hyphen, and `--` at its end would read as an argument of its own. */
+/**
+ * A line may break at any hyphen, and `--` at the end of a line would read as a separate argument.
+ */
 function Wrapped({ code }: { code: string }) {
   return code.split(/(--[a-z][a-z-]*)/).map((part, index) =>
     index % 2 === 1 ? (

@@ -3,7 +3,7 @@
 
 type Cell = string | number | boolean | null | undefined;
 
-/** Signs with which a spreadsheet starts a formula, or which it removes before it looks. */
+/** Characters with which a spreadsheet starts a formula, or which it removes first. */
 const beginsFormula = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 export function writeCsv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {

@@ -3,9 +3,9 @@ import type { ReactNode } from 'react';
 export interface TableColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand right, so that their digits are below each other. */
+  /** Numbers are aligned at the right, so that their digits are below each other. */
   readonly isNumber?: boolean;
-  /** Text and code, which break where the table has no room. */
+  /** Text and code, which break if the table has no room. */
   readonly isLong?: boolean;
 }
 
@@ -17,7 +17,7 @@ interface DataTableProps<Row> {
 }
 
 /**
- * A table that is short enough to be there as a whole. The first column names the row. Where the
+ * A table that is short enough to be drawn completely. The first column names the row. If the
  * columns have no room, each row is a card.
  */
 export function DataTable<Row>({ label, columns, rows, keyOf }: DataTableProps<Row>) {

@@ -6,7 +6,7 @@ interface DayBarsProps {
   readonly days: readonly { readonly day: string; readonly count: number }[];
 }
 
-/** Counts by day as a table whose bars begin at zero: it is read as well as it is seen. */
+/** Counts by day as a table with bars from zero, so that screen readers can read it. */
 export function DayBars({ label, days }: DayBarsProps) {
   const most = Math.max(1, ...days.map(({ count }) => count));
   return (

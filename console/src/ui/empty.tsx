@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Stands where nothing is yet, and says what would be here and how to get it. */
+/** Shown while there is nothing yet. Says what will be here and how to get it. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <div style={{ padding: '32px 16px', maxWidth: 620, margin: '0 auto', textAlign: 'center' }}>

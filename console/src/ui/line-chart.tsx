@@ -1,6 +1,5 @@
-// Lines over time from zero, each named at its end and told apart by its dashes as well as its
-// colour. Arrow keys and the pointer read one point; a reader of the screen gets the table beside
-// it.
+// Lines over time from zero, each named at its end, with different dashes as well as colours. Arrow
+// keys and the pointer read one point. Screen readers get the table beside it.
 import { useElementSize } from '@mantine/hooks';
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { labelledPoints, spread, ticksUpTo } from './scale.ts';
@@ -10,7 +9,7 @@ type LineTone = 'good' | 'bad' | 'warn' | 'idle' | 'accent';
 export interface Line {
   readonly name: string;
   readonly tone: LineTone;
-  /** Lines of one chart differ in it, so that none is told by colour alone. */
+  /** The dashes of a line, so that lines do not differ only by colour. */
   readonly dash?: 'solid' | 'dashed' | 'dotted' | 'long';
   /** One value for each point; null where nothing is known. */
   readonly values: readonly (number | null)[];
@@ -25,7 +24,7 @@ interface LineChartProps {
   /** Short form for the axis. */
   readonly formatTick?: (value: number) => string;
   readonly height?: number;
-  /** From this point on the values may still change. */
+  /** The point from which values may still change. */
   readonly provisionalFrom?: number | undefined;
 }
 
@@ -33,7 +32,7 @@ const dashes = { solid: undefined, dashed: '6 4', dotted: '1.5 4', long: '12 4' 
 const foot = 24;
 const top = 8;
 const letter = 6.6;
-/** A digit and a sign of a currency are wider than most letters. */
+/** Width of a letter in pixels: digits and currency signs are wider than most letters. */
 const digit = 8;
 
 export function LineChart({
@@ -107,7 +106,7 @@ export function LineChart({
       <svg
         width={width}
         height={height}
-        // On paper it is as wide as the paper, and its parts keep their places.
+        // On paper the chart has the width of the paper, and its parts keep their places.
         viewBox={`0 0 ${width} ${height}`}
         style={{ maxWidth: '100%', height: 'auto' }}
         role="img"

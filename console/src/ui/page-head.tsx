@@ -2,13 +2,13 @@ import type { ReactNode } from 'react';
 
 interface PageHeadProps {
   readonly title: ReactNode;
-  /** The answer in a sentence. Null: it is being read, and its line is kept free. */
+  /** The main result in a sentence. Null: it is being read, and its line is kept free. */
   readonly answer?: ReactNode;
   readonly actions?: ReactNode;
   readonly above?: ReactNode;
 }
 
-/** How every page opens: where one is, the answer in a sentence, what can be done. */
+/** The head of every page: its title, the main result in a sentence, and its acts. */
 export function PageHead({ title, answer, actions, above }: PageHeadProps) {
   return (
     <header style={{ marginBottom: 20 }}>

@@ -1,4 +1,4 @@
-// Numbers of a chart: its ticks, and where labels stand that must not cover each other. Pure.
+// Numbers of a chart: its ticks, and the places of labels that must not overlap. Pure.
 
 /**
  * Round values from zero to at least `most`, four steps at most. A chart of zeros ends at 1. Counts
@@ -35,7 +35,7 @@ export function spread(heights: readonly number[], gap: number, height: number):
 }
 
 /**
- * The indexes of the points that get a label below: the ends, and as many between as there is room.
+ * The indexes of the points with a label below: both ends, and as many in between as there is room.
  */
 export function labelledPoints(points: number, room: number): readonly number[] {
   if (points === 0) return [];
@@ -45,7 +45,7 @@ export function labelledPoints(points: number, room: number): readonly number[] 
   for (let i = 0; i < points - 1; i += every) chosen.push(i);
   const last = points - 1;
   const before = chosen.at(-1);
-  // A label close to the last one gives way.
+  // A label too close to the last one is dropped.
   if (before !== undefined && before > 0 && last - before < every * 0.75) chosen.pop();
   return [...chosen, last];
 }

@@ -1,6 +1,6 @@
 /**
- * A thin line of daily values from zero. Its table is the text beside it, so it is hidden from
- * readers.
+ * A thin line of daily values from zero. The text beside it has its content, so it is hidden from
+ * screen readers.
  */
 export function Sparkline({ values, tone = 'idle' }: { values: readonly number[]; tone?: 'good' | 'bad' | 'idle' }) {
   if (values.length < 2) return null;
@@ -17,7 +17,7 @@ export function Sparkline({ values, tone = 'idle' }: { values: readonly number[]
       width={width}
       height={height}
       viewBox={`0 0 ${width} ${height}`}
-      // Beside a long figure it gets narrower, and keeps its height and the weight of its line.
+      // Beside a long figure it gets narrower, and keeps its height and line width.
       preserveAspectRatio="none"
       aria-hidden="true"
       className={`only-wide tone-${tone}`}

@@ -20,7 +20,7 @@ const icons: Readonly<Record<StateMark, TablerIcon>> = {
   none: IconMinus,
 };
 
-/** A state as word, icon and colour: never colour alone. */
+/** A state as word, icon and colour, never by colour alone. */
 export function State({ tone, mark, children }: { tone: Tone; mark: StateMark; children: string }) {
   const Icon = icons[mark];
   return (
@@ -47,7 +47,7 @@ export interface Part {
   readonly tone: Tone;
 }
 
-/** Parts of one whole, each told in words below. */
+/** Parts of a whole, each described in words below. */
 export function Parts({ parts, label, isMoving }: { parts: readonly Part[]; label: string; isMoving?: boolean }) {
   const whole = parts.reduce((sum, { value }) => sum + value, 0);
   const shown = parts.filter(({ value }) => value > 0);

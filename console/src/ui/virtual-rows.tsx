@@ -1,5 +1,5 @@
-// A long list of which only the visible rows exist. The page scrolls, not the list, so that the
-// keyboard and phones behave as everywhere. Where the columns have no room, each row is a card.
+// A long list of which only the visible rows exist. The page scrolls, not the list, so that
+// keyboard and phones behave as usual. If the columns have no room, each row is a card.
 import { Skeleton } from '@mantine/core';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
@@ -11,9 +11,12 @@ export interface Column<Row> {
   /** Null: the row has no such value. A dash stands in its column, and its card leaves it out. */
   readonly cell: (row: Row) => ReactNode;
   readonly isRight?: boolean;
-  /** True: a card leaves it out. */
+  /** True: a card omits it. */
   readonly isWideOnly?: boolean;
-  /** The place on a card: its first line, or beside it. Any other column is a named value below. */
+  /**
+   * The place on a card: its first line, or beside this line. Any other column is a named value
+   * below.
+   */
   readonly onCard?: 'title' | 'aside';
 }
 
@@ -98,7 +101,7 @@ export function VirtualRows<Row>(props: VirtualRowsProps<Row>) {
           return (
             <li
               key={item.key}
-              // A card is as high as its text, and a row may unfold.
+              // The height of a card depends on its text, and a row may unfold.
               ref={virtual.measureElement}
               data-index={item.index}
               aria-setsize={onEnd ? -1 : rows.length}
@@ -122,7 +125,7 @@ interface Place {
   readonly width: number;
 }
 
-/** A place that did not move draws nothing again. */
+/** If the place did not change, nothing is drawn again. */
 const samePlace =
   (next: Place) =>
   (former: Place): Place =>
@@ -141,7 +144,7 @@ function RowCells<Row>({ row, columns }: CellsProps<Row>) {
   ));
 }
 
-/** The title and the state of a row, and below them its other values with their names. */
+/** A card: the title and the state of a row, and below them its other values with their names. */
 function CardCells<Row>({ row, columns }: CellsProps<Row>) {
   const title = columns.find(({ onCard }) => onCard === 'title') ?? columns[0];
   const aside = columns.find(({ onCard }) => onCard === 'aside');
@@ -164,7 +167,7 @@ function CardCells<Row>({ row, columns }: CellsProps<Row>) {
   );
 }
 
-/** Rows in place of rows that load. */
+/** Placeholders for rows that are loading. */
 export function SkeletonRows({ rows = 8 }: { rows?: number }) {
   return (
     <div aria-busy="true" role="status" aria-label="Loading">

@@ -1,4 +1,4 @@
-// One of a few choices, all in sight.
+// A choice among few options, all visible.
 import { Radio, Stack } from '@mantine/core';
 
 interface ChoiceProps<Value extends string> {

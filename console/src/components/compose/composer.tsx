@@ -1,5 +1,5 @@
-// The whole composer: who, what and how it looks in three columns, and below when and the send. On
-// a phone the columns are steps.
+// The whole composer: audience, content and previews in three columns, and below them the time and
+// the send. On a phone the columns are steps.
 import { Alert, Button, Group, SegmentedControl } from '@mantine/core';
 import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
@@ -42,7 +42,7 @@ import { Who } from './who.tsx';
 export interface Start {
   readonly form: MessageForm;
   readonly draft: Draft | null;
-  /** The template that the content is from, maybe in an older version. */
+  /** The template from which the content comes, perhaps in an older version. */
   readonly template: SeenTemplate | null;
 }
 
@@ -76,7 +76,7 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
   );
   const isPhone = useMediaQuery('(max-width: 900px)', false, { getInitialValueInEffect: false });
 
-  // Fields that go with the page still tell what was typed last, when it is drawn no more.
+  // Fields still report their last input when the page is closed and not drawn any more.
   const newest = useRef(start.form);
   const change = useCallback((fields: Partial<MessageForm>) => {
     newest.current = { ...newest.current, ...fields };
@@ -94,8 +94,7 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
   const leastRate = useLeastRate(app, form);
   const variables = useVariables(app);
   const excluded = form.exclude_segment_id ?? null;
-  // The builder counts its own filter. Here is counted what is left of it without the excluded
-  // segment.
+  // The builder counts its own filter. This count is without the excluded segment.
   const isFilter = kindOf(form.audience) === 'filter';
   const isCounted =
     isNamed(form.audience) && (!isFilter || (excluded !== null && isCompleteFilter(form.audience.filter)));
@@ -265,7 +264,7 @@ function NextStep({ step, onStep }: { step: Step; onStep: (step: Step) => void }
   );
 }
 
-/** Whether what was typed is kept. */
+/** Whether the typed input is saved. */
 function KeptLine({ kept: { state, draft } }: { kept: KeptDraft }) {
   switch (state.kind) {
     case 'untouched':

@@ -1,5 +1,5 @@
-// The fields of a message beside its texts, in plain words: which place takes which, and how each
-// is typed. Every field of the API stands here, because the types of the API are its check. Pure.
+// The fields of a message beside its texts, in plain words: the places that take each, and its kind
+// of input. The API's types check that every field is listed. Pure.
 import type { Content } from '../../api/objects.ts';
 import type { Channel, Place, TextField } from './message-form.ts';
 
@@ -11,7 +11,7 @@ interface Option {
 export type FieldInput =
   | { readonly kind: 'text' | 'template'; readonly max: number; readonly placeholder?: string }
   | { readonly kind: 'number'; readonly max: number; readonly step?: number }
-  /** `unset`: what holds while nothing is chosen. */
+  /** `unset`: the meaning of no choice. */
   | { readonly kind: 'choice'; readonly unset: string; readonly options: readonly Option[] }
   | { readonly kind: 'seconds' | 'pairs' | 'sound' };
 
@@ -34,7 +34,7 @@ const yesOrNo: FieldInput = {
     { value: false, label: 'No' },
   ],
 };
-/** The texts of a message, as the composer names them. */
+/** The composer's names of a message's texts. */
 export const textLabels: Readonly<Record<TextField, string>> = {
   title: 'Title',
   subtitle: 'Subtitle',
@@ -45,7 +45,7 @@ export const textLabels: Readonly<Record<TextField, string>> = {
 
 const appBadge: ContentField = { label: 'Number on the app icon', input: { kind: 'number', max: 99_999 } };
 
-/** Fields of the whole message, which each channel may have otherwise. */
+/** Fields of the whole message, which each channel may override. */
 const common = {
   icon: {
     label: 'Icon',
@@ -175,7 +175,7 @@ const own: Readonly<Record<Channel, Readonly<Record<string, ContentField>>>> = {
 
 export interface NamedField extends ContentField {
   readonly name: string;
-  /** True: the place may give it back to what stands for all, or take it away. */
+  /** True: the place may return to the common value, or remove it. */
   readonly isShared: boolean;
 }
 

@@ -14,7 +14,10 @@ export const screenTitles: Readonly<Record<View['screen'], string>> = {
   firefox: 'Firefox',
 };
 
-/** A browser names the site that subscribed it. The message usually opens a page of that site. */
+/**
+ * A browser shows the site's name. The message usually opens a page of the same site, so its host
+ * is taken.
+ */
 const siteOf = (url: string | null): string =>
   url !== null && /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).host : window.location.host;
 

@@ -1,5 +1,5 @@
-// The input of one field of a message, by its kind. A value of another shape shows as empty and
-// stays as it is until somebody types.
+// The input of one field of a message, by its kind. A value of another shape shows as empty and is
+// kept until somebody types.
 import { Group, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ContentField, FieldInput as Input } from './content-fields.ts';
@@ -11,7 +11,7 @@ import type { Variable } from './variables.ts';
 interface FieldInputProps {
   readonly field: ContentField;
   readonly value: unknown;
-  /** The value that stands for all, which holds while this one is not set. */
+  /** The common value, which applies while this field is not set. */
   readonly inherited: unknown;
   readonly variables: readonly Variable[];
   readonly error: string | undefined;
@@ -128,7 +128,7 @@ const secondsMax = 2_419_200;
 const unitWidth = 112;
 const unitGap = 8;
 
-/** The longest unit of which a time is a whole number. */
+/** The longest unit in which a time is a whole number. */
 const unitOf = (value: unknown): Unit =>
   typeof value === 'number' && value > 0
     ? (unitNames.findLast((unit) => value % units[unit] === 0) ?? 'seconds')
@@ -145,7 +145,7 @@ function Seconds({ value, inherited, onChange, label, ...rest }: PartProps & { r
       <NumberInput
         {...rest}
         label={label}
-        // The text above the number may stand above the unit, too.
+        // The label of the number also covers the unit.
         descriptionProps={{ mr: -unitWidth - unitGap }}
         style={{ flex: 1 }}
         min={0}
@@ -186,7 +186,9 @@ export function Pairs({ value, onChange, placeholder, ...rest }: PartProps & { r
   );
 }
 
-/** The sound of an iPhone: a name alone, or one that rings although the phone is silenced. */
+/**
+ * The sound of an iPhone: a plain name, or a critical sound that also rings on a silenced phone.
+ */
 function Sound({ value, onChange, ...rest }: PartProps) {
   const parts = typeof value === 'string' ? { name: value } : recordOf(value);
   const set = (fields: Readonly<Record<string, unknown>>) => {

@@ -19,7 +19,7 @@ export function Lengths({ rendering, part, channel }: LengthsProps) {
     const text = screen[part];
     return text === null ? [] : [{ screen: screen.screen, ...text }];
   });
-  // The room is kept, so that nothing below moves when the lengths come.
+  // Space is reserved, so that nothing below moves when the lengths arrive.
   const kind = channel === 'apns' || channel === 'fcm' ? 'lengths is-short' : 'lengths';
   if (counted.length === 0) return <p className={`${kind} muted`}>How much each screen shows is counted here.</p>;
   return (

@@ -69,14 +69,14 @@ interface ListedShelfProps<Item extends ShelfItem> {
   readonly empty: ReactNode;
   readonly to: (id: string) => string;
   readonly nameOf: (item: Item) => string;
-  /** A text before the author's name, such as the version. */
+  /** Text before the author's name, such as the version. */
   readonly about?: (item: Item) => string;
   readonly below?: (item: Item) => ReactNode;
   readonly acts: (item: Item) => ReactNode;
   readonly onChosen: () => void;
 }
 
-/** The text that people look for, and what is asked for it. */
+/** The text of the search, and the text for the request. */
 function useFind() {
   const [text, setText] = useState('');
   const [q] = useDebouncedValue(text.trim(), 150);
@@ -134,7 +134,7 @@ function Drafts({ app, onChosen }: ShelfProps) {
   const query = useQuery({ ...queries.drafts(app, find.q), placeholderData: keepPreviousData });
   const titleOf = ({ name, title }: ListedDraft) => name || title || 'Without a title';
   const remove = useMutation({
-    // The draft is read first, so that it can be brought back as it was.
+    // The draft is read first, so that it can be restored.
     async mutationFn(listed: ListedDraft) {
       const { name, message } = await getDraft(app, listed.id);
       await deleteDraft(app, listed.id);
@@ -248,7 +248,7 @@ interface TemplateChoiceProps {
   readonly onChange: (template: string | null) => void;
 }
 
-/** The template that a save replaces; none: a new one. */
+/** The template that a save replaces; absent: a new one. */
 export function TemplateChoice({ app, value, onChange }: TemplateChoiceProps) {
   const listed = useQuery(queries.allTemplates(app)).data?.data ?? [];
   return (

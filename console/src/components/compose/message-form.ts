@@ -1,4 +1,4 @@
-// A message while it is composed: the request of POST /v1/messages as far as it is filled. Drafts,
+// A message while it is composed: the partly filled request of POST /v1/messages. Drafts,
 // duplicates and templates are this same object, so nothing is lost between them. Pure.
 import type { Content, Message } from '../../api/objects.ts';
 
@@ -45,8 +45,8 @@ export function readForm(stored: unknown): MessageForm {
 }
 
 /**
- * The form of a duplicate of a message. The duplicate is sent now, to the present members of the
- * audience. It has the same exclusion.
+ * The form of a duplicate of a message. The duplicate is sent now, to the audience's present
+ * members, with the same exclusion.
  */
 export function duplicateOf(message: Message): MessageForm {
   const { name, audience, exclude_segment_id: excluded, content, per_second: rate, metadata } = message;
@@ -80,7 +80,7 @@ export function audienceOf(kind: AudienceKind): Audience {
   }
 }
 
-/** Whether the audience names somebody, so that it can be counted. */
+/** Whether the audience is filled in, so that it can be counted. */
 export function isNamed(audience: Audience): boolean {
   const { segment_id: segment, external_ids: people, device_ids: devices } = audience;
   if (segment !== undefined) return segment !== '';
@@ -110,14 +110,15 @@ export function writePairs(pairs: Fields | null | undefined): string {
 }
 
 /**
- * Whether a value is read again as it stands. A browser changes line ends, and a line its spaces.
+ * Whether a value can be read again unchanged. A browser changes line ends, and reading a line
+ * trims spaces.
  */
 const isPlain = (value: unknown): boolean => {
   const text = String(value);
   return scalarOf(text) === value && text === text.trim() && !/\p{Cc}/u.test(text);
 };
 
-/** A number or a boolean is one; in quotes it is a text. */
+/** Numbers and booleans keep their type; in quotes they are text. */
 function scalarOf(text: string): string | number | boolean {
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/.test(text) || isNumber(text)) return Number(text);
@@ -126,7 +127,7 @@ function scalarOf(text: string): string | number | boolean {
 
 const isNumber = (text: string): boolean => Number.isFinite(Number(text)) && String(Number(text)) === text;
 
-/** A text between quotes has the escapes of JSON; people who type none are understood too. */
+/** Text in quotes has the escapes of JSON. Quotes without escapes are accepted too. */
 function unquote(text: string): string {
   try {
     return String(JSON.parse(text));
@@ -136,8 +137,8 @@ function unquote(text: string): string {
 }
 
 /**
- * A part of the content: everything, one language, or one channel. It holds no space, because it
- * stands in the id by which a tab names its panel.
+ * A part of the content: everything, one language, or one channel. It contains no space, because it
+ * is part of the id of a tab's panel.
  */
 export type Place = 'all' | `language-${string}` | Channel;
 
@@ -149,7 +150,7 @@ export function fieldsAt(content: Fields, place: Place): Fields {
   return recordOf(content[place]);
 }
 
-/** The value that a field has in a place; undefined: none of its own, null: taken away there. */
+/** The value of a field in a place; undefined: no own value, null: removed there. */
 export const valueAt = (content: Fields, place: Place, field: string): unknown => fieldsAt(content, place)[field];
 
 export function textAt(content: Fields, place: Place, field: TextField): string | undefined {
@@ -157,10 +158,7 @@ export function textAt(content: Fields, place: Place, field: TextField): string 
   return typeof text === 'string' ? text : undefined;
 }
 
-/**
- * Whether a place gets this field from elsewhere: from what stands for all, or a channel from a
- * language.
- */
+/** Whether a place inherits this field: from the common value, or a channel from a language. */
 export function isSaidAbove(content: Fields, place: Place, field: string): boolean {
   const above: readonly Place[] = isChannel(place)
     ? ['all', ...languagesOf(content).map((tag): Place => `language-${tag}`)]
@@ -170,7 +168,7 @@ export function isSaidAbove(content: Fields, place: Place, field: string): boole
 
 export const isChannel = (place: Place): place is Channel => (channels as readonly Place[]).includes(place);
 
-/** Sets a field of a place. An undefined value gives the field back to what stands above. */
+/** Sets a field of a place. With undefined the place inherits the field again. */
 export function withField(content: Fields, place: Place, field: string, value: unknown): Fields {
   const next = without(fieldsAt(content, place), field, value);
   if (place === 'all') return next;
@@ -206,12 +204,12 @@ export function pathOf(place: Place, field: string): readonly string[] {
 }
 
 /**
- * The content as a request has it. A language without any text stays: its readers read what stands
- * for all, and not the entry of the bare language.
+ * The content in a request. A language without any text is kept, because its readers get the common
+ * text and not the text of the bare language.
  */
 export const contentOf = (form: MessageForm): Content => form.content as unknown as Content;
 
-/** Whether nothing is said yet, also in no language. */
+/** Whether no text is written yet, in any language. */
 export const isEmptyContent = (content: Fields): boolean =>
   Object.entries(content).every(
     ([name, value]) =>
@@ -219,7 +217,7 @@ export const isEmptyContent = (content: Fields): boolean =>
       (name === 'locales' && languagesOf(content).every((tag) => differencesAt(content, `language-${tag}`) === 0)),
   );
 
-/** The request of the form. Times that belong to no schedule are left out. */
+/** The request of the form. Times without a schedule are omitted. */
 export function requestOf(form: MessageForm): Record<string, unknown> {
   const { name, audience, exclude_segment_id: excluded, send_at: at, per_second: rate, metadata } = form;
   return {
@@ -240,8 +238,8 @@ export function requestOf(form: MessageForm): Record<string, unknown> {
 export const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * The field's own text for an instant: `2026-12-01T09:00`. A local time keeps its hour as it was
- * written, and any other instant is told on the browser's clock, wherever it was written.
+ * The text of the field for an instant: `2026-12-01T09:00`. A local time keeps its written hour.
+ * Any other instant is shown by the browser's clock, whatever its offset.
  */
 export function toWallClock(instant: string | null | undefined, isLocal: boolean): string {
   if (!instant || isLocal) return (instant ?? '').slice(0, 16);
@@ -251,8 +249,8 @@ export function toWallClock(instant: string | null | undefined, isLocal: boolean
 }
 
 /**
- * A time of the browser's clock with the offset that the browser has then. An hour that this clock
- * skips is the one after it, and stays as it is in a local time, because other clocks have it.
+ * A time of the browser's clock, with the offset of that time. An hour that this clock skips
+ * becomes the next one. In a local time it is kept, because other clocks have that hour.
  */
 export function fromWallClock(text: string, isLocal: boolean): string | null {
   const at = new Date(text);

@@ -1,5 +1,5 @@
 // Sends a test to the browser of the person who composes: a client key of their session, the SDK
-// and its worker. The browser is a device of the app only as long as the test takes.
+// and its worker. The browser is a device of the app only during the test.
 import type { Content } from '../../api/objects.ts';
 import { createSessionKey, sendMessage } from '../../api/operations.ts';
 
@@ -10,7 +10,7 @@ export type OwnBrowserResult = 'displayed' | 'sent' | 'not_sent';
 
 /** Throws what the SDK or the service throws; its message is in words. */
 export async function sendToOwnBrowser(app: string, content: Content): Promise<OwnBrowserResult> {
-  // First of all, because browsers want the click to be fresh.
+  // This comes first, because browsers require a recent click.
   if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission();
   const [{ createCarillon }, { key }] = await Promise.all([
     import('../../../../web/src/index.ts'),
@@ -40,7 +40,7 @@ export async function sendToOwnBrowser(app: string, content: Content): Promise<O
     return (await displayed) ? 'displayed' : 'sent';
   } finally {
     isOver();
-    // Otherwise the next message to everybody would ring this browser, too.
+    // Otherwise the next message to everybody would also reach this browser.
     await carillon.unsubscribe().catch(() => undefined);
   }
 }

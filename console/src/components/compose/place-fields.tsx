@@ -1,5 +1,5 @@
-// The fields of one part of the content. A language and a channel may say something else than what
-// stands for all, take it away, or give it back.
+// The fields of one part of the content. A language and a channel may override a common value,
+// remove it, or inherit it again.
 import { ActionIcon, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconBan } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
@@ -28,7 +28,7 @@ import { WebButtons } from './web-buttons.tsx';
 export interface PlaceFieldsProps {
   readonly place: Place;
   readonly content: Fields;
-  /** Takes the change of the newest content, because fields report late. */
+  /** Takes a function of the newest content, because fields report late. */
   readonly onChange: (change: (content: Fields) => Fields) => void;
   readonly variables: readonly Variable[];
   readonly rendering: Rendering;
@@ -47,7 +47,7 @@ const placeholders: Readonly<Partial<Record<TextField, string>>> = {
   image: 'https://shop.example/picture.png',
 };
 
-/** iPhones alone show a subtitle. */
+/** Only iPhones show a subtitle. */
 const textsIn = (place: Place): readonly TextField[] =>
   place === 'apns' || place.startsWith('language-')
     ? ['title', 'subtitle', 'body', 'url', 'image']
@@ -70,7 +70,7 @@ export function PlaceFields(props: PlaceFieldsProps) {
             <TemplateText
               label={label}
               value={textAt(content, place, field) ?? ''}
-              // An empty field of a language or channel is what stands for all.
+              // An empty field of a language or channel inherits the common value.
               onChange={(text) => set(field, text === '' ? undefined : text)}
               variables={variables}
               maxLength={lengthMax[field]}
@@ -142,13 +142,15 @@ interface OwnFieldProps {
   readonly place: Place;
   readonly name: string;
   readonly label: string;
-  /** False: the field is of this place alone. */
+  /** False: only this place has the field. */
   readonly isShared: boolean;
   readonly onSet: (field: string, value: unknown) => void;
   readonly children: ReactNode;
 }
 
-/** A field that other places have too, with the ways back to theirs, and to none in this place. */
+/**
+ * A field that is inherited from other places, with buttons to inherit again and to remove it here.
+ */
 function OwnField({ content, place, name, label, isShared, onSet, children }: OwnFieldProps) {
   const own = valueAt(content, place, name);
   const isOverlay = isShared && place !== 'all';

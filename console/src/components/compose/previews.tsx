@@ -26,7 +26,7 @@ export interface Rendering {
 }
 
 const typingPauseMs = 120;
-/** A single change is asked about at once, and changes in a row when they pause. */
+/** A single change is rendered at once, and a series of changes when it pauses. */
 const asksAtOnce = { leading: true };
 
 /** Renders the content for a reader on every channel. An older question is canceled. */

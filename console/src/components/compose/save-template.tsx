@@ -1,5 +1,5 @@
-// Saves the content as a template: a new one, or a new version of one that is there. A version that
-// somebody else saved meanwhile is told first.
+// Saves the content as a template: a new one, or a new version of one that is there. If somebody
+// else saved a version meanwhile, the dialog says so first.
 import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -33,7 +33,7 @@ interface SaveTemplateProps {
 export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSaved }: SaveTemplateProps) {
   const listed = useQuery(queries.allTemplates(app)).data?.data;
   const [chosen, setChosen] = useState<SeenTemplate | null>((origin !== null && seen.get(origin)) || null);
-  // A template that somebody deleted meanwhile takes no new version.
+  // A template that was deleted meanwhile takes no new version.
   const target = listed?.every(({ id }) => id !== chosen?.id) ? null : chosen;
   const [name, setName] = useState('');
   const save = useMutation({
@@ -50,7 +50,7 @@ export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSa
     },
   });
   const choose = (id: string | null) => {
-    // One that was not opened counts as seen in the state that the list has now.
+    // A template that was not opened counts as seen in its state in the list.
     setChosen((id !== null && (seen.get(id) ?? listed?.find((each) => each.id === id))) || null);
     save.reset();
   };
@@ -116,7 +116,7 @@ interface ChangedMeanwhileProps {
 function ChangedMeanwhile({ app, content, seen, present, onSave }: ChangedMeanwhileProps) {
   const base = useQuery(queries.templateVersion(app, seen.id, seen.version));
   const changesSince = (before: object) => {
-    // The name is no field of this form, so nobody changed it here.
+    // The name is no field of this form, so it was not changed here.
     const mine: Record<string, unknown> = { name: seen.name, ...content };
     return changesOf<Record<string, unknown>>({ name: seen.name, ...before }, mine, {
       name: present.name,

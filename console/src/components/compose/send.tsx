@@ -1,5 +1,5 @@
-// The last step: what the service would say about the message, and the button that sends it. More
-// than a thousand devices ask for their number first.
+// The last step: the service's warnings about the message, and the button that sends it. For more
+// than a thousand devices the person must type their number.
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconSend } from '@tabler/icons-react';
@@ -40,7 +40,7 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
   const devices = answer?.count ?? 0;
   const isTimed = isScheduled && Boolean(form.send_at);
   const obstacle = obstacleOf(form, tried, isScheduled);
-  // The obstacle is told once: on the button, and not among the warnings.
+  // The obstacle is shown once, at the button and not among the warnings.
   const warnings = (answer?.warnings ?? []).filter(({ message }) => message !== obstacle);
   const label = obstacle === null ? labelOf(devices, isScheduled) : isScheduled ? 'Schedule' : 'Send';
   return (
@@ -140,7 +140,7 @@ function timeOf(form: MessageForm): string {
   return form.local_time ? `on ${at.slice(0, 10)} at ${at.slice(11, 16)} on each person's clock` : formatExact(at);
 }
 
-/** Why the message cannot go out yet, in words; null: it can. */
+/** The reason why the message cannot be sent yet; null: it can. */
 function obstacleOf(form: MessageForm, { answer, problem, issues }: Tried, isScheduled: boolean): string | null {
   if (isScheduled && !form.send_at) return 'Choose a date and time.';
   if (issues.length > 0) return issues.map(({ message }) => message).join(' ');

@@ -6,7 +6,7 @@ import type { MessageForm } from './message-form.ts';
 
 type Warning = DryRun['warnings'][number];
 
-/** An answer of the service whose warnings are in words for its author. */
+/** An answer of the service with warnings in words for the author. */
 export function tellWarnings(answer: DryRun, { per_second: rate }: MessageForm): DryRun {
   return {
     ...answer,
@@ -20,7 +20,7 @@ function tellWarning({ code, limit, message }: Warning, rate: number | null | un
   return `${pace} The slowest pace that does is ${formatNumber(limit)} a second.`;
 }
 
-/** A refusal of a field. Every other one is in words already. */
+/** A refusal of a field. Other refusals already have a sentence. */
 export function tellIssue(issue: Issue, form: MessageForm): Issue {
   if (issue.path[0] !== 'send_at') return issue;
   if (issue.code === 'too_big') return { ...issue, message: 'Choose a time that is at most 365 days ahead.' };

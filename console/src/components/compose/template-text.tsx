@@ -1,5 +1,5 @@
 // A text that may hold values of the reader. `{{` or a button offers attributes and properties with
-// samples, and asks for what stands there when somebody has none.
+// samples, and asks for the default for people without a value.
 import { ActionIcon, Button, Group, Popover, Textarea, TextInput, Tooltip } from '@mantine/core';
 import { IconBraces } from '@tabler/icons-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
@@ -26,7 +26,7 @@ export function TemplateText(props: TemplateTextProps) {
   const input = useRef<HTMLTextAreaElement | HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<{ readonly from: number; readonly to: number } | null>(null);
-  /** The list was asked for by its button, so the focus goes into it. */
+  /** The list was opened by its button, so the focus goes into it. */
   const [isAsked, setAsked] = useState(false);
   const [prefix, setPrefix] = useState('');
 

@@ -75,7 +75,7 @@ export function Tests({ app, content, isReady }: TestsProps) {
   );
 }
 
-/** The SDK's errors say in words what stands in the way. */
+/** The SDK's errors name the obstacle in words. */
 function OwnProblem({ error }: { error: Error }) {
   if (error instanceof Problem) return <ProblemPanel error={error} />;
   return (

@@ -1,16 +1,16 @@
-// A field that never waits for the page: what is typed stands in the field at once, and the page
-// hears of it when the person pauses or leaves the field.
+// A field that never waits for the page: typed text appears at once, and the page gets it when the
+// person pauses or leaves the field.
 import { useEffect, useRef, useState } from 'react';
 
 const same = (text: string): string => text;
 
-/** A pause that a person who types does not notice, and a page can draw in: a guess. */
+/** A guess: a pause that a typing person does not notice, and in which a page can be drawn. */
 const pauseMs = 150;
 
 export interface DeferredField {
   readonly text: string;
   readonly set: (text: string) => void;
-  /** Tells the page now. */
+  /** Passes the text to the page now. */
   readonly settle: () => void;
 }
 
@@ -25,7 +25,7 @@ export function useDeferred(
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const latest = useRef({ text, onChange });
   latest.current = { text, onChange };
-  // A value that comes from elsewhere, such as another draft, replaces what was typed.
+  // A value from elsewhere, such as another draft, replaces the typed text.
   useEffect(() => {
     if (value === normalOf(told.current)) return;
     told.current = value;

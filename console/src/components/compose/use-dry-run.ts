@@ -19,7 +19,7 @@ export interface Tried {
 }
 
 export function useDryRun(app: string, form: MessageForm): Tried {
-  // Before there is any text, a stand-in for it tells what is to be said about the audience.
+  // Without any text, a placeholder text is sent, so that the answer covers the audience.
   const stand = hasText(form) ? form : { ...form, content: { title: '-' } };
   const wanted = isNamed(form.audience) ? JSON.stringify(requestOf(stand)) : null;
   const [asked] = useDebouncedValue(wanted, typingPauseMs);
@@ -41,7 +41,7 @@ export function useDryRun(app: string, form: MessageForm): Tried {
   };
 }
 
-/** Whether anything is said yet. */
+/** Whether any text is written yet. */
 export const hasText = (form: MessageForm): boolean => !isEmptyContent(form.content);
 
 /** The least `per_second` that still finishes in time; null while it is not asked or not known. */

@@ -21,16 +21,16 @@ export type KeptState =
 export interface KeptDraft {
   readonly state: KeptState;
   readonly draft: Draft | null;
-  /** Goes on with what was typed here, over what somebody else saved. */
+  /** Continues with the text typed here, and overwrites what somebody else saved. */
   readonly keepMine: () => void;
-  /** Deletes the draft, because its message is sent or nobody wants it. */
+  /** Deletes the draft, because its message was sent or the person discards it. */
   readonly discard: () => Promise<void>;
 }
 
 interface KeptOptions {
   readonly app: string;
   readonly form: MessageForm;
-  /** The form with everything that fields have told, also before the page is drawn again. */
+  /** The form with all input of its fields, also before the page is drawn again. */
   readonly newest: RefObject<MessageForm>;
   /** The form as it was when the page opened. */
   readonly initial: MessageForm;
@@ -39,18 +39,15 @@ interface KeptOptions {
 }
 
 interface Work {
-  /**
-   * The id of the next draft that is made here, so that a save that is sent again makes no second
-   * one.
-   */
+  /** The id of the next draft made here, so that a repeated save makes no second draft. */
   newId: string;
   draft: Draft | null;
   saved: MessageForm;
-  /** A save that was sent and not answered, so that the service may have it. */
+  /** A save without an answer, which the service may have stored. */
   unanswered: MessageForm | null;
-  /** Somebody else saved the draft, and nobody has chosen yet. */
+  /** Somebody else saved the draft, and this person has not chosen yet. */
   isChanged: boolean;
-  /** The page is left; saves go on, and nothing is drawn. */
+  /** The page was left. Saves continue, and nothing is drawn. */
   isLeft: boolean;
   isOver: boolean;
   /** The saves that are under way. */
@@ -95,7 +92,7 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
       if (isNew) onCreated(now.draft);
       return true;
     } catch (error) {
-      // Somebody deleted the draft, and what is typed here goes on in another one.
+      // Somebody deleted the draft, so the input continues in a new one.
       if (error instanceof Problem && error.status === 404 && now.draft !== null) {
         Object.assign(now, { newId: mintId('drf'), draft: null, unanswered: null });
         return true;
@@ -135,9 +132,9 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
     const now = work.current;
     now.isLeft = false;
     const onHide = (): void => {
-      // The field in focus tells what was typed last.
+      // The field in focus reports its last input.
       if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-      // A save that is under way may be answered too late for the next one.
+      // A save under way may be answered too late for the next save.
       now.under = null;
       beginLatest.current();
     };
@@ -157,7 +154,7 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
       window.removeEventListener('pagehide', onHide);
       document.removeEventListener('visibilitychange', onHidden);
       now.isLeft = true;
-      // The fields of the page tell what was typed last while they go.
+      // The fields of the page report their last input while they close.
       queueMicrotask(() => now.isLeft && beginLatest.current());
     };
   }, []);

@@ -1,4 +1,4 @@
-// When the message goes out, and how fast.
+// When the message is sent, and how fast.
 import { NumberInput, Switch, TextInput } from '@mantine/core';
 import { useRef } from 'react';
 import { formatExact, formatNumber } from '../../format.ts';
@@ -29,7 +29,7 @@ export function When({ form, onChange, leastRate, errors, isScheduled, onSchedul
     local_time_past: isPast = 'refuse',
     per_second: rate,
   } = form;
-  // Now and back again: the time that was chosen is there.
+  // A person who switches to "now" and back finds the chosen time again.
   const kept = useRef(at);
   return (
     <Card title="When">
@@ -64,7 +64,7 @@ export function When({ form, onChange, leastRate, errors, isScheduled, onSchedul
             <Switch
               label="In each person's local time"
               checked={isLocal}
-              // The hour that the field shows stays.
+              // The hour in the field is kept.
               onChange={({ currentTarget: { checked } }) =>
                 onChange({ local_time: checked, send_at: fromWallClock(toWallClock(at, isLocal), checked) })
               }

@@ -36,7 +36,8 @@ interface WhoProps {
 export function Who(props: WhoProps) {
   const { app, audience, excluded, onChange, onExclude, live, warnings } = props;
   const kind = kindOf(audience);
-  // Another kind and back again: what was typed for the first is there.
+  // The input of each kind is kept, so that a person who switches to another kind and back finds it
+  // again.
   const kept = useRef<Partial<Record<AudienceKind, Audience>>>({});
   const choose = (next: AudienceKind) => {
     kept.current[kind] = audience;
@@ -102,7 +103,7 @@ export function Who(props: WhoProps) {
   );
 }
 
-/** A filter that is not complete yet stays in the form and is not counted. */
+/** An incomplete filter stays in the form and is not counted. */
 function FilterField({ app, filter, onChange }: { app: string; filter: unknown; onChange: (filter: unknown) => void }) {
   const { tree, set } = useFilterTree(filter, onChange);
   return (
@@ -133,7 +134,7 @@ function SegmentSelect({ app, label, placeholder, value, onChange, isClearable =
       listSegments(app, { limit: segmentsShown, signal, ...(asked !== '' && { q: asked.slice(0, 128) }) }),
     placeholderData: (before) => before,
   });
-  // The chosen segment has a name, also when it is not among the first.
+  // The chosen segment is shown by name even if it is not among the first.
   const chosen = useQuery({
     queryKey: ['app', app, 'segment', value],
     queryFn: () => getSegment(app, value ?? ''),

@@ -1,5 +1,5 @@
-// The things that every part of the builder needs: the tree as a whole, how to change it, and what
-// the app has.
+// Data for every part of the builder: the whole tree, the way to change it, and the app's fields
+// and events.
 import { createContext, useContext } from 'react';
 import type { Field } from './fields.ts';
 import type { Tree } from './tree.ts';
@@ -15,7 +15,7 @@ interface CataloguedEvent {
   readonly properties: readonly {
     readonly key: string;
     readonly type: string;
-    /** Absent where the role does not see them. */
+    /** Absent if the role does not see them. */
     readonly samples?: readonly unknown[] | undefined;
   }[];
 }
@@ -25,13 +25,15 @@ export interface Builder {
   readonly tree: Tree;
   readonly catalog: Catalog;
   readonly isReadOnly: boolean;
-  /** Changes the tree. `focus` names the row that has the focus then; `said` is read out. */
+  /**
+   * Changes the tree. `focus`: the row that then has the focus. `said`: text for screen readers.
+   */
   readonly apply: (next: Tree, act?: { readonly focus?: string; readonly said?: string }) => void;
   /** The row that takes the focus when it is drawn. */
   readonly focused: { current: string | null };
   /** The problem of a node, in the words of the service. */
   readonly problemOf: (id: string) => string | undefined;
-  /** True: conditions may be counted, because the whole is. */
+  /** True: conditions may be counted, because the whole filter is counted too. */
   readonly countsParts: boolean;
 }
 

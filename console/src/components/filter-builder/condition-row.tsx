@@ -6,7 +6,7 @@ import { type Field, isProperty, nameOfField, nameOfOperator, valueFor } from '.
 import { jsonOf, type LeafTree, withFields } from './tree.ts';
 import { ValueInput } from './value-input.tsx';
 
-/** The fields by what they are about, for a list with headings. */
+/** The fields grouped by subject, for a list with headings. */
 function groupsOf(fields: readonly Field[], present: string) {
   const entry = ({ field }: { field: string }) => ({ value: field, label: nameOfField(field) });
   const known = fields.some(({ field }) => field === present) || present === '';

@@ -1,8 +1,8 @@
-// The edits of a tree: add, change, remove, move, negate, group. Pure: each act returns another
-// tree, and a node that was not touched stays the same object.
+// The edits of a tree: add, change, remove, move, negate, group. Pure: each edit returns a new
+// tree, and unchanged nodes stay the same objects.
 import { emptyTree, type GroupTree, isGroup, newGroup, newNegation, type Tree } from './tree.ts';
 
-/** Changes the node with this id; null removes it, and with it a negation that has nothing left. */
+/** Changes the node with this id. Null removes it, and also a negation that becomes empty. */
 export function changeNode(tree: Tree, id: string, change: (node: Tree) => Tree | null): Tree {
   return changeIn(tree, id, change) ?? emptyTree();
 }
@@ -21,26 +21,26 @@ function changeIn(tree: Tree, id: string, change: (node: Tree) => Tree | null): 
 
 export const replaceNode = (tree: Tree, id: string, next: Tree): Tree => changeNode(tree, id, () => next);
 
-/** Removes a node. Groups that have nothing left go with it, up to the outermost. */
+/** Removes a node, and all groups that become empty, up to the outermost. */
 export function removeNode(tree: Tree, id: string): Tree {
   const group = parentOf(tree, id);
   if (group && group.nodes.length === 1 && outermost(tree).id !== group.id) return removeNode(tree, group.id);
   return changeNode(tree, id, () => null);
 }
 
-/** The tree as a group of conditions: one that is no group is put into one. */
+/** The tree as a group of conditions. A tree that is no group is put into a new group. */
 function asGroup(tree: Tree): GroupTree {
   return isGroup(tree) ? tree : newGroup('and', [tree]);
 }
 
-/** The group that shows the outermost conditions, through negations. */
+/** The group of the outermost conditions, inside any negations. */
 function outermost(tree: Tree): Tree {
   return tree.kind === 'not' ? outermost(tree.node) : tree;
 }
 
 /**
- * Adds a node at the end of a group. For an id that is no group, that node and the new one share
- * one.
+ * Adds a node at the end of a group. If the id is no group, its node and the new one are put into a
+ * new group.
  */
 export function addNode(tree: Tree, id: string, node: Tree): Tree {
   return changeNode(tree, id, (found) => {
@@ -49,7 +49,7 @@ export function addNode(tree: Tree, id: string, node: Tree): Tree {
   });
 }
 
-/** The innermost group that has this node, directly or below negations. */
+/** The innermost group that contains this node, directly or inside negations. */
 export function parentOf(tree: Tree, id: string): GroupTree | undefined {
   if (tree.kind === 'not') return parentOf(tree.node, id);
   if (!isGroup(tree)) return undefined;
@@ -66,7 +66,7 @@ function isHeldBy(item: Tree, id: string): boolean {
   return item.id === id || (item.kind === 'not' && isHeldBy(item.node, id));
 }
 
-/** Moves an item within its group by so many places. */
+/** Moves an item within its group by a number of places. */
 export function shiftNode(tree: Tree, id: string, by: -1 | 1): Tree {
   const group = parentOf(tree, id);
   const at = group?.nodes.findIndex((node) => node.id === id) ?? -1;
@@ -76,7 +76,7 @@ export function shiftNode(tree: Tree, id: string, by: -1 | 1): Tree {
   return changeNode(tree, group.id, () => ({ ...group, nodes }));
 }
 
-/** Groups beside an item, into which it can move. */
+/** The neighbouring groups of an item, into which it can move. */
 export function groupsBeside(tree: Tree, id: string): readonly GroupTree[] {
   return (parentOf(tree, id)?.nodes ?? []).flatMap((node) => {
     const inner = outermost(node);
@@ -84,7 +84,7 @@ export function groupsBeside(tree: Tree, id: string): readonly GroupTree[] {
   });
 }
 
-/** Moves an item to the end of another group. A group that has nothing left goes. */
+/** Moves an item to the end of another group. A group that becomes empty is removed. */
 export function moveInto(tree: Tree, id: string, groupId: string): Tree {
   const item = parentOf(tree, id)?.nodes.find((node) => node.id === id);
   if (!item) return tree;
@@ -95,7 +95,7 @@ export function moveInto(tree: Tree, id: string, groupId: string): Tree {
 }
 
 /**
- * Moves an item out of its group, to the place behind that group. Only an inner group has such a
+ * Moves an item out of its group, to the place after that group. Only an inner group has such a
  * place.
  */
 export function moveOut(tree: Tree, id: string): Tree {
@@ -118,6 +118,6 @@ export const canMoveOut = (tree: Tree, id: string): boolean => {
 export const wrapNode = (tree: Tree, id: string, kind: 'and' | 'or'): Tree =>
   changeNode(tree, id, (node) => newGroup(kind, [node]));
 
-/** Turns a node into its opposite: a negation goes, and anything else gets one. */
+/** Turns a node into its opposite: removes its negation, or adds one. */
 export const negateNode = (tree: Tree, id: string): Tree =>
   changeNode(tree, id, (node) => (node.kind === 'not' ? node.node : newNegation(node)));

@@ -1,5 +1,5 @@
 // A condition on a property of an event. Events have no catalog of types, so the type is that of
-// the value, and a person may choose another one.
+// the value. A person may choose another type.
 import { Autocomplete, Select } from '@mantine/core';
 import { useState } from 'react';
 import { type Catalog, useBuilder } from './builder-context.ts';

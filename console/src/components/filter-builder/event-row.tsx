@@ -1,5 +1,5 @@
-// A condition on events as a row that reads as a sentence: did what, how often, when, and what
-// holds for each of the events.
+// A condition on events as a row that reads as a sentence: which event, how often, when, and
+// conditions on its properties.
 import { ActionIcon, Autocomplete, Button, Menu, NumberInput, Select } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useBuilder } from './builder-context.ts';

@@ -1,5 +1,5 @@
 // Fields, operators and units in words, and the form of the value that each operator takes. The
-// service is the judge of what is allowed; nothing here refuses.
+// service decides what is allowed. Nothing is refused here.
 import type { Json } from './tree.ts';
 
 export type FieldType = 'string' | 'number' | 'boolean' | 'datetime';
@@ -112,7 +112,7 @@ export function formOf(op: unknown): Form {
   }
 }
 
-/** A value in the form of another operator: nothing is lost that the form can hold. */
+/** Converts a value to the form of another operator. Everything that the form can hold is kept. */
 export function valueFor(op: string, value: unknown): unknown {
   const items: readonly unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
   switch (formOf(op)) {

@@ -20,8 +20,8 @@ interface FilterBuilderProps {
   readonly onChange: (next: Tree, isTyping: boolean) => void;
   readonly isReadOnly?: boolean;
   /**
-   * The segment whose filter it is: who may only read counts the segment, and no filter of their
-   * own.
+   * The segment of the filter. People who may only read count the stored segment, and no filter of
+   * their own.
    */
   readonly segmentId?: string;
 }
@@ -53,7 +53,7 @@ export function FilterBuilder(props: FilterBuilderProps) {
     },
   };
   const { inner, negations } = strip(tree);
-  // One condition alone, or a negated negation, is shown in a frame that is no part of the filter.
+  // A single condition, or a negated negation, is shown in a frame that is not part of the filter.
   const isPlain = isGroup(inner) && negations < 2;
   const frame = useMemo(() => ({ ...newGroup('and'), nodes: [tree] }), [tree]);
   if (catalog.error && !catalog.isReady) return <ProblemPanel error={catalog.error} />;
@@ -72,7 +72,7 @@ export function FilterBuilder(props: FilterBuilderProps) {
   );
 }
 
-/** The builder of a tree in a frame. A frame that still holds one item is taken off again. */
+/** The builder of a tree in a frame. When the frame still has one item, it is removed again. */
 function framed(builder: Builder, frame: Tree): Builder {
   return {
     ...builder,
@@ -84,7 +84,7 @@ function framed(builder: Builder, frame: Tree): Builder {
   };
 }
 
-/** The service's words by node. A problem of no node stands at the outermost group. */
+/** The service's messages by node. A problem without a node is shown at the outermost group. */
 function problemsOf(tree: Tree, error: unknown): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
   if (!(error instanceof Problem)) return problems;
@@ -107,12 +107,12 @@ const typingPauseMs = 800;
 const undoMax = 100;
 
 /**
- * Holds the tree of a filter that a form has as JSON, with what can be undone. A filter that the
- * form gets from elsewhere makes another tree.
+ * Holds the tree of a filter that a form has as JSON, with its undo steps. A filter that comes from
+ * elsewhere makes a new tree.
  */
 export function useFilterTree(filter: unknown, onChange: (filter: unknown) => void): FilterHistory {
   const [{ tree, before }, setState] = useState(() => ({ tree: toTree(filter), before: [] as readonly Tree[] }));
-  /** When something was typed last; 0 after any other change. */
+  /** The time of the last typing; 0 after any other change. */
   const typedAt = useRef(0);
   const isOfForm = JSON.stringify(toFilter(tree)) === JSON.stringify(filter);
   const other = useMemo(() => (isOfForm ? null : toTree(filter)), [isOfForm, filter]);
@@ -124,7 +124,7 @@ export function useFilterTree(filter: unknown, onChange: (filter: unknown) => vo
   return {
     tree: shown,
     set(next, isTyping) {
-      // Letters that are typed in a row are one change.
+      // Letters that are typed in a row are one undo step.
       const goesOn = isTyping && Date.now() - typedAt.current < typingPauseMs;
       typedAt.current = isTyping ? Date.now() : 0;
       show(next, goesOn ? before : [...before.slice(-undoMax), shown]);

@@ -1,5 +1,5 @@
-// The JSON of a filter beside the builder, editable. What is typed goes into the builder as soon as
-// it is JSON, and what is built is written here; neither loses anything of the other.
+// The JSON of a filter beside the builder, editable. Typed text goes into the builder as soon as it
+// is JSON, and changes in the builder are written here. Neither loses parts of the other.
 import { Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { type Tree, toFilter, toTree } from './tree.ts';
@@ -10,7 +10,7 @@ interface FilterJsonProps {
   readonly isReadOnly?: boolean;
 }
 
-/** A text that was typed, and the tree that it stands for. */
+/** A typed text, and its tree. */
 interface Typed {
   readonly text: string;
   readonly of: Tree;
@@ -20,7 +20,7 @@ interface Typed {
 export function FilterJson({ value, onChange, isReadOnly = false }: FilterJsonProps) {
   const [typed, setTyped] = useState<Typed | null>(null);
   const own = typed?.of === value ? typed : null;
-  // A change in the builder makes another tree, whose JSON replaces what was typed, for good.
+  // A change in the builder makes another tree, whose JSON replaces the typed text.
   if (typed && !own) setTyped(null);
   const read = (text: string) => {
     try {
@@ -46,7 +46,7 @@ export function FilterJson({ value, onChange, isReadOnly = false }: FilterJsonPr
       error={own?.problem ?? undefined}
       onChange={({ currentTarget }) => read(currentTarget.value)}
       onBlur={() => {
-        // A text that stands for the tree is written in the usual form.
+        // The text of the present tree is then written in the usual form.
         if (own?.problem === null) setTyped(null);
       }}
     />

@@ -39,7 +39,7 @@ interface GroupProps {
   readonly isOuter: boolean;
 }
 
-/** A group. More than one negation of it stands around it, one by one. */
+/** A group. If it has several negations, the outer ones are drawn around it one by one. */
 export function Group({ node, group, name, isOuter }: GroupProps) {
   const { tree, apply, isReadOnly, problemOf } = useBuilder();
   const place = useFocus<HTMLFieldSetElement>([group.id, node.id], 'button[data-add], input');
@@ -127,14 +127,15 @@ export function Group({ node, group, name, isOuter }: GroupProps) {
   );
 }
 
-/** A negation that keeps the row's id where there was one. */
+/** A negation that keeps the row's id, if there was one. */
 const keepId = (node: Tree, next: GroupTree): Tree =>
   node.kind === 'not' ? { ...node, node: next } : newNegation(next);
 
 function Item({ node, name }: { node: Tree; name: string }) {
   const { inner, negations } = strip(node);
   if (isGroup(inner)) {
-    // The innermost negation is a choice of the group itself; each further one stands around it.
+    // The innermost negation is an option of the group itself. Each further negation is drawn
+    // around the group.
     if (node.kind === 'not' && negations > 1) return <Around node={node} name={name} />;
     return <Group node={node} group={inner} name={`Group ${name}`} isOuter={false} />;
   }
@@ -208,7 +209,10 @@ function Complaint({ text }: { text: string }) {
   );
 }
 
-/** The count of a part. The only part of a filter is the whole, which is counted below. */
+/**
+ * The count of a part. A filter with a single part has no count here, because the whole is counted
+ * below.
+ */
 function Counted({ node }: { node: Tree }) {
   const { app, tree, countsParts } = useBuilder();
   const isWhole = node.id === tree.id || (isGroup(tree) && tree.nodes.length === 1);
@@ -216,7 +220,7 @@ function Counted({ node }: { node: Tree }) {
   return <PartCount app={app} filter={filter} isPaused={!countsParts} />;
 }
 
-/** Takes the focus when the builder has just drawn what was added or moved. */
+/** Takes the focus if this row was just added or moved. */
 function useFocus<Element extends HTMLElement>(ids: readonly string[], selector: string) {
   const { focused, tree } = useBuilder();
   const place = useRef<Element>(null);

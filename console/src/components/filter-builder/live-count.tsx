@@ -1,6 +1,6 @@
-// A count that follows what is typed: it asks about a single change at once and about changes in a
-// row when they pause, cancels the question before, and keeps the former number in sight until the
-// next one is there.
+// A count that follows typing. A single change is counted at once, and a series of changes when it
+// pauses. A new request cancels the former one, and the former number stays visible until the new
+// one arrives.
 import { Tooltip } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
@@ -15,7 +15,7 @@ const freshMs = 15_000;
 
 interface LiveCount {
   readonly counted: Preview | undefined;
-  /** True: the number is of a former question. */
+  /** True: the number belongs to a former filter. */
   readonly isMoving: boolean;
   readonly error: unknown;
 }
@@ -24,14 +24,13 @@ interface LiveOptions {
   /** While true, no new count is requested. */
   readonly isPaused?: boolean;
   /**
-   * True: it waits until no other part is being counted, so that many parts stand in nobody's way.
+   * True: it waits until no other part is being counted, so that many parts do not block other
+   * people's counts.
    */
   readonly isPart?: boolean;
 }
 
-/**
- * Counts an audience live; null asks nothing. An older question is canceled in the service, too.
- */
+/** Counts an audience live; null counts nothing. An older count is also canceled in the service. */
 export function useLiveCount(
   app: string,
   question: AudienceQuestion | null,
@@ -57,7 +56,7 @@ export function useLiveCount(
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Does one piece of work after the other. One that was aborted meanwhile is left out. */
+/** Does one piece of work after the other. Work that was aborted meanwhile is skipped. */
 function inTurn<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
   const turn = lastTurn.then(() => {
     signal.throwIfAborted();
@@ -82,7 +81,10 @@ const tooSlow =
 const toDo = (error: unknown): string =>
   `${error instanceof Problem ? 'Correct' : 'Complete'} the filter to see how many it reaches.`;
 
-/** The answer of the whole: devices, people, channels. It is read out when it changes. */
+/**
+ * The count of the whole filter: devices, people, channels. Screen readers read it out when it
+ * changes.
+ */
 export function WholeCount({ live }: { live: LiveCount }) {
   const { counted, isMoving, error } = live;
   if (error instanceof Problem && error.status !== 400) {

@@ -120,7 +120,8 @@ export function NodeMenu({ node, name }: NodeMenuProps) {
 }
 
 /**
- * The row that takes the focus when another is removed, so that nobody is thrown to the page's top.
+ * The row that takes the focus when another is removed, so that the focus does not jump to the
+ * page's top.
  */
 export function neighbourOf(tree: Tree, node: Tree, name: string) {
   const parent = parentOf(tree, node.id);

@@ -1,4 +1,4 @@
-// The builder loses nothing of a filter, whatever people do around a condition. Pure.
+// The builder loses no part of a filter, whatever people edit around a condition.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { randomFilter } from '../../../../rig/src/filters/random-filter.ts';
@@ -86,11 +86,10 @@ describe('an edit in the builder', () => {
         for (const node of nodesOf(tree)) {
           const { id } = node;
           const turned = negateNode(tree, id);
-          // The row that is turned around is the negation, or the node that the negation was
-          // around.
+          // The row that is negated is the negation itself, or the node inside it.
           const around = [...nodesOf(turned)].find((each) => each.kind === 'not' && each.node.id === id);
           const row = node.kind === 'not' ? node.node : around;
-          // Below a negation of a negation stands another one, which goes the next time.
+          // A negation of a negation contains another one, which is removed the next time.
           const isDouble = node.kind === 'not' && node.node.kind === 'not';
           if (!isDouble) expect(toFilter(negateNode(turned, row?.id ?? ''))).toEqual(filter);
           for (const next of [
@@ -134,7 +133,7 @@ describe('an edit in the builder', () => {
     const root = inner[0];
     if (!root || !group) throw new Error('the tree has both');
     const next = removeNode(root, [...nodesOf(group)][1]?.id ?? '');
-    // A group that has nothing left goes, and its negation with it.
+    // A group that becomes empty is removed, together with its negation.
     expect(toFilter(next)).toEqual({ and: [german] });
     expect(parentOf(next, group.id)).toBeUndefined();
   });

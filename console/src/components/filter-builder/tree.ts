@@ -1,6 +1,5 @@
-// A filter as the builder holds it: nodes with ids, so that a row stays itself while it
-// is edited and moved. Comparisons keep the JSON as it was written, so nothing is lost both ways.
-// Pure.
+// A filter in the builder: nodes with ids, so that a row keeps its identity while it is edited and
+// moved. Comparisons keep their JSON as written, so nothing is lost in either direction. Pure.
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -32,7 +31,9 @@ function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads JSON into a tree. Every JSON has one: what is no filter is kept as it is. */
+/**
+ * Reads JSON into a tree. Any JSON has a tree, because a part that is no filter is kept unchanged.
+ */
 export function toTree(json: unknown): Tree {
   const id = newId();
   if (!isRecord(json)) return { id, kind: 'unknown', json };
@@ -46,7 +47,7 @@ export function toTree(json: unknown): Tree {
   return { id, kind: typeof json['field'] === 'string' ? 'field' : 'unknown', json };
 }
 
-/** The JSON of a tree, also of one that is not complete yet. */
+/** The JSON of a tree, which may be incomplete. */
 export function toFilter(tree: Tree): unknown {
   if (isGroup(tree)) return { [tree.kind]: tree.nodes.map(toFilter) };
   if (tree.kind === 'not') return { not: toFilter(tree.node) };
@@ -60,10 +61,10 @@ export const newEventCondition = (event = ''): LeafTree => ({ id: newId(), kind:
 export const newGroup = (kind: 'and' | 'or', nodes: readonly Tree[] = []): GroupTree => ({ id: newId(), kind, nodes });
 export const newNegation = (node: Tree): NegationTree => ({ id: newId(), kind: 'not', node });
 
-/** The comparison of a leaf; one that is no object has no fields. */
+/** The comparison of a leaf. A leaf that is no object has no fields. */
 export const jsonOf = ({ json }: LeafTree): Json => (isRecord(json) ? json : {});
 
-/** The same leaf with other fields; undefined takes a field away. */
+/** The same leaf with other fields. Undefined removes a field. */
 export function withFields(leaf: LeafTree, fields: Json): LeafTree {
   const json = Object.fromEntries(
     Object.entries({ ...jsonOf(leaf), ...fields }).filter(([, value]) => value !== undefined),
@@ -87,7 +88,7 @@ export function* nodesOf(tree: Tree): Generator<Tree> {
 
 type Path = readonly (string | number)[];
 
-/** The node that an issue of the service is about: the innermost one on the issue's path. */
+/** The node of an issue from the service: the innermost node on the issue's path. */
 export function nodeAt(tree: Tree, path: Path): Tree {
   const [step, index, ...rest] = path;
   if (isGroup(tree) && step === tree.kind && typeof index === 'number') {

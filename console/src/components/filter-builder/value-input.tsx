@@ -19,7 +19,7 @@ interface ValueProps {
 interface ValueInputProps extends ValueProps {
   readonly type: FieldType;
   readonly op: unknown;
-  /** The field whose values are suggested; null: the samples are all that is known. */
+  /** The field whose values are suggested; null: only the samples are known. */
   readonly field: string | null;
   readonly samples?: readonly unknown[];
 }
@@ -47,7 +47,9 @@ interface SuggestedProps extends ValueProps {
 
 const suggestPauseMs = 150;
 
-/** Real values that begin with what is typed; nothing is asked before the field has the focus. */
+/**
+ * Real values that begin with the typed text. Nothing is requested before the field has the focus.
+ */
 function useSuggestions({ field, samples }: SuggestedProps, typed: string, isOpen: boolean): string[] {
   const { app, isReadOnly } = useBuilder();
   const [search] = useDebouncedValue(typed, suggestPauseMs);

@@ -5,7 +5,7 @@ import { isGroup, type Json, jsonOf, type Tree } from './tree.ts';
 
 const missing = '…';
 
-/** The sentence of a tree. What is negated, and a group within a group, stand in brackets. */
+/** The sentence of a tree. Negated parts and nested groups are put in brackets. */
 export function tell(tree: Tree, isInner = false): string {
   if (tree.kind === 'not') return `not (${tell(tree.node)})`;
   if (isGroup(tree)) {
