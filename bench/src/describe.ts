@@ -7,7 +7,7 @@ import type { Figure, Result } from './results.ts';
 /** Busy cores below this are the background work of an idle system. */
 const busyCores = 0.2;
 
-/** The columns of every work. A column of which no row has anything is left out. */
+/** The columns of every work. A column that is empty in every row is omitted. */
 const columns: readonly (readonly [title: string, cell: (figure: Figure) => string | number])[] = [
   ['FIGURE', ({ name }) => name],
   ['VALUE', ({ value }) => value],
@@ -27,7 +27,7 @@ function isMissed({ value, atMost, atLeast }: Figure): boolean {
   return (typeof atMost === 'number' && value > atMost) || (typeof atLeast === 'number' && value < atLeast);
 }
 
-/** The whole result. Figures of a smoke run mean nothing, so they stand beside no target. */
+/** The whole result. Figures of a smoke run mean nothing, so no targets are shown with them. */
 export function describe(result: Result, parts: readonly Part[]): string {
   const { work, params, machine, commit } = result;
   const { quick: isQuick, ...sizes } = params;

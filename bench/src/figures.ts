@@ -24,7 +24,7 @@ import type {
 
 type Figures<Any> = (measured: Any) => readonly Figure[];
 
-/** The first figure of a work is its chief one, which the line of a run of all works shows. */
+/** The first figure of a work is its main one. The line of a run of all works shows it. */
 const figuresByWork: { readonly [Any in AnyMeasured as Any['work']]: Figures<Any> } = {
   send: ofSend,
   latency: ofLatency,
@@ -118,7 +118,10 @@ function ofLatency({ ours }: LatencyMeasured): readonly Figure[] {
   ];
 }
 
-/** A preview of up to a million devices; one that an index alone answers; one of more devices. */
+/**
+ * Targets in milliseconds: previews of up to a million devices, previews that an index alone
+ * answers, and previews of more devices.
+ */
 const previewMsMost = 200;
 const selectiveMsMost = 5;
 const largeMsMost = 2_000;
@@ -170,7 +173,7 @@ function ofEvents({ ours, limit, ratio_limit: ratio }: EventsMeasured): readonly
   ];
 }
 
-/** R-85, and requests a second of a write and of a read. */
+/** Targets of R-85, and of a write and a read, in requests a second. */
 const writesWanted = 1_500;
 const readsWanted = 4_000;
 const endpointsWanted: Readonly<Record<string, number>> = {

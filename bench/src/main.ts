@@ -1,6 +1,6 @@
 // `npm run bench -- WORK` runs one work, prints its result and keeps it; `all` runs every work. The
-// exit code is 0 when what was asked ran to its end, whatever the figures are: people judge the
-// figures.
+// exit code is 0 when all requested works ran to their end, whatever the figures are. People judge
+// the figures.
 import { parseArgs } from 'node:util';
 import { MissingProgramError, progress, RunError, Workbench } from '../../rig/src/workbench.ts';
 import { describe, describeChief } from './describe.ts';
@@ -72,7 +72,7 @@ async function run({ work, options, isQuick }: Invocation, part: Workbench): Pro
 /** Works at once in a smoke run of all. Its figures mean nothing, and some works mostly wait. */
 const atOnceQuick = 2;
 
-/** Runs each work as often as its entry says. A work that breaks off does not keep the others. */
+/** Runs each work as often as its entry says. A failing work does not stop the others. */
 async function runAll({ isQuick, isJson }: Invocation): Promise<void> {
   const results: Result[] = [];
   const counts = { ok: 0, FAIL: 0, SKIP: 0 };
@@ -113,7 +113,7 @@ async function runAll({ isQuick, isJson }: Invocation): Promise<void> {
   process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 }
 
-/** A failure in words, with the stack where the words do not explain it. */
+/** A failure in words, with the stack if the words do not explain it. */
 function wordsOf(error: unknown): string {
   const { message, stack, code } = error as { message?: string; stack?: string; code?: string };
   const isForPeople = error instanceof RunError || code?.startsWith('ERR_PARSE_ARGS');

@@ -123,7 +123,7 @@ export type IdleMeasured = Measured<'idle', IdleFigures>;
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;
 
-/** Two questions that a stranger must not be able to tell apart by the time of their answers. */
+/** Two requests that a stranger must not be able to tell apart by the time of their answers. */
 export interface PairOfTimes {
   readonly name: string;
   /** Refusals of each kind. */
@@ -336,14 +336,19 @@ export interface ReportsMeasured
   readonly ratio_raw: number;
 }
 
-/** The worst body of a route that was found, beside a plain one of the same size. CPU of the API. */
+/**
+ * The worst body that was found for a route, beside a plain one of the same size, by CPU of the
+ * API.
+ */
 export interface WorstRoute {
   readonly route: string;
   readonly worst: string;
   readonly bytes: number;
   /** Bodies that were refused and compared, of this size. */
   readonly bodies: number;
-  /** Without 200 the plain body names what does not exist, and costs less than an accepted one. */
+  /**
+   * If it is not 200, the plain body names a missing object and costs less than an accepted one.
+   */
   readonly plain_status: number;
   readonly ms_worst: number;
   readonly ms_plain: number;
@@ -419,13 +424,13 @@ export interface ImportMeasured {
   readonly ratio_api: number;
 }
 
-/** One number that a work says, and what is wanted of it. Undefined or null: nothing is. */
+/** One number of a work, and its target. Undefined or null: no target. */
 export interface Figure {
   readonly name: string;
-  /** A word where there is no number, such as `refused`. */
+  /** A word instead of a number, such as `refused`. */
   readonly value: number | string;
   readonly unit: string;
-  /** How many times better than what it is measured beside. */
+  /** How many times better than the side measured beside it. */
   readonly ratio?: number;
   readonly atMost?: number | null;
   readonly atLeast?: number | null;

@@ -109,8 +109,8 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   /** A send to compare with: without refusals, or else without latency. */
   const sendPlainly = () => send(refuseEvery > 0 ? latencyMs : 0);
   const compare = async () => {
-    // The first send to everybody fills the database's buffers. The first with refusals or a latency
-    // compiles in each worker what these ask for. No comparison counts either.
+    // The first send to everybody fills the database's buffers. The first send with refusals or a
+    // latency compiles their code in each worker. No comparison counts these two sends.
     await sendPlainly();
     const first = await send(latencyMs, refuseEvery);
     const plain = [await sendPlainly()];

@@ -1,5 +1,5 @@
 // Measures the work `times`: whether the time of a refusal tells a stranger more than its words do.
-// Both questions of a pair are asked in turns, one at a time, so that the machine treats them alike.
+// Both requests of a pair are made in turns, one at a time, so that the machine treats them alike.
 import { randomFillSync } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { median, requireProc, rounded } from '../../rig/src/measure.ts';
@@ -13,12 +13,12 @@ import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { completeResult, type PairOfTimes, type Result, type TimesMeasured } from './results.ts';
 
-/** Questions of each kind. A sign-in hashes a password, so R-52 asks for fewer. */
+/** Requests of each kind. A sign-in hashes a password, so R-52 requires fewer. */
 const samples = {
   full: { refusals: 10_000, signIns: 200 },
   quick: { refusals: 50, signIns: 4 },
 };
-/** Questions of each kind that are asked first and do not count: code and plans are made then. */
+/** Requests of each kind that come first and do not count, because code and plans are made then. */
 const warmUps = {
   full: { refusals: 500, signIns: 20 },
   quick: { refusals: 20, signIns: 2 },
@@ -40,7 +40,7 @@ interface Question {
   readonly headers: Readonly<Record<string, string>>;
   /** The body of a POST. Undefined: a GET. */
   readonly body?: unknown;
-  /** The status that both questions of a pair are answered with. */
+  /** The status of both answers of a pair. */
   readonly status: number;
 }
 
@@ -60,8 +60,8 @@ export async function measureTimes(
   await requireProc();
   const size = isQuick ? 'quick' : 'full';
   const [counts, warmUp] = [samples[size], warmUps[size]];
-  // Each question names another client address. Otherwise the limits by address would answer. The
-  // console lets people in from afar under TLS only, which the public URL promises.
+  // Each request names another client address. Otherwise the limits by address would answer. The
+  // console admits remote people only over TLS, which the public URL promises.
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
     environment: { TRUSTED_PROXIES: '127.0.0.1/32', PUBLIC_URL: 'https://push.bench.example' },
   });
@@ -176,7 +176,10 @@ function likeKey(key: string): string {
   return mintKey('server', bytes).text;
 }
 
-/** Asks over one kept connection, each time as another client, and resolves with the milliseconds. */
+/**
+ * Makes requests over one kept connection, each as another client, and resolves with the
+ * milliseconds.
+ */
 function createAsker(base: string): (question: Question) => Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let asked = 0;

@@ -26,7 +26,7 @@ interface Option<Value> {
   /** The form of its value in the help. */
   readonly takes: string;
   readonly about: string;
-  /** Throws a RunError with one sentence about a value that it does not take. */
+  /** Throws a RunError with one sentence about an invalid value. */
   parse(text: string): Value;
 }
 
@@ -66,7 +66,9 @@ interface Measurement {
 interface Work {
   readonly about: string;
   readonly options: readonly OptionName[];
-  /** The options of each of its runs in a run of all works. None: it runs once, without any. */
+  /**
+   * The options of each of its runs in a run of all works. Absent: it runs once, without options.
+   */
   readonly runs?: readonly Options[];
   measure(workbench: Workbench, options: Options, isQuick: boolean): Promise<Measurement>;
 }

@@ -25,7 +25,9 @@ const scales = {
   full: { warm: 9, first: 2, pairs: 9, closest: 3, seconds: 40, each: 1 },
   quick: { warm: 1, first: 1, pairs: 1, closest: 1, seconds: 2, each: 20 },
 };
-/** A ratio above this is measured again, by so many times the pairs, before it is believed. */
+/**
+ * A ratio above this is measured again with more pairs (this many times as many) before it counts.
+ */
 const doubted = { above: 1.4, pairsTimes: 3 };
 
 type AnyRoute = Pick<
@@ -104,9 +106,9 @@ export async function measureWorst(
 }
 
 /**
- * All routes with a body: those that are measured, and those that take less than matters, because a
- * stranger or a person alone calls them. Routes without a body all read one alike, so the last of each
- * method stands for them.
+ * All routes with a body: the measured ones, and those whose limit is too small to matter, because
+ * only strangers or persons call them. Routes without a body all read a body in the same way, so
+ * the last of each method represents them.
  */
 function splitRoutes(): { readonly measured: readonly AnyRoute[]; readonly short: readonly AnyRoute[] } {
   const all: readonly AnyRoute[] = [...apiRoutes, ...listRoutes(consoleRoutes)];
@@ -129,7 +131,7 @@ interface Means {
   readonly scale: (typeof scales)['full'];
 }
 
-/** The size and the body at which a route does worst. */
+/** The size and the body that cost a route most. */
 async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Means): Promise<WorstRoute> {
   const name = `${route.method} ${route.path}`;
   const { schema, example } = route.body ?? {};
@@ -141,7 +143,8 @@ async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Mean
   };
   let turns = 0;
   const plain = (bytes: number): Buffer => plainBody(name, example, bytes, turns++, known);
-  // In turns, because other programs slow the machine down for some seconds at a time.
+  // The pairs are measured in turns, because other programs slow the machine down for some seconds
+  // at a time.
   const compare = async (body: Buffer, pairs: number) => {
     const ms = { worst: [] as number[], plain: [] as number[] };
     let plainStatus = 0;

@@ -1,13 +1,16 @@
-// Names the statements that read most rows of a table, from the log of the database's server: of every
-// twentieth statement its plan, and each slow statement. Planner and counters of PostgreSQL do not tell
-// which statement has read what.
+// Names the statements that read most rows of a table, from the log of the database's server. The
+// log has the plan of every twentieth statement, and each slow statement. PostgreSQL's own counters
+// do not show which statement read which rows.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Sql } from '../../server/src/database/db.ts';
 
 const sampleRate = 0.05;
-/** Milliseconds. A statement that runs once is seldom sampled, and a walk through 30,000 rows takes longer. */
+/**
+ * Milliseconds. Statements slower than this are logged too, because a statement that runs once is
+ * seldom sampled. Reading 30,000 rows takes longer.
+ */
 const slowMs = 5;
 const wordsShown = 110;
 
@@ -23,8 +26,8 @@ const settings = {
 };
 
 /**
- * Makes the server log what new connections to a database read. Does nothing where the role is no
- * superuser, or where the library is missing.
+ * Makes the server log the reads of new connections to a database. Does nothing if the role is no
+ * superuser, or if the library is missing.
  */
 export async function logReads(sql: Sql, database: string): Promise<void> {
   const superuser = await sql`SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper`;
@@ -61,15 +64,15 @@ function rowsReadBy(node: PlanNode): number {
 const firstWords = (statement: string): string => statement.replace(/\s+/g, ' ').trim().slice(0, wordsShown);
 
 /**
- * Milliseconds that a connection at rest may keep its counts before it adds them to the table's
- * (PostgreSQL 15). Rows that are counted now may have been read so long ago.
+ * Milliseconds that an idle connection may keep its counts before it adds them to the table's
+ * (PostgreSQL 15). Rows that are counted now may have been read this long ago.
  */
 const countedLateMs = 10_000;
 
 /** A log of a server on this machine. */
 export class ReadLog {
   readonly #path: string;
-  /** Places in the log with their time, the latest last. */
+  /** Positions in the log with their times, the latest last. */
   readonly #places: { atMs: number; place: number }[] = [];
 
   constructor(path: string) {
@@ -82,8 +85,8 @@ export class ReadLog {
   }
 
   /**
-   * Tells which statements read most of a table since `begin`, or so shortly before that they may
-   * be counted, and the slow statements that name the table.
+   * Returns the statements that read most of a table since `begin` (or so shortly before that their
+   * rows may be counted), and the slow statements that name the table.
    */
   async tell(table: string): Promise<string[]> {
     const earliest = (this.#places.at(-1)?.atMs ?? 0) - countedLateMs;

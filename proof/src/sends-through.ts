@@ -95,7 +95,8 @@ export async function judgePushes(stage: Stage, titles: readonly string[]) {
 const toldMax = 20;
 
 /**
- * When its requests came and how each was answered, and which attempts the service has recorded.
+ * Describes a delivery: the times and answers of its requests, and the attempts that the service
+ * has recorded.
  */
 async function explain(
   { database }: Stage,

@@ -24,7 +24,7 @@ export interface ApiNodes {
 
 export interface ApiNodesPlan {
   readonly count: number;
-  /** Whether a worker node runs beside them and sends what they leave. */
+  /** Whether a worker node runs beside them and works the batches that they leave. */
   readonly hasWorker?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -70,7 +70,7 @@ export interface ApiAnswer<Json> {
 // A backend has about this many connections. Thousands at once would measure how connections are
 // opened.
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
-/** For a machine that is busy with much else. */
+/** Milliseconds to wait for an answer on a busy machine. */
 const answerWithinMs = 300_000;
 
 /** Rejects when there is no answer. */

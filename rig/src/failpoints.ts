@@ -7,7 +7,7 @@ import type { Failpoint } from '../../server/src/ground/failpoint.ts';
 
 export interface FailpointRule {
   readonly name: Failpoint;
-  /** The number of the passing at which the rule acts, in one process, from 1. */
+  /** The rule acts at this passing of the failpoint in one process, counted from 1. */
   readonly hit: number;
   /**
    * SIGKILL, SIGSTOP, an error, or a delay. A stopped process goes on from the same place when it

@@ -31,8 +31,8 @@ export interface Faults {
  */
 export interface Watch {
   /**
-   * `cut` drops the data and ends the connection on both sides. `mute` passes it on and ends the
-   * client's side when the target answers.
+   * `cut` drops the data and ends the connection on both sides. `mute` passes the data on and ends
+   * the client's side when the target answers.
    */
   ofClient(chunk: Buffer): 'pass' | 'cut' | 'mute';
 }
@@ -141,7 +141,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
     far.on('error', () => {
       if (!pair.isHalfOpen) resetSocket(client);
     });
-    // A client that gives up a dead target has no connection left to close there.
+    // When a client gives up a dead target, there is no connection left to close at the target.
     client.on('end', () => {
       if (pair.isHalfOpen) client.destroy();
     });
@@ -187,8 +187,8 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
 }
 
 /**
- * Node does not reset a socket whose end it is sending, and a process that tried could not end,
- * because `CleanupHandles` waits.
+ * A socket whose end is being sent is not reset: Node does not do it, and a process that tried
+ * could not end, because `CleanupHandles` waits.
  */
 function resetSocket(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();

@@ -172,7 +172,10 @@ const openings: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> =
   'WINDOW_UPDATE of all streams': () => endlessly(windowUpdate('00000001')),
 };
 
-/** No rule says that these end the connection at once. They must only leave nothing behind. */
+/**
+ * No rule requires that these frames end the connection at once. They must only leave nothing
+ * behind.
+ */
 const chaos: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   'any bytes': (random) => Array.from({ length: 1 + random.below(5) }, () => random.bytes(random.below(200))),
   'any frames': (random) =>

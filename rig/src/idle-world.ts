@@ -43,7 +43,7 @@ export async function watchAtRest(
     notifies++;
   });
   const read = async () => {
-    // On the connection that hears, because the pool may have no other.
+    // The statement uses the listening connection, because the pool may have no other.
     const [row] = await ear<{ commits: number; connections: number }[]>`
       SELECT xact_commit::float8 AS commits, (SELECT count(*)::int FROM pg_stat_activity
         WHERE datname = current_database() AND application_name LIKE 'carillon %'

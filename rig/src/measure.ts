@@ -79,7 +79,7 @@ export async function listChildren(pid: number): Promise<number[]> {
 async function listDescendants(pid: number): Promise<number[]> {
   const parents = await listParents();
   const found = [pid];
-  // `found` grows during the walk, so that children of children follow.
+  // `found` grows during the loop, so that children of children are found too.
   for (const each of found) found.push(...parents.filter(([, parent]) => parent === each).map(([child]) => child));
   return found.slice(1);
 }
@@ -125,7 +125,10 @@ export function rounded(value: number, digits = 3): number {
   return Number(value.toPrecision(digits));
 }
 
-/** CPU milliseconds of one process so far, all threads, to the nanosecond. Ended threads are not in. */
+/**
+ * CPU milliseconds of one process so far, all threads, to the nanosecond. Threads that have ended
+ * are not included.
+ */
 export async function cpuMsOf(pid: number): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`);
   const texts = await Promise.all(

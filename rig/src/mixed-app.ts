@@ -37,7 +37,7 @@ export async function makeMixedApp(place: RunPlace, sandbox: SandboxProcess, nam
   const webpush = await run<{ public_key: string }>('channel', 'set', app.id, 'webpush');
 
   const key = await sandbox.post<{ p8: string; key_id: string; team_id: string }>('/apns/keys', {});
-  // Files of its own, because several apps may be made at once.
+  // Each app has separate files, because several apps may be made at once.
   const keyFile = join(place.directory, `apns-key-${app.id}.p8`);
   await writeFile(keyFile, key.p8, { mode: 0o600 });
   const apns = ['--key-file', keyFile, '--key-id', key.key_id, '--team-id', key.team_id, '--bundle-id', bundleId];

@@ -13,7 +13,7 @@ export interface RunDatabase {
   readonly url: string;
   /** For observers; nodes have pools of their own. */
   readonly sql: Sql;
-  /** The same as the superuser, who may alter the server and make further databases. */
+  /** The same database for the superuser, who may alter the server and make further databases. */
   readonly admin: Sql;
   readonly clusterDir: string;
   /** The environment of a service on this database. */

@@ -35,8 +35,8 @@ export interface RunningService {
   /** Suspends an app, which ends its sends. */
   suspend(app: MixedApp): Promise<void>;
   /**
-   * Sends a message and answers its id; asks again where the API is overloaded (503), and throws
-   * what else it refuses.
+   * Sends a message and returns its id. Repeats a request that an overloaded API refuses with 503,
+   * and throws any other refusal.
    */
   send(app: MixedApp, message: object): Promise<string>;
   messageOf(app: MixedApp, id: string): Promise<MessageState>;
@@ -47,13 +47,16 @@ export interface RunningService {
 }
 
 export interface RunClocks {
-  /** One for each node. The API is the first. */
+  /** The options of each node, the API's first. */
   readonly nodes: readonly ArmedOptions[];
   readonly sandbox: ArmedOptions;
 }
 
 export interface RunOptions {
-  /** A proof sets these clocks, and the database's too (`settable-clocks.ts`). */
+  /**
+   * Options that give processes clocks which a proof sets, as it sets the database's
+   * (`settable-clocks.ts`).
+   */
   readonly clocks?: RunClocks;
   /** A customer's endpoint that the nodes may reach. */
   readonly endpoint?: WebhookEndpoint;

@@ -85,8 +85,8 @@ function watch(workbench: Workbench, program: Program, name: string, role: 'api'
     async kill() {
       const pids = await workerPids();
       const at = Date.now();
-      // The supervisor first: a working process that finds itself alone ends in order, and it must
-      // not have time for that.
+      // The supervisor is killed first. A working process without a supervisor ends in order, and
+      // it must not have time for that.
       if (!hasEnded()) child.kill('SIGKILL');
       for (const each of pids) signal(each, 'SIGKILL');
       await ended;

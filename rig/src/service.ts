@@ -10,7 +10,7 @@ import { isListeningOn, listChildren, parentOf } from './measure.ts';
 import { findFreePort } from './ports.ts';
 import { type Program, RunError, startProgram, type Workbench } from './workbench.ts';
 
-/** For a start on a machine that is busy with much else. */
+/** Milliseconds for a start on a busy machine. */
 const readyWithinMs = 300_000;
 /** The precision of a measured start. A shorter poll would slow the start that it measures. */
 const readyPollMs = 50;

@@ -1,8 +1,8 @@
 // Node loads this file (`--import`) before the service into every process whose clocks a proof sets
 // while it runs. CARILLON_CLOCK_FILE holds two numbers: by how many milliseconds the wall clock is
-// ahead, and by how many the steady clock is behind. A wall clock that is ahead by two hours at once
-// is what a host sees that slept for two hours. A steady clock that is behind by the time for which
-// the process was stopped has stood still meanwhile.
+// ahead, and by how many the steady clock is behind. If the wall clock is suddenly ahead by two
+// hours, the host seems to have slept for two hours. If the steady clock is behind by the time for
+// which the process was stopped, it seems to have stood still.
 import { openSync, readSync } from 'node:fs';
 
 const file = openSync(process.env['CARILLON_CLOCK_FILE'], 'r');

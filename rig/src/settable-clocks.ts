@@ -1,6 +1,6 @@
 // Clocks that tests and proofs set (R-100). The host's are objects for a service in this process.
 // The database's are functions of its schema, which stand before the server's own in the search
-// path. So they need no compiler, work on any server, and leave other databases of it alone.
+// path. So they need no compiler, work on any server, and do not change its other databases.
 import { openSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Sql } from '../../server/src/database/db.ts';
@@ -9,9 +9,9 @@ import type { HostClock } from '../../server/src/ground/host-clock.ts';
 export interface SettableHost extends HostClock {
   /** The host sleeps: its wall clock goes on, and its steady clock stands still. */
   sleep(ms: number): void;
-  /** Somebody sets the wall clock, forward or back. */
+  /** The wall clock is set, forward or back. */
   set(byMs: number): void;
-  /** Time passes. Nothing of it is a step as long as the service looks in between. */
+  /** Time passes. This is no step, as long as the service reads the clock in between. */
   pass(ms: number): void;
 }
 
@@ -39,7 +39,7 @@ export function createSettableHost(): SettableHost {
  * server's. Defaults of columns keep it too.
  */
 export async function installDatabaseClock(sql: Sql): Promise<void> {
-  // A transaction sees one time: that of the last step before it began.
+  // A transaction sees one time, which follows the last step before it began.
   const clock = (name: string, volatility: string): string => `
     CREATE FUNCTION public.${name}() RETURNS timestamptz LANGUAGE sql ${volatility} AS $$
       SELECT pg_catalog.${name}() + coalesce(
@@ -59,7 +59,7 @@ export async function setDatabaseClock(sql: Sql, aheadMs: number): Promise<void>
     VALUES (pg_catalog.clock_timestamp(), ${aheadMs}::float8 * interval '1 millisecond')`;
 }
 
-/** The clock of a webhook's requests where no clock is in doubt. */
+/** The clock of a webhook's requests while no clock is in doubt. */
 export const rightClock = {
   nowMs: () => Date.now(),
   isInDoubt: () => false,
@@ -79,7 +79,7 @@ export interface ProcessClock {
 
 export function createProcessClock(file: string): ProcessClock {
   const descriptor = openSync(file, 'w');
-  // One write, so that no process reads a half of it.
+  // A single write, so that no process reads half of it.
   const set = (aheadMs: number, behindMs = 0): void => {
     const bytes = Buffer.alloc(16);
     bytes.writeDoubleBE(aheadMs, 0);

@@ -1,5 +1,5 @@
 // A customer's endpoint for proofs: real TLS, in the proof's process, so that it sees every request
-// of a node. It answers each as the proof says and remembers all.
+// of a node. It answers each request as the proof orders, and remembers all.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import type { SandboxProcess } from './sandbox-process.ts';
 import type { Workbench } from './workbench.ts';
 
 export interface EndpointRequest {
-  /** The URL's path, which tells webhooks apart that share the endpoint. */
+  /** The URL's path, by which webhooks that share the endpoint are told apart. */
   readonly path: string;
   readonly eventId: string;
   readonly attempt: number;

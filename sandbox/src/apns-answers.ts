@@ -1,5 +1,5 @@
-// Apple's words: every reason that APNs documents with its status, and the form of a success and of
-// a refusal on the wire.
+// Apple's answers: every reason that APNs documents with its status, and the form of a success and
+// of a refusal on the wire.
 import { randomUUID } from 'node:crypto';
 import type { ApnsEnvironment } from './phones.ts';
 import type { Answer } from './vendors/vendor.ts';

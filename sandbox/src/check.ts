@@ -51,8 +51,8 @@ export type PhoneCheckName =
 
 /**
  * One verdict. `warn`: this vendor accepts it, but another would not, or the person sees less than
- * was meant. A `fail` with a problem is refused by the vendor. A `fail` without one is dropped
- * silently by the browser, or is answered by a phone's provider in its own words.
+ * was meant. A `fail` with a problem is refused by the vendor. A `fail` without a problem is
+ * dropped silently by the browser, or a phone's provider words the answer.
  */
 export interface Check {
   readonly name: CheckName;

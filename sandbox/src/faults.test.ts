@@ -5,7 +5,7 @@ import type { Target } from './provider.ts';
 
 const target = (token: string, vendor: Target['vendor'] = 'generic'): Target => ({ service: 'webpush', vendor, token });
 
-/** For each of `tokens` in turn, on the connection at the same index: whether the rule acted. */
+/** For each of `tokens` in order, on the connection with the same index: whether the rule acted. */
 function actsOn(match: object, tokens: readonly string[], connections: readonly number[] = []): boolean[] {
   const faults = new Faults();
   faults.add(parseFaultRule({ match, action: { type: 'hang' } }, ''));

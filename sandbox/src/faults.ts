@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Target } from './provider.ts';
 import type { SenderName } from './senders.ts';
 
-/** The action on a request: it replaces the answer or disturbs its way. */
+/** The action on a request: it replaces the answer or disturbs its transport. */
 export type FaultAction =
   /** Another answer. Without `body` the vendor's usual words; a 2xx counts as delivered. */
   | {
@@ -162,7 +162,7 @@ function isDue(timing: FaultTiming, count: { seen: number; acted: number }): boo
   return timing.every === null || nth % timing.every === 0;
 }
 
-/** A position between 0 and 1 for a name: evenly distributed, and always the same for one seed. */
+/** A position between 0 and 1 for a name, evenly distributed and always the same for one seed. */
 function positionOf(seed: string, name: string): number {
   return createHash('sha256').update(seed).update(name).digest().readUInt32BE(0) / 2 ** 32;
 }

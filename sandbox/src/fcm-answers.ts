@@ -1,6 +1,6 @@
-// Google's words: the error documents of FCM v1 and of the token endpoint, and the page for a wrong
-// address. The details are as the API gives them: FcmError where FCM itself refuses, ErrorInfo
-// where Google's front refuses.
+// Google's answers: the error documents of FCM v1 and of the token endpoint, and the page for a
+// wrong address. The details are as the API gives them: FcmError where FCM itself refuses,
+// ErrorInfo where Google's front refuses.
 import type { Answer } from './vendors/vendor.ts';
 
 const jsonType = { 'content-type': 'application/json; charset=UTF-8' };

@@ -133,7 +133,7 @@ export class FcmService implements Provider {
     };
   }
 
-  /** A project exists when an account or the app of a phone is of it. */
+  /** A project exists if an account or the app of a phone belongs to it. */
   #isProject(project: string): boolean {
     return this.#keys.hasProject(project) || this.#phones.pools().some(({ app }) => app === project);
   }
@@ -150,8 +150,8 @@ export class FcmService implements Provider {
     }
     const phone = this.#phones.find(target.value);
     if (phone?.pool.platform !== 'android') {
-      // An unknown token of the right form counts as one that was valid once. Any other text never
-      // was a token.
+      // An unknown token of the right form counts as a token that was valid once. Any other text
+      // was never a token.
       const isFormed = /^[\w-]{11,}:APA91b[\w-]{100,}$/.test(target.value);
       exam.fail('device', refuseByFcm(isFormed ? 'UNREGISTERED' : 'INVALID_REGISTRATION'), 'no phone has this token');
       return undefined;

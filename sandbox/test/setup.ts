@@ -146,7 +146,7 @@ export class Client {
       ...request.headers,
     });
     stream.end(request.body);
-    // A closed connection ends its streams silently; without this the test would seem to wait.
+    // A closed connection ends its streams silently. Without this the test would wait for ever.
     const closed = once(stream, 'close').then(() => {
       throw new Error(`the stream ended without an answer, code ${stream.rstCode}`);
     });

@@ -74,7 +74,7 @@ export class InsecureContextError extends CarillonError {
   override readonly name = 'InsecureContextError';
 }
 
-/** The person said no, or closed the question without an answer. */
+/** The person refused, or closed the question without an answer. */
 export class PermissionDeniedError extends CarillonError {
   override readonly name = 'PermissionDeniedError';
   /**

@@ -110,8 +110,8 @@ export interface Carillon {
    */
   refresh(): Promise<Device | null>;
   /**
-   * Says who uses this browser; `null` on log-out. Your server makes `proof`, a token or a hash
-   * (docs: identify). Before there is a device, the identity is stored and told with the
+   * Tells the service who uses this browser; `null` on log-out. Your server makes `proof`, a token
+   * or a hash (docs: identify). Before there is a device, the identity is stored and told with the
    * subscription. The last call wins over calls in progress and over other tabs. After a failure
    * `refresh()` tells it again. Resolves with true when the service knows it now.
    */

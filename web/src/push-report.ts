@@ -1,5 +1,5 @@
-// Reports of the worker to the open pages of its site. They contain nothing that the notification
-// did not show.
+// Reports of the worker to the open pages of its site. They contain only what the notification
+// showed.
 
 export interface PushReport {
   /**

@@ -40,11 +40,11 @@ export interface Subscribed {
 /** Why a subscription was renewed without a question to the person (contract 5.7). */
 export type Healed = 'subscription_gone' | 'key_changed' | 'worker_missing';
 
-/** What is told of a device beside its subscription. */
+/** The data of a registration beside the subscription. */
 export interface Told {
   readonly facts: Partial<DeviceFacts>;
   readonly properties?: Readonly<Record<string, PropertyValue>> | undefined;
-  /** The last subscription when the browser names it and none is stored. */
+  /** The last subscription, if the browser names it and none is stored. */
   readonly former?: PushSubscription | null;
   readonly healed?: Healed | undefined;
 }

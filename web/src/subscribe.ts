@@ -1,4 +1,4 @@
-// The page's part: may this browser get pushes, is the worker installed, and does the service know.
+// The page's part of subscribing: the permission, the worker, and the registration at the service.
 // It asks the person at most once per call, and never without a click.
 import { type Browser, changeBrowser, findBrowser, type NotificationDefaults } from './device-id.ts';
 import {
@@ -98,7 +98,7 @@ export async function subscribeAndRegister(
     ...change,
     defaults: site.defaults,
     vapidPublicKey,
-    // The person asks for it, so a refused subscription is replaced again.
+    // A refused subscription is replaced again, because the person asked for it.
     replacedAt: 0,
   }));
   return registerDevice(browser, subscribed, { facts: factsNow(browser), properties }, site);
@@ -163,7 +163,7 @@ async function subscribe(site: Site) {
   return {
     subscribed,
     vapidPublicKey: keyOf(subscription) ?? vapidPublicKey,
-    // Browsers answer another object for the same subscription.
+    // Browsers return another object for the same subscription.
     healed: present?.endpoint === subscription.endpoint ? undefined : lossOf(registration, present),
   };
 }

@@ -19,7 +19,8 @@ serveParent(async ({ databaseUrl, body }: BareServerPlan): Promise<number> => {
       response.end(body);
     });
   });
-  // The load keeps its connections, also where a busy machine pauses for longer than five seconds.
+  // Connections are kept longer than Node's five seconds, because a busy machine may pause for
+  // longer.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;

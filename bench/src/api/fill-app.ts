@@ -12,7 +12,7 @@ interface AppKeys {
 }
 
 export interface FilledApp extends Omit<AppKeys, 'client_key'> {
-  /** Several, because the bytes of one client key are limited on every plan. */
+  /** Several client keys, because the bytes of one key are limited on every plan. */
   readonly client_keys: readonly [string, ...string[]];
   /** Each name is the beginning of a device's token and the `external_id` of a user. */
   readonly names: readonly string[];
@@ -21,7 +21,7 @@ export interface FilledApp extends Omit<AppKeys, 'client_key'> {
 
 const atOnce = 20;
 const messagesMade = 20;
-/** Together they may send more bytes of registrations a second than the service takes. */
+/** Together the keys may send more bytes of registrations a second than the service accepts. */
 const clientKeys = 6;
 
 /** Makes an app on the plan `unlimited`, fills it, and then gives it the requested plan. */

@@ -24,7 +24,9 @@ export async function startChromium(workbench: Workbench): Promise<Browser> {
 const email = 'bench@carillon.example';
 const password = 'a bell of three strokes';
 
-/** The browser of an owner who came in by the set-up link, or by the password of an earlier run. */
+/**
+ * The browser of an owner who signed in by the set-up link, or by the password of an earlier run.
+ */
 export async function becomeOwner(browser: Browser, { service, setupLink }: ConsoleWorld): Promise<BrowserContext> {
   const context = await newContext(browser);
   const page = await context.newPage();
@@ -61,7 +63,7 @@ export interface Noted {
   largestPaintMs: number;
   /** The longest event of each click or key that took longer than a frame, until the next paint. */
   readonly interactionsMs: Record<number, number>;
-  /** When the last click or input came, on the clock of `performance.now()`. */
+  /** The time of the last click or input, by `performance.now()`. */
   lastInputAt: number;
 }
 
@@ -99,9 +101,9 @@ function observe(): void {
 }
 
 /**
- * Milliseconds from the last click or input of `act` until `sinceInput` finds in the page what is
- * waited for. It runs in each frame, must find nothing before `act`, and returns the time since
- * `noted.lastInputAt`, or false.
+ * Milliseconds from the last click or input of `act` until `sinceInput` finds the expected content
+ * in the page. `sinceInput` runs in each frame and returns the time since `noted.lastInputAt`, or
+ * false. It must find nothing before `act`.
  */
 export async function untilThere<Argument>(
   page: Page,

@@ -6,7 +6,7 @@ import type { Figure } from '../results.ts';
 import { untilThere } from './chromium.ts';
 import type { ConsoleWorld } from './world.ts';
 
-/** Event Timing tells of nothing faster than this, so such a key counts as this long. */
+/** Event Timing reports nothing faster than this, so a faster key counts as this long. */
 const shortestToldMs = 16;
 /** Pauses between keys: a fast typist's, and one after which the page renders each time. */
 const pausesMs = [40, 200];
@@ -37,7 +37,7 @@ async function typeProse(page: Page): Promise<Figure[]> {
     for (const id of Object.keys(globalThis.noted.interactionsMs)) delete globalThis.noted.interactionsMs[Number(id)];
   });
   for (const delay of pausesMs) await page.keyboard.type(prose.repeat(2).slice(0, keysEach), { delay });
-  // The browser tells an entry after the frame that ends it.
+  // The browser reports an entry after the frame that ends it.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
   const told = await page.evaluate(() => Object.values(globalThis.noted.interactionsMs));
   const keys = keysEach * pausesMs.length;
@@ -144,8 +144,9 @@ export async function measureCounts(owner: BrowserContext, { service, seeded }: 
   for (const [name, filter] of Object.entries(filters)) {
     const times: number[] = [];
     for (let again = 0; again < 3; again++) {
-      // All platforms, in an order that was not asked before: the same devices for the same work. A
-      // condition on a field that no index carries would make every count read the whole rows.
+      // All platforms, in an order that was not used before, so that each count does the same work
+      // for the same devices. A condition on a field outside of the indexes would make every count
+      // read whole rows.
       const asked = { and: [filter, { field: 'device.platform', op: 'in', value: platformOrders[again] }] };
       times.push(await countOnce(page, again === 0 ? filter : asked));
     }
@@ -160,7 +161,7 @@ export async function measureCounts(owner: BrowserContext, { service, seeded }: 
   return figures;
 }
 
-/** Changes the filter and waits until its own count stands there. */
+/** Changes the filter and waits until its count is shown. */
 function countOnce(page: Page, filter: object): Promise<number> {
   const json = page.getByLabel('Filter as JSON', { exact: true });
   return untilThere(

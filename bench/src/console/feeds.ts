@@ -86,7 +86,7 @@ async function makeToken(owner: BrowserContext, origin: string, number: number):
 
 const retriesMax = 20;
 
-/** Opens a feed, again where the service is busy, as a browser does. */
+/** Opens a feed. If the service is busy, tries again, as a browser does. */
 async function follow(url: string, token: string, counter: { events: number }): Promise<ClientRequest> {
   for (let tries = 0; ; tries++) {
     const opened = await open(url, token, counter);
@@ -106,7 +106,7 @@ function open(url: string, token: string, counter: { events: number }): Promise<
         counter.events += text.split('data:').length - 1;
         resolve(asked);
       });
-      // The end of the measurement destroys it.
+      // The connection is destroyed at the end of the measurement.
       response.on('error', () => {});
     });
     asked.on('error', reject);

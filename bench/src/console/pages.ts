@@ -60,7 +60,7 @@ async function openFirstPage(page: Page, address: string): Promise<Figure[]> {
   });
   await page.goto(address);
   const contentMs = await untilThere(page, async () => {}, hasContent, '');
-  // A paint is told a frame after it was made.
+  // The browser reports a paint one frame later.
   await page.waitForFunction(() => globalThis.noted.largestPaintMs > 0);
   const paintMs = await page.evaluate(() => globalThis.noted.largestPaintMs);
   await client.detach();
@@ -76,15 +76,13 @@ async function openFirstPage(page: Page, address: string): Promise<Figure[]> {
   ];
 }
 
-/**
- * How long the clicks of the present document took; those that took less than a frame are left out.
- */
+/** The durations of clicks in the present document. Clicks of less than a frame are omitted. */
 const readInteractions = (page: Page): Promise<number[]> =>
   page.evaluate(() => [0, ...Object.values(globalThis.noted.interactionsMs)]);
 
 /**
- * Runs in the page. It is there when its address holds `path`, or ends with it where a `$` follows,
- * and nothing is still loading.
+ * Runs in the page. Returns whether the page is shown: its address contains `path` (or ends with
+ * it, if `path` ends with `$`), and nothing is loading.
  */
 function hasContent(path: string): number | false {
   const { pathname } = location;

@@ -23,7 +23,7 @@ export interface ConsoleWorld {
   readonly seeded: OwnApp;
   /** The id of the app with ninety days of events. */
   readonly reportsApp: string;
-  /** The link by which the first owner comes in; null: they came in during an earlier run. */
+  /** The set-up link of the first owner; null: the owner was made in an earlier run. */
   readonly setupLink: string | null;
 }
 

@@ -1,5 +1,5 @@
-// Makes the worst bodies of a route that will be refused, from the schema of its body: in each place
-// of it, and around all, whatever costs much to read for its bytes.
+// Makes the worst refused bodies of a route from the schema of its body. In each place of it, and
+// around all, it puts JSON that is costly to read for its size.
 import { type JsonSchema, jsonSchemaOf } from '../../../server/src/http/body-shape.ts';
 
 export interface WorstBody {
@@ -65,7 +65,10 @@ const junkOfPlaces: readonly string[] = [
   'hyphens',
   'templates',
 ];
-/** Places of a schema that are tried, evenly chosen: those of channels and languages are alike. */
+/**
+ * The number of places of a schema that are tried, evenly chosen, because places of channels and
+ * languages are alike.
+ */
 const placesMax = 40;
 
 /** Junk around or beside everything, whatever the schema is. */
@@ -161,7 +164,7 @@ function put(value: unknown, [key, ...rest]: Path): unknown {
   return { ...holder, [key]: put((holder as Record<string, unknown>)[key], rest) };
 }
 
-/** Bodies that are nearly right, whose fault comes last. By method and path. */
+/** Nearly valid bodies, whose fault comes last, by method and path. */
 export const lateFaults: Readonly<Record<string, readonly WorstBody[]>> = {
   'POST /v1/events': [
     { name: 'full events, the last without a name', make: (bytes) => eventsOf(bytes, textOf('x'), '{}') },

@@ -13,7 +13,7 @@ import { sendOnce } from './sender.ts';
 
 const connections = 8;
 const calmEveryMs = 20;
-/** Alone and beside by turns, so often. */
+/** The number of turns, each alone and beside. */
 const stretches = 8;
 const bodyBytes = 255 * 1024;
 
@@ -60,7 +60,7 @@ export async function measureBystander(
     for (let i = first; !isOver; i++) {
       const body = bodies[i % bodies.length] ?? Buffer.from('{}');
       const place = { method: 'POST', path: '/v1/events', key: attacker.client_keys[0] };
-      // A body that is refused unread ends its connection while it is being written.
+      // The refusal of an unread body ends its connection while the body is being written.
       const { status, retryAfterMs } = await sendOnce(agent, port, place, body).catch(() => ({
         status: 429,
         retryAfterMs: 50,
@@ -74,7 +74,8 @@ export async function measureBystander(
   const alone: Asked = { ms: [], unavailable: 0 };
   const beside: Asked = { ms: [], unavailable: 0 };
   await ask({ ms: [], unavailable: 0 });
-  // In turns, because other programs slow the machine down for some seconds at a time.
+  // Both are measured in turns, because other programs slow the machine down for some seconds at a
+  // time.
   for (let stretch = 0; stretch < stretches; stretch++) {
     await ask(alone);
     isOver = false;

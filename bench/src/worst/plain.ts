@@ -1,7 +1,7 @@
-// Plain bodies of any size that the service accepts, beside which the worst ones are judged.
+// Plain bodies of any size that the service accepts. The worst bodies are compared with them.
 import { apnsIdentity, type Credentials } from '../credentials.ts';
 
-/** The device and the user that the app under test has, and credentials that it may be given. */
+/** The device and the user of the app under test, and credentials for it. */
 export interface Known {
   readonly deviceId: string;
   readonly externalId: string;
@@ -18,7 +18,7 @@ const filterOf = (bytes: number): object => {
   return { or: Array.from({ length: leaves }, () => ({ field: 'external_id', op: 'in', value })) };
 };
 
-/** Bodies that are about as long as asked, by method and path. Other routes get their example. */
+/** Bodies of about the requested size, by method and path. Other routes get their example. */
 const forms: Forms = {
   'POST /v1/users': (bytes, _turn, { externalId }) => {
     const count = Math.min(90, Math.ceil(bytes / 1000));
@@ -64,7 +64,7 @@ const forms: Forms = {
   }),
 };
 
-/** A body of exactly this size, filled up with white space where its fields hold no more. */
+/** A body of exactly this size, filled up with white space if its fields cannot be longer. */
 export function plainBody(route: string, example: unknown, bytes: number, turn: number, known: Known): Buffer {
   const text = JSON.stringify(forms[route]?.(bytes, turn, known) ?? example);
   return Buffer.from(text.padEnd(bytes, ' '));

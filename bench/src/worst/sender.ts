@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Sender {
-  /** The status; a 429 is waited for and sent again. */
+  /** The status. After a 429 it waits and sends again. */
   (body: Buffer): Promise<number>;
   close(): void;
 }

@@ -239,7 +239,7 @@ async function readPairs(
     const name = `'${titles[message]}' for device ${device}`;
     const isGone = gone.has(device);
     if (!isAskedFor) violations.push(`${name} was never asked for`);
-    // A device that is gone is in no audience any more.
+    // A device that is gone belongs to no audience any more.
     if (isGone && requests.length + deliveries.length === 0) continue;
     found.push({ name, requests: requests.sort((a, b) => a.at - b.at), deliveries, told, isGone });
   }

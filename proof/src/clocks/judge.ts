@@ -6,16 +6,19 @@ import type { Step } from './steps.ts';
 import type { Kind, Refused, Sent, Tried, World } from './world.ts';
 
 const goesOnWithinMs = 10_000;
-/** A database's clock that was set forward is not believed sooner. */
+/** Milliseconds before which a database's clock that was set forward is not believed. */
 const doubtedMs = 4_000;
 /**
- * A process may fall asleep between its decision to send and the write. Awake again it ends the turn
- * of its event loop. R-100 asks for a comparison several times a second, so this takes no longer.
+ * Milliseconds. A process may fall asleep between its decision to send and the write. When it
+ * wakes, it ends the turn of its event loop. R-100 requires a comparison several times a second, so
+ * this takes no longer.
  */
 const onTheWireMs = 250;
-/** no wait lasts longer without another look. So a database's clock set right is heard of. */
+/**
+ * R-100: the longest wait without a look. Within it a corrected clock of the database is noticed.
+ */
 const heardWithinMs = 1_000;
-/** outcomes of this time may be lost with the process, and their devices be rung again. */
+/** outcomes of this time may be lost with the process, and their pushes repeated. */
 const unwrittenMs = 500;
 const deadlineMs = 120_000;
 
@@ -23,9 +26,9 @@ const deadlineMs = 120_000;
 export interface Sleeper {
   readonly devices: number;
   readonly title: string;
-  /** The end of this message, and of the next, which the worker sent alone after its sleep. */
+  /** The ends of this message and of the next one, which the worker sent alone after its sleep. */
   readonly ends: readonly MessageState[];
-  /** Its sleep began between these instants. */
+  /** The sleep began between these instants. */
   readonly fromMs: number;
   readonly asleepMs: number;
   readonly awakeMs: number;
@@ -84,8 +87,8 @@ async function judgeWebhook(world: World, tried: readonly Tried[], events: numbe
 }
 
 /**
- * Whether a request was signed by a database's clock while that ruled, or before a sleep that it went
- * through on the wire. A signature tells its second by the clock that signed it.
+ * Whether a request was signed by the database's clock while this clock ruled, or was on the wire
+ * during a sleep. A signature contains the second by the clock that signed it.
  */
 function mayBeLate({ step, fromMs, rightMs }: Tried, { atMs, signedMs }: Refused): boolean {
   if (step.kind === 'sleep') return atMs >= fromMs && signedMs <= fromMs - step.byMs;
@@ -126,8 +129,8 @@ function complaintsOf(
   state: MessageState | undefined,
 ): string[] {
   const { status, report = {}, error_counts: codes = {} } = state ?? {};
-  // After a sleep, and by the clock of a database that rules, the minute to live is over, and after
-  // two hours also the time for retries (contract 7.5).
+  // After a sleep, and by a ruling clock of the database, the time to live of a minute is over.
+  // After two hours the time for retries is over too (contract 7.5).
   const isLater = step.byMs > 0 && step.kind !== 'host' && kind !== 'after' && kind !== 'scheduled';
   const expired = isLater && kind === 'short' ? (codes['expired'] ?? 0) : 0;
   const untried =

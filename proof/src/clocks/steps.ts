@@ -6,17 +6,20 @@ export interface Step {
   readonly name: string;
   readonly kind: 'sleep' | 'host' | 'database';
   readonly byMs: number;
-  /** The step comes so long after the last message was accepted. */
+  /** Milliseconds from the acceptance of the last message to the step. */
   readonly afterMs: number;
 }
 
-/** Each step comes at the next tenth of the 250 ms between comparisons, and later in the sends. */
+/**
+ * Successive steps come at different tenths of the 250 ms between comparisons, and later in the
+ * sends.
+ */
 const phases = 10;
 const phaseMs = 250 + 25;
 
 /**
  * Ten phases for a sleep, and each amount, direction and side for a clock. Steps forward come last,
- * so that nothing that an earlier step left waiting becomes due by a sleep.
+ * so that no work that an earlier step left waiting becomes due by a sleep.
  */
 export function stepsOf(isQuick: boolean): Step[] {
   const sleeps = Array.from({ length: isQuick ? 1 : phases }, () => {

@@ -13,7 +13,7 @@ import type { Step } from './steps.ts';
 const workers = 2;
 
 const platforms = ['web', 'ios', 'android'] as const;
-/** Devices that are refused while `refuse` says so. Their tokens begin with these prefixes. */
+/** Devices that are refused after `refuse`. Their tokens begin with these prefixes. */
 const refusals = [
   { platform: 'web', tokenPrefix: 'a503', status: 503 },
   { platform: 'web', tokenPrefix: 'a429', status: 429 },
@@ -41,13 +41,13 @@ export type Kind = 'scheduled' | 'during' | 'short' | 'paced' | 'after';
 /** A step and what was sent around it. Instants are real time. */
 export interface Tried extends Taken {
   readonly step: Step;
-  /** When every clock was right again. */
+  /** The time when every clock was right again. */
   readonly rightMs: number;
-  /** From the step to the first push of the next message. */
+  /** Milliseconds from the step to the first push of the next message. */
   readonly wentOnMs: number;
-  /** When the scheduled message was due. */
+  /** The time when the scheduled message was due. */
   readonly dueMs: number;
-  /** When the message with the short time to live had expired. */
+  /** The time when the message with the short time to live had expired. */
   readonly shortUntilMs: number;
   readonly sent: Readonly<Record<Kind, Sent>>;
   readonly blamed: readonly string[];
@@ -68,7 +68,7 @@ export interface Refused {
 export interface World {
   readonly service: RunningService;
   readonly app: AppOfPhones;
-  /** Makes an app with so many devices of each platform, and some more that `refuse` is about. */
+  /** Makes an app with this many devices of each platform, and some more for `refuse`. */
   newApp(name: string, devicesEach: number): Promise<AppOfPhones>;
   readonly refused: number;
   /** Real time, in milliseconds since the epoch. */
@@ -131,7 +131,7 @@ export async function startWorld(workbench: Workbench, devicesEach: number, seed
       },
     };
   };
-  /** Resolves when the receivers have all that the suspended service had sent. */
+  /** Resolves when the receivers have everything that the suspended service had sent. */
   const untilQuiet = async (): Promise<void> => {
     for (let before = -1; ; ) {
       const { requests } = await service.sandbox.counters();

@@ -6,7 +6,7 @@ import { type Api, Stage } from '../stage.ts';
 
 const nodes = 3;
 const requestsAtOnce = 200;
-/** In a smoke run, a node that is too busy for a request is asked again until then. */
+/** In a smoke run, milliseconds for which a request to a busy node is repeated. */
 const patienceMs = 120_000;
 /** The accepting node works small audiences; a worker works large ones. */
 const audiences = [1, 20, 50, 60, 300];
@@ -17,8 +17,8 @@ interface Round {
 }
 
 /**
- * Sends until the answer is another than 503. A busy machine may answer that to some of 200 requests
- * at once; the key makes it safe to ask again.
+ * Repeats the request while the answer is 503, which a busy machine may give to some of 200
+ * concurrent requests. The key makes repeating safe.
  */
 async function sendPatiently(stage: Stage, api: Api, idempotencyKey: string, message: object) {
   const deadline = performance.now() + patienceMs;

@@ -8,7 +8,7 @@ import { type Kind, type Sent, startWorld, type Tried, type World } from '../clo
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const shortTtlSeconds = 60;
-/** A message that has not gone on or ended by then never will. */
+/** Milliseconds. A message that has neither continued nor ended by then never will. */
 const deadlineMs = 120_000;
 
 /** Each platform's devices of the worker that sleeps alone: 912 in all, so several hundred are left. */
@@ -23,7 +23,7 @@ async function tryStep(world: World, step: Step, place: number): Promise<Tried> 
   const stateOf = ({ id }: Sent) => world.service.messageOf(world.app, id);
   const titleOf = (kind: Kind): string => `${place} ${kind}`;
   await world.refuse(true);
-  // Due in the middle of a step forward, and as soon as possible where there is none.
+  // Due in the middle of a step forward, or as soon as possible if there is no such step.
   const dueMs = world.nowMs() + (step.byMs > 0 ? step.byMs / 2 : 31_000);
   const before = {
     scheduled: await send(world, titleOf('scheduled'), { send_at: new Date(dueMs).toISOString() }),
@@ -47,8 +47,8 @@ async function tryStep(world: World, step: Step, place: number): Promise<Tried> 
 }
 
 /**
- * R-04 with a steady clock that stood still: a worker sleeps for longer than its lease, with half of
- * a batch to send. Then it works alone, so that it has had every chance.
+ * R-04 with a steady clock that stood still: a worker sleeps for longer than its lease, with half
+ * of a batch unsent. Afterwards it works alone, so that it has every chance to break the rule.
  */
 async function letOneSleep(world: World): Promise<Sleeper> {
   const { service } = world;

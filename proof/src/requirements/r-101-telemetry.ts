@@ -1,5 +1,5 @@
-// R-101: the log's destination is full, closed or read by nobody, also when it is on the same full
-// disk as the database. Every send ends as without it, and no process ends.
+// R-101: the log's destination is full, closed or unread, also on the same full disk as the
+// database. Every send has the same result as otherwise, and no process ends.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, rm, writeFile } from 'node:fs/promises';
@@ -47,7 +47,7 @@ async function until200(url: string): Promise<boolean> {
   return true;
 }
 
-/** Starts a whole service whose standard output and error lead to `destination`. */
+/** Starts a complete service whose standard output and error go to `destination`. */
 async function startTo(workbench: Workbench, stage: Stage, destination: Destination) {
   const [port, metricsPort] = [await findFreePort(), await findFreePort()];
   const full = destination === 'a full disk' ? await open('/dev/full', 'w') : undefined;
@@ -70,7 +70,7 @@ async function startTo(workbench: Workbench, stage: Stage, destination: Destinat
   return { child, pid: child.pid ?? 0, url: `http://127.0.0.1:${port}`, metricsUrl: `http://127.0.0.1:${metricsPort}` };
 }
 
-/** Resolves with true once no dead device is left that a message would be sent to. */
+/** Resolves with true once no audience contains a dead device any more. */
 async function areDeadRetired({ database: { sql } }: Stage): Promise<boolean> {
   const deadline = performance.now() + readyWithinMs;
   for (;;) {
@@ -113,7 +113,7 @@ async function proveDestination(
   const [sum] = await stage.database.sql<{ sent: number; failed: number }[]>`
     SELECT coalesce(sum(sent), 0)::int AS sent, coalesce(sum(failed), 0)::int AS failed FROM batches b
     WHERE b.message_id IN (SELECT id FROM messages WHERE idempotency_key LIKE ${`${key}-%`})`;
-  // A dead token is retired by its first failure, and in no later audience.
+  // A dead token is retired by its first failure, and is in no later audience.
   if (sum?.sent !== devices * messages) complaints.push(`${sum?.sent} deliveries were sent, of ${devices * messages}`);
   if (sum?.failed !== expected) complaints.push(`${sum?.failed} deliveries failed, of ${expected}`);
   if ((await listChildren(pid)).join() !== before || child.exitCode !== null) complaints.push('a process ended');
@@ -138,7 +138,7 @@ async function proveFullDisk({ isQuick, seed, report, workbench }: ProofOptions)
   try {
     await call('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=755`, 'tmpfs', disk]);
   } catch {
-    // Not root, or root of a container that may not mount.
+    // Reached without root, or as root of a container that may not mount.
     return report.missing(claim, 'Run it as root of a machine: it mounts a small file system.');
   }
   workbench.onClose(async () => void (await call('umount', ['-l', disk])));

@@ -17,12 +17,12 @@ import { logReads, ReadLog } from '../read-log.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const msMost = 1.5;
-/** A table with this many rows is large: it has been analyzed since its statistics were worthless. */
+/** A table with this many rows is large: it must have been analyzed since it was small. */
 const largeRows = 1_500;
 /**
- * Rows of one large table for each user, device or event. Fewer than ten are needed. A walk through
- * 1,500 rows that the 25 requests of a transaction share is sixty; through 30,000 rows, shared by the
- * 500 rows that an import writes together, too.
+ * The allowed rows of one large table for each user, device or event. Fewer than ten are needed. A
+ * scan of 1,500 rows for the 25 requests of a transaction makes sixty each, and so does a scan of
+ * 30,000 rows for the 500 rows that an import writes together.
  */
 const rowsMost = 20;
 const atOnce = 32;
@@ -42,10 +42,10 @@ interface Size {
 interface Window {
   readonly what: string;
   readonly ms: number;
-  /** Rows read for each item, of the table of which most were read. */
+  /** Rows read for each item, of the table with the most reads. */
   readonly rows: number;
   readonly table: string;
-  /** The statements that read them, where they are too many. */
+  /** The statements that read them, if they are too many. */
   readonly by: readonly string[];
 }
 
@@ -65,7 +65,7 @@ async function doAll<Json>(count: number, request: (i: number) => Promise<ApiAns
   return answers;
 }
 
-/** Rows that were read of each table so far, and rows that it has. Partitions count as one table. */
+/** The rows read of each table so far, and its number of rows. Partitions count as one table. */
 async function readTables(sql: Sql): Promise<ReadonlyMap<string, { read: number; live: number }>> {
   const rows = await sql<{ name: string; read: number; live: number }[]>`
     SELECT coalesce(pg_partition_root(relid), relid)::regclass::text AS name,
@@ -74,7 +74,7 @@ async function readTables(sql: Sql): Promise<ReadonlyMap<string, { read: number;
   return new Map(rows.map(({ name, ...counts }) => [name, counts]));
 }
 
-/** An app on a service, with what each of its windows cost. */
+/** An app on a service, with the cost of each window. */
 class Filling {
   readonly measured: Window[] = [];
   readonly #service: Service;
@@ -201,9 +201,9 @@ async function sendAll(filling: Filling, { users }: Size): Promise<void> {
 }
 
 /**
- * Milliseconds after which the server has counted what a connection read that rests since
- * (PGSTAT_IDLE_INTERVAL, and some more). The connections of a send rest after it, and what they read
- * must not count as read by the work that follows.
+ * Milliseconds after which the server has counted the reads of an idle connection
+ * (PGSTAT_IDLE_INTERVAL, and some more). The connections of a send become idle after it, and their
+ * reads must not count for the following work.
  */
 const countsLateMs = 11_000;
 

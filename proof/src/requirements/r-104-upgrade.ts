@@ -9,13 +9,16 @@ import { plainEnvironment, stopChild, type Workbench } from '../../../rig/src/wo
 import { connect, type Reserved, type Sql } from '../../../server/src/database/db.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
-/** How long each is held beyond the moment at which the upgrade says that it waits. */
+/** Milliseconds that each reader is held after the upgrade has reported its wait. */
 const holdMs = { full: 3_600_000, quick: 4_000 };
 const lockHoldMs = { full: 600_000, quick: 4_000 };
-/** A lock that stops others is asked for this long at most. */
+/**
+ * Milliseconds that the slowest write may take, because a lock that stops others is requested only
+ * briefly.
+ */
 const writeMsMax = 3_500;
 const pauseMs = 50;
-/** An upgrade on a machine that is busy with much else. */
+/** Milliseconds for an upgrade on a busy machine. */
 const waitsWithinMs = 180_000;
 const waitPattern = /waiting for process \d+ \(pg_dump\), whose .*/;
 

@@ -94,7 +94,7 @@ async function totalsOf({ api }: Place, app: App): Promise<Totals> {
   return row;
 }
 
-/** A busy node may answer 503 for so long. */
+/** Milliseconds for which a busy node may answer 503. */
 const patienceMs = 300_000;
 
 /**

@@ -50,7 +50,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   report.claim('every claim of SECURITY.md has teeth', `${chosen.length} of ${all.length} claims tried`, toothless);
 }
 
-/** A few claims, each once. */
+/** In a smoke run, a few claims, each once. */
 function pickSome(all: readonly Claim[], seed: number): readonly Claim[] {
   const random = createRandom(seed);
   const picked = new Set<Claim>();
@@ -67,7 +67,10 @@ function complainOfGreen(run: TestsRun | string): string[] {
   return passed === 0 && found.length === 0 ? ['No test has this name.'] : found;
 }
 
-/** What keeps the claim from being shown by this mutant. The tree is as before afterwards. */
+/**
+ * Returns the reasons why this mutant does not show the claim; none when it does. The tree is
+ * unchanged afterwards.
+ */
 async function complainOfMutant(tree: string, control: Control, ask: () => Promise<TestsRun>): Promise<string[]> {
   const path = join(tree, control.file);
   const text = await readFile(path, 'utf8');
@@ -87,7 +90,10 @@ function complainOfRed({ failed, others }: TestsRun): string[] {
   return failed.map(({ name, errors }) => `No broken expectation: ${name}: ${errors.join(' ')}`);
 }
 
-/** Null where the tree compiles, and the compiler's words where not. Child processes run what is built. */
+/**
+ * Returns null if the tree compiles, or else the compiler's output. It builds, because child
+ * processes run the built files.
+ */
 async function build(tree: string): Promise<string | null> {
   const parameters = [join(tree, 'tools/build.mjs'), '--if-stale'];
   return promisify(execFile)(process.execPath, parameters, { cwd: tree }).then(

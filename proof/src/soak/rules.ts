@@ -38,7 +38,7 @@ export interface Verdict {
   readonly doubled: readonly string[];
   /** Deliveries whose end differs from the script's. */
   readonly astray: readonly string[];
-  /** Attempts beyond the pushes that the provider read; a cut connection took them. */
+  /** Attempts beyond the pushes that the provider read, which were lost with a cut connection. */
   readonly attemptsUnseen: number;
   /** Pushes that a GOAWAY left untouched. */
   readonly untouched: number;

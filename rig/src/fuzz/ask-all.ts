@@ -165,7 +165,7 @@ async function ask(
     encodeURIComponent(fill(parameters[name] ?? '').toWellFormed()),
   );
   const keys = { server: app.serverKey, client: app.clientKey, wrong: 'sk_live_wrong', none: '' };
-  // The documented examples contain ids of nobody; most of them are replaced by ids that exist.
+  // The documented examples contain ids that do not exist. Most are replaced by ids that exist.
   const body = request.body === null ? null : fill(request.body.replaceAll(/"(dev|msg|seg)_[0-9A-Za-z]{22}"/g, nameOf));
   const target =
     path +

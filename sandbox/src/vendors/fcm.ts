@@ -11,7 +11,7 @@ function text(status: number, body: string): Answer {
   };
 }
 
-/** A page of GCM, to which requests go back that FCM does not know how to answer. */
+/** A page of GCM, the answer to requests that FCM does not understand. */
 function page(status: number, title: string): Answer {
   return {
     status,
