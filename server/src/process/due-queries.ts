@@ -9,11 +9,11 @@ export interface Due {
   readonly schedules: boolean;
   readonly webhooks: boolean;
   readonly isPaused: boolean;
-  /** The server's time of the look, in milliseconds. Absent in the word of an earlier version. */
+  /** The server's time of the look, in milliseconds. A process of an earlier version sends none. */
   readonly atMs?: number;
   /**
-   * The receipt keys that exist, as `ReceiptKeys.version` names them. Absent in the word of a
-   * process of an earlier version.
+   * The version of the receipt keys, as in `ReceiptKeys.version`. A process of an earlier version
+   * sends none.
    */
   readonly receiptKeys?: string | null;
 }
