@@ -630,6 +630,13 @@ CREATE TABLE former_links (
 CREATE INDEX former_links_by_user ON public.former_links USING btree (app_id, user_id);
 CREATE INDEX former_links_until ON public.former_links USING btree (app_id, until);
 
+CREATE TABLE hearings (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  judged_at timestamp with time zone NOT NULL,
+  CONSTRAINT hearings_pkey PRIMARY KEY (app_id, id)
+);
+
 CREATE TABLE imports (
   app_id uuid NOT NULL,
   fingerprint bytea NOT NULL,

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
-import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../src/ground/ids.ts';
 import { openAsSuperuser } from './database.ts';
 import { untilLockWaits, untilUndone } from './lock-waits.ts';
 import { setup } from './setup.ts';
@@ -28,7 +28,7 @@ async function twoDevicesOf(external_id: string): Promise<{ ids: string[]; uuids
 }
 
 const hearingOf = (verdicts: readonly Verdict[]): Hearing => {
-  return { appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
+  return { id: mintUuid(), appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
 };
 
 const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {

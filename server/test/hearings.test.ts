@@ -1,10 +1,10 @@
 // What the verdicts of one hearing change of devices, and what a hearing changes that is repeated.
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../src/database/db.ts';
-import { beginHearing, recordVerdicts } from '../src/delivery/record-verdicts.ts';
+import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
 import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
-import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../src/ground/ids.ts';
 import { withFaultyBegin } from './faulty-begin.ts';
 import { setup } from './setup.ts';
 import { verdictOf } from './verdict-of.ts';
@@ -20,7 +20,7 @@ async function twoDevices(): Promise<[Uuid, Uuid]> {
 }
 
 const hearingOf = (verdicts: readonly Verdict[]): Hearing => {
-  return { appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
+  return { id: mintUuid(), appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
 };
 
 const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
@@ -45,18 +45,40 @@ describe('verdicts', () => {
     expect(await statusesOf(uuids)).toEqual(['invalid', 'active']);
   });
 
-  it('of a hearing that is repeated count a message without an address once', async () => {
+  it('of a hearing that is repeated count once', async () => {
+    const uuids = await twoDevices();
+    const [first, second] = uuids;
+    const refusedNow = async () =>
+      (await t.sql`SELECT sum(refused)::int AS refused FROM credential_minutes`)[0]?.['refused'];
+    const before = await refusedNow();
+    const hearing = hearingOf([
+      verdictOf(t, first, { errorCode: 'provider_unavailable', isUnresolved: true }),
+      verdictOf(t, second, { errorCode: 'unregistered' }),
+    ]);
+    await Promise.all([recordVerdicts(deps, hearing), recordVerdicts(deps, hearing)]);
+    await recordVerdicts(deps, hearing);
+    const rows =
+      await t.sql`SELECT status, unresolved_messages FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
+    expect(rows).toMatchObject([{ status: 'active', unresolvedMessages: 1 }, { status: 'invalid' }]);
+    expect(await refusedNow()).toBe(before + 2);
+  });
+
+  it('count nothing where their hearing breaks off', async () => {
     const uuids = await twoDevices();
     const [first, second] = uuids;
     const hearing = hearingOf([
       verdictOf(t, first, { errorCode: 'provider_unavailable', isUnresolved: true }),
       verdictOf(t, second, { errorCode: 'unregistered' }),
     ]);
-    const progress = beginHearing();
-    // The count of unresolved messages is the first transaction, the retirement the second.
-    const faulty = withFaultyBegin(t.sql, 2, tooSlow);
-    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
-    await recordVerdicts(deps, hearing, progress);
+    const broken = withFaultyBegin(t.sql, 1, (work) =>
+      t.sql.begin(async (tx, atEnd) => {
+        await work(tx, atEnd);
+        return tooSlow();
+      }),
+    );
+    await expect(recordVerdicts({ ...deps, sql: broken }, hearing)).rejects.toThrow('too slow');
+    expect(await statusesOf(uuids)).toEqual(['active', 'active']);
+    await recordVerdicts(deps, hearing);
     const rows =
       await t.sql`SELECT status, unresolved_messages FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
     expect(rows).toMatchObject([{ status: 'active', unresolvedMessages: 1 }, { status: 'invalid' }]);
@@ -66,11 +88,10 @@ describe('verdicts', () => {
     const uuids = await twoDevices();
     const refused = uuids.map((id) => verdictOf(t, id, { errorCode: 'invalid_token' }));
     const hearing = { ...hearingOf(refused), hasWorked: true };
-    const progress = beginHearing();
     const faulty = withFaultyBegin(t.sql, 1, tooSlow);
-    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing, progress)).rejects.toThrow('too slow');
+    await expect(recordVerdicts({ ...deps, sql: faulty }, hearing)).rejects.toThrow('too slow');
     await t.sql`UPDATE credentials SET state = 'suspect', suspect_since = now()`;
-    await recordVerdicts(deps, { ...hearing, hasWorked: false }, progress);
+    await recordVerdicts(deps, { ...hearing, hasWorked: false });
     expect(await statusesOf(uuids)).toEqual(['active', 'active']);
     await t.sql`UPDATE credentials SET state = 'ok', suspect_since = NULL`;
   });

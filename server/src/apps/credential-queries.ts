@@ -130,13 +130,13 @@ export interface CredentialHour {
  * because it succeeded within the last 55 minutes.
  */
 export async function addCredentialRefusals(
-  sql: Sql,
+  tx: Tx,
   clock: Clock,
   appId: Uuid,
   counts: { credentialId: number; refused: number; suspicious: number },
 ): Promise<{ readonly suspicious: number; readonly isWell: boolean }> {
   const { credentialId, refused, suspicious } = counts;
-  const [hour] = await sql<{ suspicious: number; isWell: boolean }[]>`
+  const [hour] = await tx<{ suspicious: number; isWell: boolean }[]>`
     WITH added AS (
       INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
       SELECT ${appId}, ${credentialId}, date_trunc('minute', ${clock.now}), ${refused}, ${suspicious}
@@ -154,9 +154,20 @@ export async function addCredentialRefusals(
   return hour ?? { suspicious, isWell: false };
 }
 
-/** Deletes counts that are older than any breaker reads. */
-export async function deleteOldCredentialMinutes(sql: Sql, clock: Clock): Promise<void> {
+/**
+ * Notes that this transaction judges a hearing. Returns false if another one has judged it, and
+ * waits for one that is judging it.
+ */
+export async function insertHearing(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<boolean> {
+  const { count } = await tx`
+    INSERT INTO hearings (app_id, id, judged_at) VALUES (${appId}, ${id}, ${clock.now}) ON CONFLICT DO NOTHING`;
+  return count === 1;
+}
+
+/** Deletes counts that are older than any breaker reads, and hearings that nobody repeats. */
+export async function deleteOldRefusals(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM credential_minutes WHERE minute < ${clock.now} - interval '1 day'`;
+  await sql`DELETE FROM hearings WHERE judged_at < ${clock.now} - interval '1 day'`;
 }
 
 /**

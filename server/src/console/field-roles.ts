@@ -50,6 +50,7 @@ const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>>
       'id device_ids state due_at expires_at available_at claim_id claims finished_at pushed per_second setbacks fault faults kinds kinds_noted',
   },
   client_names: { never: 'name' },
+  hearings: { never: 'id judged_at' },
   credential_minutes: { never: 'credential_id minute refused suspicious' },
   credentials: {
     viewer: 'id channel public state suspect_since last_success_at last_error last_error_at created_at replaced_at',

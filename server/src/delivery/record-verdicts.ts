@@ -6,6 +6,7 @@ import {
   addCredentialRefusals,
   getCredentialHour,
   hasEverSucceeded,
+  insertHearing,
   markCredentialOk,
   markCredentialSuspect,
   updateCredentialError,
@@ -29,32 +30,16 @@ import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
 import type { Hearing, JudgeDeps, Verdict } from './verdict.ts';
 
-/** The parts of a hearing that are committed. A repeat skips them. */
-export interface HearingProgress {
-  areRefusalsCounted: boolean;
-  areUnresolvedCounted: boolean;
-  areDevicesJudged: boolean;
-}
-
-export function beginHearing(): HearingProgress {
-  return { areRefusalsCounted: false, areUnresolvedCounted: false, areDevicesJudged: false };
-}
-
 const mismatchesMax = 3;
 const hourMs = 3_600_000;
 
 /**
- * Records a hearing. May be repeated with the same `progress`, which changes as parts are
- * committed.
+ * Records a hearing. May be repeated. One transaction counts and retires, and notes the hearing's
+ * id. A repetition gives everything else the same values.
  */
-export async function recordVerdicts(
-  deps: JudgeDeps,
-  hearing: Hearing,
-  progress: HearingProgress = beginHearing(),
-): Promise<void> {
+export async function recordVerdicts(deps: JudgeDeps, hearing: Hearing): Promise<void> {
   const { sql, clock, log } = deps;
   const { appId, credentialId, verdicts } = hearing;
-  const ids = { app_id: appId, credential_id: credentialId };
   const successes = verdicts.filter((verdict) => verdict.errorCode === null);
   const refusals = await believedOf(
     deps,
@@ -66,22 +51,52 @@ export async function recordVerdicts(
   // a minute.
   if (hearing.hasWorked || successes.length > 0) {
     const ended = await markCredentialOk(sql, clock, appId, credentialId);
-    if (ended) log.info({ ...ids, former: ended }, 'credential works again');
+    if (ended) log.info({ ...credentialOf(hearing), former: ended }, 'credential works again');
   }
-  if (!progress.areDevicesJudged) {
-    const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && actionOf[errorCode] !== 'keep');
-    const mayBeAtFault = await countRefusals(deps, hearing, { refusals, retiring }, progress);
-    if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
-    if (!progress.areUnresolvedCounted) await retireUnresolved(deps, appId, verdicts);
-    progress.areUnresolvedCounted = true;
-    if (mayBeAtFault) await repeatOnDeadlock(() => judgeSuspicious(deps, hearing, retiring, refusals.at(-1)));
-    else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
-    progress.areDevicesJudged = true;
-  }
-  // This comes last, because it may wait for the credential's row, and no device should wait for
-  // that row.
+  if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
+  const charges: Charges = {
+    refusals,
+    retiring: verdicts.filter(({ errorCode }) => errorCode !== null && actionOf[errorCode] !== 'keep'),
+    unresolved: verdicts.filter(({ isUnresolved }) => isUnresolved),
+  };
+  if (Object.values(charges).some((list) => list.length > 0))
+    await repeatOnDeadlock(() => transaction(sql, (tx) => judge(tx, deps, hearing, charges)));
+  // Last, because it may wait for the credential's row, and no device should wait for that.
   const latest = refusals.at(-1);
   if (latest?.errorCode) await keepError(deps, hearing, { code: latest.errorCode, reason: latest.reason });
+}
+
+/** The refusals that a hearing counts, and the devices that it may retire. */
+interface Charges {
+  readonly refusals: readonly Verdict[];
+  readonly retiring: readonly Verdict[];
+  readonly unresolved: readonly Verdict[];
+}
+
+/**
+ * Counts and retires, unless the hearing was judged before. Locks the credential's row only if the
+ * credential may be at fault, and before any device.
+ */
+async function judge(tx: Tx, deps: JudgeDeps, hearing: Hearing, charges: Charges): Promise<void> {
+  const { appId, credentialId } = hearing;
+  const { clock } = deps;
+  if (!(await insertHearing(tx, clock, appId, hearing.id))) return;
+  const { refusals, retiring, unresolved } = charges;
+  const mayBeAtFault = await countRefusals(tx, clock, hearing, charges);
+  // The lock keeps other processes from retiring devices for this credential meanwhile.
+  const hour = mayBeAtFault ? await getCredentialHour(tx, clock, appId, credentialId) : undefined;
+  const since = hour && isSuspect(hour) ? new Date(clock.nowMs() - hourMs) : undefined;
+  // Dead tokens alone are retired by one statement, which locks their devices in order.
+  if (hour || unresolved.length > 0 || retiring.some(isMismatch))
+    await lockDevicesById(tx, appId, [
+      ...idsOf([...retiring, ...unresolved]),
+      ...(since ? await listRetiredByCredential(tx, appId, credentialId, since) : []),
+    ]);
+  const isInDoubt = since !== undefined || hour?.state === 'suspect';
+  await retireDead(tx, clock, hearing, { onlyCertain: isInDoubt });
+  if (since) await restore(tx, deps, hearing, { since, latest: refusals.at(-1) });
+  else if (!hour || (!isInDoubt && hour.succeededWithinHour)) await retireMismatched(tx, clock, hearing);
+  if (unresolved.length > 0) await retireUnresolved(tx, clock, appId, unresolved);
 }
 
 /**
@@ -99,89 +114,46 @@ async function believedOf(
 }
 
 /**
- * Adds the refusals to the credential's hour, once for a hearing. Returns whether the credential
- * may be at fault. Two conditions must hold: it is suspect or had no success for nearly an hour,
- * and refusals that it can be blamed for are in its hour or would retire a device. A repeated
- * hearing checks both again, because the credential may have become suspect in between.
+ * Adds the refusals to the credential's hour. Returns whether the credential may be at fault. Two
+ * conditions must hold: it is suspect or had no success for nearly an hour, and refusals that it can
+ * be blamed for are in its hour or would retire a device.
  */
 async function countRefusals(
-  { sql, clock }: JudgeDeps,
+  tx: Tx,
+  clock: Clock,
   { appId, credentialId }: Hearing,
-  { refusals, retiring }: { readonly refusals: readonly Verdict[]; readonly retiring: readonly Verdict[] },
-  progress: HearingProgress,
+  { refusals, retiring }: Charges,
 ): Promise<boolean> {
   const isProvisional = !retiring.every(isCertain);
   if (refusals.length === 0 && !isProvisional) return false;
-  const added = progress.areRefusalsCounted ? [] : refusals;
-  const counts = { credentialId, refused: added.length, suspicious: added.filter(isSuspicious).length };
-  const hour = await addCredentialRefusals(sql, clock, appId, counts);
-  progress.areRefusalsCounted = true;
+  const counts = { credentialId, refused: refusals.length, suspicious: refusals.filter(isSuspicious).length };
+  const hour = await addCredentialRefusals(tx, clock, appId, counts);
   return (hour.suspicious > 0 || isProvisional) && !hour.isWell;
 }
 
 async function keepError(
   { sql, clock, log }: JudgeDeps,
-  { appId, credentialId }: Hearing,
+  hearing: Hearing,
   error: { readonly code: ErrorCode; readonly reason: string | null },
 ): Promise<void> {
-  const isFailing = await updateCredentialError(sql, clock, appId, credentialId, error);
-  if (!isFailing) return;
-  const fields = { app_id: appId, credential_id: credentialId, reason: error.reason };
-  log.error(fields, 'credential is failing: the push service refuses it');
+  if (await updateCredentialError(sql, clock, hearing.appId, hearing.credentialId, error))
+    log.error({ ...credentialOf(hearing), reason: error.reason }, 'credential is failing: the push service refuses it');
 }
 
-/** Retires devices of a credential that is not in doubt, without locking the credential. */
-async function retireAll({ sql, clock }: JudgeDeps, hearing: Hearing, retiring: readonly Verdict[]): Promise<void> {
-  await transaction(sql, async (tx) => {
-    // Dead tokens are retired by one statement, which locks their devices in order. Mismatches take
-    // more statements, which would break the order of locks.
-    if (retiring.some(isMismatch)) await lockDevicesById(tx, hearing.appId, idsOf(retiring));
-    await retireDead(tx, clock, hearing, { onlyCertain: false });
-    await retireMismatched(tx, clock, hearing);
-  });
-}
-
-/**
- * The breaker: retires devices. If the credential is at fault, it instead restores the devices that
- * were retired within the hour.
- */
-async function judgeSuspicious(
-  { sql, clock, log }: JudgeDeps,
+/** The breaker for a credential at fault: restores the devices that it retired within the hour. */
+async function restore(
+  tx: Tx,
+  { clock, log }: JudgeDeps,
   hearing: Hearing,
-  retiring: readonly Verdict[],
-  latest: Verdict | undefined,
+  { since, latest }: { readonly since: Date; readonly latest: Verdict | undefined },
 ): Promise<void> {
   const { appId, credentialId } = hearing;
-  await transaction(sql, async (tx) => {
-    // Locks the credential, so that no other process retires devices for it at the same time.
-    const hour = await getCredentialHour(tx, clock, appId, credentialId);
-    const suspect = isSuspect(hour);
-    const since = new Date(clock.nowMs() - hourMs);
-    await lockDevicesById(tx, appId, [
-      ...idsOf(retiring),
-      ...(suspect ? await listRetiredByCredential(tx, appId, credentialId, since) : []),
-    ]);
-    const isInDoubt = suspect || hour.state === 'suspect';
-    await retireDead(tx, clock, hearing, { onlyCertain: isInDoubt });
-    if (suspect) {
-      const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
-      const restored = await restoreDevices(tx, appId, credentialId, since, clock.date());
-      // Logged only when it changes, not every second of a large send.
-      if (isNew || restored > 0)
-        log.error(
-          {
-            app_id: appId,
-            credential_id: credentialId,
-            restored,
-            error_code: latest?.errorCode,
-            reason: latest?.reason,
-          },
-          'credential is suspect: no device is invalidated for it',
-        );
-      return;
-    }
-    if (!isInDoubt && hour.succeededWithinHour) await retireMismatched(tx, clock, hearing);
-  });
+  const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
+  const restored = await restoreDevices(tx, appId, credentialId, since, clock.date());
+  // Logged only when it changes, not every second of a large send.
+  if (!isNew && restored === 0) return;
+  const fields = { ...credentialOf(hearing), restored, error_code: latest?.errorCode, reason: latest?.reason };
+  log.error(fields, 'credential is suspect: no device is invalidated for it');
 }
 
 function isMismatch({ errorCode }: Verdict): boolean {
@@ -277,6 +249,8 @@ async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verd
   );
   if (found.length > 0) await updateEnvironmentFound(sql, appId, found);
 }
+
+const credentialOf = ({ appId, credentialId }: Hearing) => ({ app_id: appId, credential_id: credentialId });
 
 function idsOf(verdicts: readonly Verdict[]): Uuid[] {
   return verdicts.map((verdict) => verdict.deviceId);

@@ -4,8 +4,8 @@
 // with the next push (decision 60).
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseDown } from '../database/db.ts';
-import type { Uuid } from '../ground/ids.ts';
-import { beginHearing, type HearingProgress, recordVerdicts } from './record-verdicts.ts';
+import { mintUuid, type Uuid } from '../ground/ids.ts';
+import { recordVerdicts } from './record-verdicts.ts';
 import type { JudgeDeps, Verdict } from './verdict.ts';
 
 export interface VerdictBook {
@@ -43,8 +43,8 @@ interface Page {
   readonly credentialId: number;
   hasWorked: boolean;
   verdicts: Verdict[];
-  /** The number of first verdicts that were tried, and the parts of them that are committed. */
-  tried: { count: number; readonly progress: HearingProgress } | undefined;
+  /** The hearing that was tried, of this number of first verdicts. */
+  tried: { readonly id: Uuid; readonly count: number } | undefined;
 }
 
 export function createVerdictBook(deps: JudgeDeps): VerdictBook {
@@ -68,47 +68,40 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
       // A success noted during the write is written again later.
       const { hasWorked } = page;
       page.hasWorked = false;
-      // Verdicts that were tried before are tried again as the same group.
-      page.tried ??= { count: Math.min(page.verdicts.length, verdictsAtOnce), progress: beginHearing() };
-      const some = page.verdicts.slice(0, page.tried.count);
+      // A hearing that was tried is repeated with the same verdicts: it may have been judged, and the
+      // answer lost.
+      page.tried ??= { id: mintUuid(), count: Math.min(page.verdicts.length, verdictsAtOnce) };
+      const { id, count } = page.tried;
       const { appId, credentialId } = page;
       try {
-        await recordVerdicts(deps, { appId, credentialId, hasWorked, verdicts: some }, page.tried.progress);
-        takeFirst(page);
+        await recordVerdicts(deps, { id, appId, credentialId, hasWorked, verdicts: page.verdicts.slice(0, count) });
+        takeFirst(page, count);
       } catch (error) {
         page.hasWorked ||= hasWorked;
-        onFailure(page, some, error);
+        onFailure(page, count, error);
         return;
       }
     } while (page.verdicts.length > 0);
     if (!page.hasWorked) pages.delete(key);
   };
 
-  const takeFirst = (page: Page): void => {
-    const count = page.tried?.count ?? 0;
+  const takeFirst = (page: Page, count: number): void => {
     page.verdicts = page.verdicts.slice(count);
     page.tried = undefined;
     waiting -= count;
   };
 
-  const onFailure = (page: Page, some: readonly Verdict[], error: unknown): void => {
-    const fields = { err: error, app_id: page.appId, credential_id: page.credentialId, verdicts: some.length };
-    if (!isDatabaseDown(error) && !isBusy(error)) {
-      // The group is dropped, because it would fail again each second. The next message finds dead
-      // devices again.
-      deps.log.error(fields, 'devices and credentials not judged');
-      takeFirst(page);
-      page.hasWorked = false;
+  const onFailure = (page: Page, count: number, error: unknown): void => {
+    const fields = { err: error, app_id: page.appId, credential_id: page.credentialId, verdicts: count };
+    if (isDatabaseDown(error) || isBusy(error)) {
+      deps.log.warn(fields, 'devices and credentials not judged yet');
       return;
     }
-    deps.log.warn(fields, 'devices and credentials not judged yet');
-    // A commit without an answer may have counted mismatches and messages without an address. If
-    // they were counted twice, a device would be retired too early, so they are dropped.
-    if (isBusy(error) || !page.tried || page.tried.progress.areDevicesJudged) return;
-    const kept = some.filter(({ errorCode, isUnresolved }) => errorCode !== 'credential_mismatch' && !isUnresolved);
-    page.verdicts = [...kept, ...page.verdicts.slice(some.length)];
-    page.tried.count = kept.length;
-    waiting -= some.length - kept.length;
+    // The group is dropped, because it would fail again each second. The next message finds dead
+    // devices again.
+    deps.log.error(fields, 'devices and credentials not judged');
+    takeFirst(page, count);
+    page.hasWorked = false;
   };
 
   const writeAll = async (): Promise<void> => {
@@ -162,10 +155,7 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   };
 }
 
-/**
- * Whether another transaction held a row, or no connection was free. Then it is certain that
- * nothing was written, and the same verdicts may be tried again.
- */
+/** Whether another transaction held a row, or no connection was free. */
 function isBusy(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return /^(57014|40P01|55P03|53300|CONNECTION_BUSY)$/.test(String(code));

@@ -45,6 +45,8 @@ export interface Verdict {
 
 /** The verdicts of one process on one credential, which are written together. */
 export interface Hearing {
+  /** Stored when the hearing is judged. */
+  readonly id: Uuid;
   readonly appId: Uuid;
   readonly credentialId: number;
   /** The credential had a success, beside any refusals. */

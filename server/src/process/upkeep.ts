@@ -1,7 +1,7 @@
 // The hourly upkeep of a service, in one process at a time: makes partitions ahead, corrects sums
 // and deletes old rows. A step that fails is logged and stops no other step.
 import { deleteOldSteps } from '../accounts/step-queries.ts';
-import { deleteOldCredentialMinutes } from '../apps/credential-queries.ts';
+import { deleteOldRefusals } from '../apps/credential-queries.ts';
 import { findLargestAttributionWindowHours } from '../apps/queries.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { forgetOldOutcomes } from '../delivery/fold-totals.ts';
@@ -83,7 +83,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       return deleteChunksBefore(sql, new Date(clock.nowMs() - keptDays * dayMs));
     });
     await step('remove old sums of deliveries', () => forgetOldOutcomes({ sql, clock }));
-    await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
+    await step('remove counts of refusals', () => deleteOldRefusals(sql, clock));
   };
   // Steps with a lock of their own stand before and after `runAlone`: inside it, each lock would
   // hold one more connection (R-98).

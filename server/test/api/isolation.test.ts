@@ -274,6 +274,8 @@ describe('R-61 apps are separate in the database', () => {
       'finds the values to clear, app by app',
     'apps/credential-queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
       'removes old rows, of all apps',
+    'apps/credential-queries.ts: DELETE FROM hearings WHERE judged_at < ${clock.now} - interv':
+      'removes old rows, of all apps',
     'webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
       'finds when the next webhook has work, of all apps',
     'delivery/totals-queries.ts: DELETE FROM delivery_totals WHERE bucket < ${clock.now} - ${': 'forgets what is old',
