@@ -2,7 +2,7 @@
 // `queries.ts` asks the database which devices it selects.
 import { z } from 'zod';
 import { issueOf } from '../ground/issue.ts';
-import { component, list } from '../http/schemas.ts';
+import { component, list, text } from '../http/schemas.ts';
 import { parseFilter } from './filter.ts';
 
 /**
@@ -50,7 +50,7 @@ export const audienceSchema = component(
     .strictObject({
       all: z.literal(true).nullish(),
       device_ids: list(z.string(), { least: 1, most: idsMax }).nullish(),
-      external_ids: list(z.string().min(1).max(256), { least: 1, most: idsMax }).nullish(),
+      external_ids: list(text(256, 1), { least: 1, most: idsMax }).nullish(),
       segment_id: z.string().nullish(),
       filter: filterField.nullish(),
     })

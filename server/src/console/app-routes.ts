@@ -13,7 +13,7 @@ import { parseUrl } from '../ground/parse-url.ts';
 import { invalid } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant, pageFields } from '../http/schemas.ts';
+import { component, instant, pageFields, text } from '../http/schemas.ts';
 import type { Plans } from '../quotas/plan.ts';
 import type { AppCaller, ConsoleCaller } from './caller.ts';
 import { noSuchApp } from './guard.ts';
@@ -61,10 +61,10 @@ const madeApp = component(
     client_key: z.string().describe('Shown this once.'),
   }),
 );
-const httpUrl = z
-  .string()
-  .max(2048)
-  .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'Give an http or https address.');
+const httpUrl = text(2048).refine(
+  (text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''),
+  'Give an http or https address.',
+);
 const appEdit = component(
   'AppEdit',
   z.strictObject({

@@ -16,7 +16,7 @@ import type { Seal } from '../ground/seal.ts';
 import { changedMeanwhile, invalid, noSuch, notFound, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
+import { component, count, deviceId, instant, messageId, pageFields, text } from '../http/schemas.ts';
 import { type SendTestDeps, sendTest } from '../messages/send-test.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
 import { type AppCaller, refuseSuspended } from './caller.ts';
@@ -80,7 +80,7 @@ const seen = {
     .optional()
     .describe('`created_at` of the present credential as it was read, null for none. Absent: nothing is compared.'),
 };
-const secretText = z.string().min(1).max(16_384);
+const secretText = text(16_384, 1);
 /** The number of devices that an answer names: more than anybody reads. */
 const sparedMax = 100;
 const defaultSubject = 'mailto:push@carillon.example';
@@ -138,9 +138,7 @@ export const channelAreaRoutes = [
         'WebPushCredential',
         z.strictObject({
           ...seen,
-          subject: z
-            .string()
-            .max(256)
+          subject: text(256)
             .refine(isVapidSubject, 'It must be mailto: with an address, or https: with a public host.')
             .optional(),
           public_key: secretText.optional(),

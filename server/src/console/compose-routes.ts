@@ -9,7 +9,7 @@ import { decodeId, nilUuid } from '../ground/ids.ts';
 import { issueOf } from '../ground/issue.ts';
 import { noSuch } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count } from '../http/schemas.ts';
+import { component, count, text } from '../http/schemas.ts';
 import { type RenderRequest, renderMessage } from '../messages/render-message.ts';
 import { type CutText, screenNames } from '../messages/screens.ts';
 import { type SendRouteDeps, sendRoutes } from '../messages/send-routes.ts';
@@ -27,7 +27,7 @@ const renderRequest = component(
     .strictObject({
       content: contentSchema,
       channel: z.enum(channelIds),
-      external_id: z.string().min(1).max(256).nullish(),
+      external_id: text(256, 1).nullish(),
       device_id: z.string().nullish(),
       language: languageField.nullish().describe('Replaces the language of the person.'),
     })

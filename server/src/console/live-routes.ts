@@ -5,7 +5,7 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { nameLengthMax } from '../events/event.ts';
 import { routesWith } from '../http/route.ts';
-import { component, deviceId, idSchema, instant } from '../http/schemas.ts';
+import { component, deviceId, idSchema, instant, text } from '../http/schemas.ts';
 import { listedMessage } from '../messages/present-message.ts';
 import { exampleListed } from '../messages/routes.ts';
 import type { AppCaller } from './caller.ts';
@@ -112,7 +112,7 @@ export const liveAreaRoutes = [
     summary: 'Follow the events of an app as they arrive',
     description: `${manners} Once a second the feed reads the 50 latest events of the name, by their own time; without a name, those of each of the 20 names with the latest events.`,
     params: appParam,
-    query: z.strictObject({ name: z.string().min(1).max(nameLengthMax).optional() }),
+    query: z.strictObject({ name: text(nameLengthMax, 1).optional() }),
     answers: {
       200: {
         description: 'Server-sent events: the last 50 of a week, then each as it arrives.',

@@ -16,7 +16,7 @@ import { type Sql, transaction } from '../database/db.ts';
 import type { Log } from '../ground/log.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component } from '../http/schemas.ts';
+import { component, text } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done } from './schemas.ts';
@@ -75,7 +75,7 @@ export const oidcRoutes = [
     access: 'public',
     summary: 'Begin a sign-in that accepts a set-up link or an invitation',
     body: {
-      schema: component('OidcLink', z.strictObject({ secret: z.string().min(1).max(64) })),
+      schema: component('OidcLink', z.strictObject({ secret: text(64, 1) })),
       example: { secret: 'Zp3…' },
     },
     answers: {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, idSchema, instantText, keyId } from '../http/schemas.ts';
+import { component, count, idSchema, instantText, keyId, text } from '../http/schemas.ts';
 import { listChunks } from '../requests/queries.ts';
 import { keptDays, keptMax, type RequestEntry } from '../requests/request-entry.ts';
 import type { AppCaller } from './caller.ts';
@@ -51,8 +51,8 @@ export const requestAreaRoutes = [
         .regex(/^(?:[1-5]\d\d|[1-5]xx|refused|accepted)$/)
         .optional()
         .describe('A status, a class such as `4xx`, `refused` or `accepted`.'),
-      path: z.string().max(256).optional().describe('The beginning of the path.'),
-      key: z.string().max(128).optional().describe("A key's id, or its name."),
+      path: text(256).optional().describe('The beginning of the path.'),
+      key: text(128).optional().describe("A key's id, or its name."),
     }),
     answers: {
       200: {

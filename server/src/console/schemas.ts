@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { roles } from '../accounts/roles.ts';
 import { changedMeanwhile } from '../http/api-error.ts';
-import { component, idSchema, instantText, shownName } from '../http/schemas.ts';
+import { component, idSchema, instantText, shownName, text } from '../http/schemas.ts';
 
 export const appId = component('AppId', idSchema('app'));
 export const accountId = component('AccountId', idSchema('acc'));
@@ -11,7 +11,7 @@ export const role = component('Role', z.enum(roles));
 /** The answer of an operation without a result. */
 export const done = component('Done', z.strictObject({ done: z.literal(true) }));
 
-export const oneLine = shownName(z.string().min(1).max(128)).refine(
+export const oneLine = shownName(text(128, 1)).refine(
   (text) => text.trim() !== '',
   'A name has a character that can be seen.',
 );
@@ -23,7 +23,7 @@ export const emailAddress = z.email('Give an e-mail address.').max(254);
 export const seenAt = instantText.describe('`updated_at` as it was read; another one is 400 `changed_meanwhile`.');
 
 /** The words that search a list of the console (contract 19). */
-export const searchField = z.string().min(1).max(128);
+export const searchField = text(128, 1);
 
 /** The end of a list, for examples. */
 export const lastPage = { has_more: false, next_cursor: null };

@@ -13,7 +13,7 @@ import { isRecord } from '../ground/is-record.ts';
 import { ApiError, namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, toPage } from '../http/page.ts';
 import { type Route, routesWith } from '../http/route.ts';
-import { component, instant, messageId } from '../http/schemas.ts';
+import { component, instant, messageId, text } from '../http/schemas.ts';
 import type { Turns } from '../http/turns.ts';
 import { propertyValue } from '../properties/property.ts';
 import { findSegment, listScheduledUses, listSegments, type ScheduledUse } from '../segments/queries.ts';
@@ -48,7 +48,7 @@ const segmentEdit = component(
   z.strictObject({
     updated_at: seenAt,
     name: segmentName.optional(),
-    description: z.string().max(1_024).nullable().optional(),
+    description: text(1_024).nullable().optional(),
     filter: filterField.optional(),
   }),
 );
@@ -184,7 +184,7 @@ export const segmentAreaRoutes = [
     description: 'Values of the newest devices, the most frequent first. Others may exist.',
     params: appParam,
     query: z.strictObject({
-      field: z.string().max(128).describe('A field of a filter.'),
+      field: text(128).describe('A field of a filter.'),
       q: searchField.describe('The beginning of a value.').optional(),
     }),
     answers: {

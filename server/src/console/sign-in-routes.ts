@@ -21,7 +21,7 @@ import { firstOrganisationId } from '../apps/queries.ts';
 import type { Audited } from '../audit/record-audit.ts';
 import { ApiError } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component, instant } from '../http/schemas.ts';
+import { component, instant, text } from '../http/schemas.ts';
 import { Answer, type ApiRequest } from '../http/server.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done, emailAddress as email, oneLine, role } from './schemas.ts';
@@ -38,9 +38,9 @@ export interface SignInDeps extends Deps {
   onSignIn(): void;
 }
 
-const password = z.string().min(passwordLength.min).max(passwordLength.max);
-const secret = z.string().min(1).max(64).describe('The part of the link after `#`.');
-const code = z.string().min(4).max(32);
+const password = text(passwordLength.max, passwordLength.min);
+const secret = text(64, 1).describe('The part of the link after `#`.');
+const code = text(32, 4);
 
 const welcome = component(
   'Welcome',
@@ -72,7 +72,7 @@ const entered = component(
       .describe('`second_factor`: send a code now. `sign_in`: it is done, and the second factor asks for a sign-in.'),
   }),
 );
-const ownPassword = component('OwnPassword', z.strictObject({ password: z.string().min(1).max(1024) }));
+const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }));
 const signedInExample = { next: 'signed_in' };
 const withCookie = { 'set-cookie': 'The session, or the step before the second factor.' };
 
@@ -173,7 +173,7 @@ export const signInRoutes = [
     access: 'public',
     summary: 'Sign in by e-mail address and password',
     body: {
-      schema: component('Credentials', z.strictObject({ email, password: z.string().min(1).max(1024) })),
+      schema: component('Credentials', z.strictObject({ email, password: text(1024, 1) })),
       example: { email: 'anna@shop.example', password: '…' },
     },
     answers: {
@@ -235,7 +235,7 @@ export const secondFactorRoutes = [
     least: 'person',
     summary: 'Change your password; your other sessions end',
     body: {
-      schema: component('PasswordChange', z.strictObject({ current: z.string().min(1).max(1024), next: password })),
+      schema: component('PasswordChange', z.strictObject({ current: text(1024, 1), next: password })),
       example: { current: '…', next: '…' },
     },
     answers: { 200: { description: 'Changed.', schema: done, example: { done: true }, headers: withCookie } },

@@ -7,7 +7,7 @@ import { listTargets } from '../delivery/targets.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changedMeanwhile, invalid, noSuch, readId } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, instant, list, messageId } from '../http/schemas.ts';
+import { component, count, instant, list, messageId, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { awaitOutcomes } from '../messages/await-outcomes.ts';
 import { messageRequestSchema, report, reportOf } from '../messages/message.ts';
@@ -25,7 +25,7 @@ export interface TestUserAreaDeps extends Pick<SendRouteDeps, 'accept' | 'wait' 
   readonly clock: Clock;
 }
 
-const byUser = z.strictObject({ external_id: z.string().min(1).max(256) });
+const byUser = z.strictObject({ external_id: text(256, 1) });
 const byDevice = z.strictObject({ device_id: z.string() });
 const listed = { devices: count.describe('Active devices that a test reaches, ten of a user at most.') };
 const testUsers = component(

@@ -20,6 +20,7 @@ import {
   list,
   messageId,
   pageFields,
+  text,
 } from '../http/schemas.ts';
 import type { EndpointUrlRules } from '../webhooks/endpoint-url.ts';
 import {
@@ -84,7 +85,7 @@ const webhookFields = {
 const webhook = component('Webhook', z.strictObject(webhookFields));
 export const webhookState = component('WebhookState', webhook.omit({ held_events: true }));
 const secretField = { secret: z.string().describe('Shown this once.') };
-const endpoint = z.string().min(1).max(2048);
+const endpoint = text(2048, 1);
 const attempt = component(
   'WebhookAttempt',
   z.strictObject({

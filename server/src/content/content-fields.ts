@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { isRecord } from '../ground/is-record.ts';
 import { type Issue, issueOf } from '../ground/issue.ts';
+import { text } from '../http/schemas.ts';
 import { type UrlUse, urlProblem } from './content-url.ts';
 import { canonicalLanguage, languageLengthMax, languagePattern } from './locales.ts';
 import { parseTemplate, type TemplateUse } from './template.ts';
@@ -22,43 +23,30 @@ export function report(ctx: Context, issue: Issue): void {
 
 /** Text that is personalized. */
 export function templateText(lengthMax: number) {
-  return z
-    .string()
-    .max(lengthMax, { abort: true })
-    .superRefine((source, ctx) => {
-      checkTemplate(ctx, source, 'text', []);
-    });
+  return text(lengthMax, 0, { abort: true }).superRefine((source, ctx) => {
+    checkTemplate(ctx, source, 'text', []);
+  });
 }
 
 /** Text that is sent as written. A tag in it is refused, because people would see the tag. */
 export function plainText(lengthMax: number, lengthMin = 0) {
-  return z
-    .string()
-    .min(lengthMin)
-    .max(lengthMax)
-    .superRefine((source, ctx) => {
-      checkPlain(ctx, source);
-    });
+  return text(lengthMax, lengthMin).superRefine((source, ctx) => {
+    checkPlain(ctx, source);
+  });
 }
 
 /** A url that may be personalized after its host (contract 7.2). */
 export function templateUrl(use: UrlUse) {
-  return z
-    .string()
-    .max(urlLengthMax, { abort: true })
-    .superRefine((source, ctx) => {
-      const texts = checkTemplate(ctx, source, 'url', []);
-      if (texts) checkUrl(ctx, texts, use);
-    });
+  return text(urlLengthMax, 0, { abort: true }).superRefine((source, ctx) => {
+    const texts = checkTemplate(ctx, source, 'url', []);
+    if (texts) checkUrl(ctx, texts, use);
+  });
 }
 
 /** The address of a picture, without tags. */
-export const plainHttpsUrl = z
-  .string()
-  .max(urlLengthMax, { abort: true })
-  .superRefine((source, ctx) => {
-    if (checkPlain(ctx, source)) checkUrl(ctx, [source], 'https');
-  });
+export const plainHttpsUrl = text(urlLengthMax, 0, { abort: true }).superRefine((source, ctx) => {
+  if (checkPlain(ctx, source)) checkUrl(ctx, [source], 'https');
+});
 
 const resourceName = /^[A-Za-z0-9_]*$/;
 
@@ -67,19 +55,16 @@ const resourceName = /^[A-Za-z0-9_]*$/;
  * accepts both, and each channel uses the kind that it can.
  */
 export function icon(kind: 'url' | 'resource' | 'any') {
-  return z
-    .string()
-    .max(urlLengthMax, { abort: true })
-    .superRefine((source, ctx) => {
-      const texts = checkTemplate(ctx, source, 'url', []);
-      if (!texts) return;
-      const isResource = source !== '' && texts.every((text) => resourceName.test(text));
-      if (kind === 'url' || (kind === 'any' && !isResource)) checkUrl(ctx, texts, 'https');
-      else if (!isResource) {
-        const message = 'On Android an icon is the name of a resource in the app: letters, digits and underscores.';
-        report(ctx, { path: [], code: 'invalid_format', message });
-      }
-    });
+  return text(urlLengthMax, 0, { abort: true }).superRefine((source, ctx) => {
+    const texts = checkTemplate(ctx, source, 'url', []);
+    if (!texts) return;
+    const isResource = source !== '' && texts.every((text) => resourceName.test(text));
+    if (kind === 'url' || (kind === 'any' && !isResource)) checkUrl(ctx, texts, 'https');
+    else if (!isResource) {
+      const message = 'On Android an icon is the name of a resource in the app: letters, digits and underscores.';
+      report(ctx, { path: [], code: 'invalid_format', message });
+    }
+  });
 }
 
 /** 1 to 64 visible ASCII characters, which every channel accepts as a collapse key. */

@@ -2,6 +2,7 @@
 // person. Pure; knows no message.
 import { z } from 'zod';
 import { issueOf } from '../ground/issue.ts';
+import { text } from '../http/schemas.ts';
 
 /** Contract 9: two or three letters, then any subtags of two to eight. */
 export const languagePattern = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/;
@@ -120,10 +121,9 @@ export function spellingsOfStart(text: string): string[] {
 }
 
 /** A language tag, kept as written. */
-export const languageTag = z
-  .string()
-  .max(languageLengthMax)
-  .regex(languagePattern, { error: 'A language is a tag such as de or pt-BR.' });
+export const languageTag = text(languageLengthMax).regex(languagePattern, {
+  error: 'A language is a tag such as de or pt-BR.',
+});
 
 /** A `language` field, which comes out in canonical case. */
 export const languageField = languageTag.transform(canonicalCase);

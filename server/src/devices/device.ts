@@ -12,7 +12,7 @@ import { decodeId, type Uuid } from '../ground/ids.ts';
 import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
-import { component } from '../http/schemas.ts';
+import { component, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { propertyChanges, type StoredProperties, showsSame } from '../properties/property.ts';
 import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } from './token.ts';
@@ -127,7 +127,7 @@ export function createRegistrationParser(
   };
 }
 
-const fact = z.string().max(64).nullish();
+const fact = text(64).nullish();
 const environment = z.enum(environments).nullish();
 
 /**
@@ -187,8 +187,8 @@ export function deviceEditSchema(timeZones: TimeZones) {
  */
 function previousTokenField(platform: Platform | undefined) {
   const object = z.record(z.string(), z.unknown());
-  const text = z.string().max(proofLengthMax);
-  return (platform === 'ios' || platform === 'android' ? text : z.union([text, object]))
+  const word = text(proofLengthMax);
+  return (platform === 'ios' || platform === 'android' ? word : z.union([word, object]))
     .nullish()
     .transform((given) =>
       platform === undefined || given === undefined || given === null ? undefined : proofOf(platform, given),

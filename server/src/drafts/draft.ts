@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';
-import { component, idSchema, instant, shownName } from '../http/schemas.ts';
+import { component, idSchema, instant, shownName, text } from '../http/schemas.ts';
 
 /** Drafts of an app at most: a guess with room for a large team. */
 export const draftsMax = 500;
@@ -23,7 +23,7 @@ export const draftMessage = z
     description: 'The fields of a message so far, in the form of POST /v1/messages; they need not be valid yet.',
   });
 
-export const draftName = shownName(z.string().max(128));
+export const draftName = shownName(text(128));
 
 export const draftId = component('DraftId', idSchema('drf'));
 const listedFields = {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count } from '../http/schemas.ts';
+import { component, count, text } from '../http/schemas.ts';
 import { propertiesByClientsMax } from './catalog-queries.ts';
 import { clientDaysMax } from './check-client-events.ts';
 import {
@@ -24,11 +24,9 @@ export interface EventRouteDeps {
 const trackedEvent = component(
   'TrackedEvent',
   z.strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(nameLengthMax)
-      .describe('`install`, `session_start` and `purchase` are reserved: they feed reports. No control characters.'),
+    name: text(nameLengthMax, 1).describe(
+      '`install`, `session_start` and `purchase` are reserved: they feed reports. No control characters.',
+    ),
     properties: z
       .unknown()
       .meta({
@@ -42,15 +40,8 @@ const trackedEvent = component(
       })
       .optional(),
     device_id: z.string().nullish().describe('Needed where a client key gives an `id`.'),
-    external_id: z
-      .string()
-      .min(1)
-      .max(externalIdLengthMax)
-      .nullish()
-      .describe('Server keys only. The user need not exist yet.'),
-    id: z
-      .string()
-      .max(idLengthMax)
+    external_id: text(externalIdLengthMax, 1).nullish().describe('Server keys only. The user need not exist yet.'),
+    id: text(idLengthMax)
       .regex(/^[\x21-\x7e]+$/)
       .nullish()
       .describe('An id counts once: per app by server key, per device by client key.'),

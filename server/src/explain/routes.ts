@@ -7,7 +7,7 @@ import { deviceStatuses } from '../devices/device.ts';
 import { encodeId } from '../ground/ids.ts';
 import { issueOf } from '../ground/issue.ts';
 import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, messageId } from '../http/schemas.ts';
+import { component, count, deviceId, messageId, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import {
   devicesMax,
@@ -64,7 +64,7 @@ const subjects = ['external_id', 'device_id'] as const;
 
 export const explainQuery = z.strictObject({
   message_id: z.string().optional(),
-  external_id: z.string().min(1).max(256).optional(),
+  external_id: text(256, 1).optional(),
   device_id: z.string().optional(),
 });
 

@@ -38,6 +38,19 @@ export function isPathStep(text: unknown): boolean {
 
 export const pathStepProblem = "'.' and '..' are no names: clients turn them into another path.";
 
+/**
+ * A text of bounded length. zod counts code points, and contract 1 counts UTF-16 code units, of which
+ * an emoji has two or more. With `abort` no other check looks at a text that is too long.
+ */
+export function text(lengthMax: number, lengthMin = 0, { abort = false } = {}): z.ZodString {
+  const bounded = (lengthMin === 0 ? z.string() : z.string().min(lengthMin)).max(lengthMax, { abort });
+  return bounded.check(({ value, issues }) => {
+    if (value.length <= lengthMax || issues.some(({ code }) => code === 'too_big')) return;
+    const [origin, inclusive] = ['string', true] as const;
+    issues.push({ code: 'too_big', origin, inclusive, maximum: lengthMax, input: value, continue: !abort });
+  });
+}
+
 /** A name for people, which cannot pass for another one in a list. */
 export function shownName(name: z.ZodString) {
   return name.refine(isOneLine, shownNameProblem);

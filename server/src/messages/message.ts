@@ -17,7 +17,7 @@ import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
 import { type Instant, instantField, writeInstant } from '../ground/instant.ts';
 import { type Issue, issueOf } from '../ground/issue.ts';
-import { component, count, shownName } from '../http/schemas.ts';
+import { component, count, shownName, text } from '../http/schemas.ts';
 import { localTimePasts } from './local-time.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;
@@ -78,7 +78,7 @@ const requestFields = z.strictObject({
   audience: audienceSchema,
   content: contentSchema,
   exclude_segment_id: z.string().nullish(),
-  name: shownName(z.string().max(128)).nullish(),
+  name: shownName(text(128)).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),
   per_second: z

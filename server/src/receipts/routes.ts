@@ -9,7 +9,7 @@ import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
 import { type ApiError, notFound } from '../http/api-error.ts';
 import { routesWith } from '../http/route.ts';
-import { component } from '../http/schemas.ts';
+import { component, text } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
@@ -27,7 +27,7 @@ export interface ReceiptRouteDeps {
   readonly addressLimits: AddressLimits;
 }
 
-const actionField = z.string().max(64);
+const actionField = text(64);
 
 const receiptRequest = component(
   'ReceiptRequest',

@@ -6,19 +6,19 @@ import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
 import { type Filter, parseFilter } from '../audience/filter.ts';
 import type { IssueCode } from '../ground/issue.ts';
-import { component, pathName, shownName } from '../http/schemas.ts';
+import { component, pathName, shownName, text } from '../http/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
 /** Segments of one app at most. */
 export const segmentsMax = 1_000;
 
-export const segmentName = shownName(pathName(z.string().min(1).max(128)));
+export const segmentName = shownName(pathName(text(128, 1)));
 
 export const segmentRequestSchema = component(
   'SegmentRequest',
   z.strictObject({
     name: segmentName,
-    description: z.string().max(1_024).nullish(),
+    description: text(1_024).nullish(),
     filter: filterField,
   }),
 );

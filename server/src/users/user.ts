@@ -6,7 +6,7 @@ import { languageField } from '../content/locales.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { issueOf } from '../ground/issue.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
-import { component, pathName } from '../http/schemas.ts';
+import { component, pathName, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
 
@@ -17,7 +17,7 @@ export const externalIdLengthMax = 256;
  * A new external id. External ids are compared exactly: no trimming, no case folding, no
  * normalisation.
  */
-export const externalIdField = pathName(z.string().min(1).max(externalIdLengthMax));
+export const externalIdField = pathName(text(externalIdLengthMax, 1));
 
 export interface User {
   readonly id: Uuid;
@@ -40,7 +40,7 @@ export interface User {
 export function userRequestSchema(timeZones: TimeZones) {
   return z.strictObject({
     external_id: externalIdField,
-    first_name: z.string().max(128).nullish(),
+    first_name: text(128).nullish(),
     country: countryField.nullish(),
     language: languageField.nullish(),
     timezone: timeZoneField(timeZones).nullish(),
