@@ -68,7 +68,7 @@ function requestMaker(credentials: Credentials, webOrigin: string): (device: Sim
   const fcmBody = bodyOf.fcm('x'.repeat(163));
   const parsed = parseVapidKeys({ ...credentials.vapid, id: 'bench', subject: 'mailto:push@example.com' });
   if (!('credential' in parsed)) throw new Error('the VAPID keys are not accepted');
-  const vapid = createVapidHeaders({ nowMs: Date.now }).headerFor(webOrigin, parsed.credential);
+  const vapid = createVapidHeaders({ nowMs: Date.now, steadyMs: Date.now }).headerFor(webOrigin, parsed.credential);
   const webHeaders = {
     ...post,
     ttl: String(ttlSeconds),

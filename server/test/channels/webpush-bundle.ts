@@ -5,7 +5,7 @@ import { createECDH, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Push } from '../../src/channels/channel.ts';
 import type { EndpointRules } from '../../src/channels/webpush/endpoint.ts';
-import { createWebPush, transportSettings } from '../../src/channels/webpush/send.ts';
+import { createWebPush, transportSettings, type WebPushOptions } from '../../src/channels/webpush/send.ts';
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { createLog, type Log } from '../../src/ground/log.ts';
@@ -77,7 +77,7 @@ export interface ChannelSettings {
   /** Undefined: only the system's authorities. */
   readonly ca?: string | undefined;
   readonly timeoutMs?: number;
-  readonly clock?: { nowMs(): number };
+  readonly clock?: WebPushOptions['clock'];
   /** Default: discards all lines. */
   readonly log?: Pick<Log, 'info'>;
   /** Default: our own engine. */
@@ -93,7 +93,7 @@ export function createTestChannel(settings: ChannelSettings = {}): AskedChannel<
   const sockets = createOutboundSockets(guard);
   const http1 = createOutboundHttp(sockets);
   const rules: EndpointRules = { pushHosts, exceptions, ownHosts: ['push.example.com'] };
-  const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000, engine = ownEngine } = settings;
+  const { clock = { nowMs: Date.now, steadyMs: Date.now }, timeoutMs = 10_000, engine = ownEngine } = settings;
   const http2 = { connectTimeoutMs: timeoutMs };
   const transport = createOutboundTransport({ sockets, http1, engine, ...transportSettings, http2 });
   const { log = createLog('silent', 'test') } = settings;

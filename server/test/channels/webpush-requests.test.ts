@@ -29,7 +29,10 @@ async function requestOf(
   protocol: Protocol = 'h2',
 ): Promise<Served> {
   const server = await startPushServer({ protocol: host === wns ? 'http/1.1' : protocol });
-  const channel = createTestChannel({ leads: { [`${host}:443`]: server.port }, clock: { nowMs: () => now } });
+  const channel = createTestChannel({
+    leads: { [`${host}:443`]: server.port },
+    clock: { nowMs: () => now, steadyMs: () => now },
+  });
   onTestFinished(async () => {
     await server.close();
     await channel.close();

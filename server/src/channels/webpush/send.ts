@@ -6,7 +6,7 @@ import type { Log } from '../../ground/log.ts';
 import type { OutboundTransport } from '../../http2/transport.ts';
 import type { OutboundResult } from '../../outbound/http.ts';
 import { vendorOf } from '../../outbound/push-hosts.ts';
-import type { Channel, Outcome, Push } from '../channel.ts';
+import type { Channel, ChannelClock, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
 import { beginPush } from '../push-request.ts';
@@ -21,7 +21,7 @@ export interface WebPushOptions {
   /** Used by this channel alone, which closes it. Made with `transportSettings`. */
   readonly transport: OutboundTransport;
   readonly rules: EndpointRules;
-  readonly clock: { nowMs(): number };
+  readonly clock: Pick<ChannelClock, 'nowMs' | 'steadyMs'>;
   readonly log: Pick<Log, 'info'>;
   /** Closed with the channel. The default encrypts on the calling thread. */
   readonly encryptor?: Encryptor;
@@ -80,8 +80,8 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
 }
 
 /**
- * Microsoft's report on a push that it accepted and dropped. Only the log shows it, because the
- * timeline keeps none of these headers.
+ * Microsoft's report on a push that it accepted and dropped, for the log: such a push counts as
+ * sent, so nobody looks at its timeline.
  */
 function droppedByMicrosoft(result: OutboundResult): Record<string, string | undefined> | undefined {
   if ('transportError' in result || result.status >= 300) return undefined;

@@ -28,7 +28,16 @@ function jwkOf(publicKey: string) {
 
 function settableClock() {
   let nowMs = startMs;
-  return { nowMs: () => nowMs, set: (ms: number) => (nowMs = ms) };
+  let steadyMs = 0;
+  return {
+    nowMs: () => nowMs,
+    steadyMs: () => steadyMs,
+    set: (ms: number) => (nowMs = ms),
+    pass(ms: number) {
+      nowMs += ms;
+      steadyMs += ms;
+    },
+  };
 }
 
 describe('RFC 8292, section 2.4', () => {
@@ -57,7 +66,7 @@ describe('RFC 8292, section 2.4', () => {
 describe('the Authorization header', () => {
   test('jose verifies the token with the key beside it', async () => {
     const sender = credential();
-    const header = createVapidHeaders({ nowMs: () => startMs }).headerFor('https://fcm.googleapis.com', sender);
+    const header = createVapidHeaders(settableClock()).headerFor('https://fcm.googleapis.com', sender);
     const [, token = '', key] = /^vapid t=([^,]+), k=([A-Za-z0-9_-]{87})$/.exec(header) ?? [];
     expect(key).toBe(sender.publicKey);
     const { payload, protectedHeader } = await jwtVerify(token, await importJWK(jwkOf(sender.publicKey), 'ES256'), {
@@ -70,7 +79,7 @@ describe('the Authorization header', () => {
   });
 
   test('it is kept per origin and key: one signature for every subscription there', () => {
-    const vapid = createVapidHeaders({ nowMs: () => startMs });
+    const vapid = createVapidHeaders(settableClock());
     const [one, two] = [credential(), credential({ id: 'key-2' })];
     const header = vapid.headerFor('https://a.example', one);
     expect(vapid.headerFor('https://a.example', one)).toBe(header);
@@ -103,8 +112,20 @@ describe('the Authorization header', () => {
     expect(vapid.headerFor('https://a.example', sender)).not.toBe(header);
   });
 
+  test('no header is older than its life, also after a clock was set back for two hours', () => {
+    const clock = settableClock();
+    const vapid = createVapidHeaders(clock);
+    const sender = credential();
+    const header = vapid.headerFor('https://a.example', sender);
+    clock.pass(10 * hourMs);
+    clock.set(clock.nowMs() - 2 * hourMs);
+    expect(vapid.headerFor('https://a.example', sender)).toBe(header);
+    clock.pass(hourMs);
+    expect(vapid.headerFor('https://a.example', sender)).not.toBe(header);
+  });
+
   test('a changed subject is used at once', () => {
-    const vapid = createVapidHeaders({ nowMs: () => startMs });
+    const vapid = createVapidHeaders(settableClock());
     const sender = credential();
     const header = vapid.headerFor('https://a.example', sender);
     expect(vapid.headerFor('https://a.example', { ...sender, subject: 'mailto:new@example.com' })).not.toBe(header);

@@ -5,6 +5,7 @@ import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { Issue } from '../../ground/issue.ts';
 import { noExceptions } from '../../outbound/address-guard.ts';
 import { judgeUrl } from '../../outbound/url.ts';
+import type { ChannelClock } from '../channel.ts';
 import { decodeBase64 } from './base64.ts';
 
 /** A VAPID key pair ready for use. A subscription is bound to its public key for life. */
@@ -106,17 +107,17 @@ export interface VapidHeaders {
 
 /**
  * Keeps one header for each origin and key. A header is valid for 12 h and renewed in its last
- * hour, so no header is renewed sooner than after 11 h.
+ * hour, so no header is renewed sooner than after 11 h, unless a clock was set.
  */
-export function createVapidHeaders(clock: { nowMs(): number }): VapidHeaders {
-  const kept = new Map<string, { header: string; subject: string; expiresAtSeconds: number }>();
+export function createVapidHeaders(clock: Pick<ChannelClock, 'nowMs' | 'steadyMs'>): VapidHeaders {
+  const kept = new Map<string, { header: string; subject: string; expiresAtSeconds: number; madeAtMs: number }>();
 
   const mint = (origin: string, { publicKey, privateKey, subject }: WebPushCredential, nowSeconds: number) => {
     const expiresAtSeconds = nowSeconds + lifetimeSeconds;
     const input = vapidSigningInput(origin, expiresAtSeconds, subject);
     const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
     const header = `vapid t=${input}.${signature.toString('base64url')}, k=${publicKey}`;
-    return { header, subject, expiresAtSeconds };
+    return { header, subject, expiresAtSeconds, madeAtMs: clock.steadyMs() };
   };
 
   return {
@@ -126,9 +127,11 @@ export function createVapidHeaders(clock: { nowMs(): number }): VapidHeaders {
       const known = kept.get(key);
       if (known !== undefined && known.subject === credential.subject) {
         // A clock that was set back makes the kept token look too long-lived. Push services reject
-        // a token that ends in more than 24 h.
+        // a token that ends in more than 24 h, and one that has ended by their own time (R-100).
         const leftSeconds = known.expiresAtSeconds - nowSeconds;
-        if (leftSeconds > renewBeforeSeconds && leftSeconds <= 2 * lifetimeSeconds) return known.header;
+        const agedSeconds = (clock.steadyMs() - known.madeAtMs) / 1_000;
+        const isYoung = leftSeconds > renewBeforeSeconds && agedSeconds < lifetimeSeconds - renewBeforeSeconds;
+        if (isYoung && leftSeconds <= 2 * lifetimeSeconds) return known.header;
       }
       const minted = mint(origin, credential, nowSeconds);
       kept.delete(key);
