@@ -78,8 +78,9 @@ export function sessionSubjects(sessionId: Uuid): Subjects {
 }
 
 /** The wait after these failures, in milliseconds. Pure. */
-export function waitMsAfter({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): number {
-  if (failures < rule.limit) return 0;
+export function waitMsAfter({ failures, since, lastAt, isAhead }: Failures, rule: Rule, nowMs: number): number {
+  // Otherwise a person would wait as long as the clock was set back.
+  if (failures < rule.limit || isAhead) return 0;
   const delayMs = Math.min(delayMsMax, 1000 * 2 ** (failures - rule.limit));
   const untilMs = lastAt.getTime() + delayMs;
   const endMs = rule.endsWithWindow ? Math.min(untilMs, since.getTime() + windowMs) : untilMs;
@@ -158,7 +159,8 @@ async function countAttempt({ txSql, clock }: LimitDeps, subjects: Subjects): Pr
   });
 }
 
-function isForgotten({ failures, since, lastAt }: Failures, rule: Rule, nowMs: number): boolean {
+function isForgotten({ failures, since, lastAt, isAhead }: Failures, rule: Rule, nowMs: number): boolean {
+  if (isAhead) return true;
   const isWindowOver = since.getTime() <= nowMs - windowMs;
   return lastAt.getTime() < nowMs - quietMs || (isWindowOver && (rule.endsWithWindow || failures < rule.limit));
 }

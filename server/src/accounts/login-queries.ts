@@ -7,6 +7,8 @@ export interface Failures {
   /** The time of the first failure. */
   readonly since: Date;
   readonly lastAt: Date;
+  /** The last of them is of the future: the database's clock was set back since. */
+  readonly isAhead: boolean;
 }
 
 /**
@@ -18,7 +20,8 @@ export async function lockFailures(tx: Tx, clock: Clock, subject: Buffer): Promi
   const [row] = await tx<(Failures & { isFirst: boolean })[]>`
     INSERT INTO login_failures AS f (subject, failures, since, last_at) VALUES (${subject}, 1, ${clock.now}, ${clock.now})
     ON CONFLICT (subject) DO UPDATE SET subject = f.subject
-    RETURNING f.failures, f.since, f.last_at, f.xmax = 0 AS is_first`;
+    RETURNING f.failures, f.since, f.last_at, f.last_at > ${clock.now} + interval '1 second' AS is_ahead,
+      f.xmax = 0 AS is_first`;
   return row?.isFirst ? undefined : row;
 }
 

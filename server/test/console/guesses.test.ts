@@ -194,6 +194,16 @@ describe('R-52 guesses', () => {
     expect(await sendingTimes(11, guess)).toEqual([...Array(10).fill(401), 429]);
   });
 
+  it('keep nobody waiting for as long as the database was set back afterwards (R-100)', async () => {
+    const email = 'set-back@shop.example';
+    await join(email);
+    await besiege(() => visitor('POST', '/login', { email, password: 'wrong' }));
+    expect((await visitor('POST', '/login', { email, password })).status).toBe(429);
+    t.clock.advance(-2 * 60 * 60_000);
+    expect((await visitor('POST', '/login', { email, password })).status).toBe(200);
+    t.clock.advance(2 * 60 * 60_000);
+  });
+
   it('of a network are counted within fifteen minutes, and not added up for days', async () => {
     const guess = (count: number): Promise<Response> =>
       visitor('POST', '/login', { email: `many-${count}@shop.example`, password: 'wrong' });
