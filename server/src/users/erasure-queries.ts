@@ -73,7 +73,7 @@ export async function listErasures(
 /**
  * Begins a turn, or continues a turn whose process is gone, with a lease. Returns how many of the
  * erasures were still in the turn that was read and held by no other process. Does not wait for a
- * locked row.
+ * locked row. A lease that ends later than any was written before the clock was set back (R-100).
  */
 export async function takeErasures(
   tx: Tx,
@@ -81,16 +81,18 @@ export async function takeErasures(
   appId: Uuid,
   { userIds, formerTurnId, turnId, leaseSeconds }: TurnToTake,
 ): Promise<number> {
+  const leaseEnd = tx`${clock.now} + ${leaseSeconds} * interval '1 second'`;
   const rows = await tx`
     WITH free AS (
       SELECT user_id FROM erasures
       WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])
-        AND turn_id IS NOT DISTINCT FROM ${formerTurnId}::uuid AND (turn_until IS NULL OR turn_until < ${clock.now})
+        AND turn_id IS NOT DISTINCT FROM ${formerTurnId}::uuid
+        AND (turn_until IS NULL OR turn_until < ${clock.now} OR turn_until > ${leaseEnd} + interval '1 second')
       FOR UPDATE SKIP LOCKED
     )
     UPDATE erasures e SET turn_id = ${turnId},
       turn_until = CASE WHEN e.user_id = ${userIds[0] ?? null}::uuid
-        THEN ${clock.now} + ${leaseSeconds} * interval '1 second' END
+        THEN ${leaseEnd} END
     FROM free WHERE e.app_id = ${appId} AND e.user_id = free.user_id
     RETURNING 1`;
   return rows.length;

@@ -284,6 +284,20 @@ describe("the clearing of erased people's data", () => {
     expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: null })]);
   });
 
+  it('waits for no lease that is longer than any, because the clock was set back (R-100)', async () => {
+    const { app, server, track } = await newWorld();
+    await track({ external_id: 'ada' }, 'told');
+    await server.delete('/v1/users/ada');
+    const lease = (length: string) => t.sql`
+      UPDATE erasures SET turn_id = user_id, turn_until = ${t.clock.now} + ${length}::interval WHERE app_id = ${app.id}`;
+    await lease('6 minutes');
+    await clear();
+    expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: 'ada' })]);
+    await lease('2 hours');
+    await clear();
+    expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: null })]);
+  });
+
   it('may be interrupted anywhere and repeated, even by two at once: the result is the same', async () => {
     const { app, server, register, track } = await newWorld();
     const device = await register();
