@@ -98,7 +98,9 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   const [firstReceived = ''] = [...settled.values()].map((one) => one.receivedTo).sort();
   const windowHours = await getAttributionWindowHours(tx, appId);
   let known = await findOpenProgress(tx, appId);
-  if (known === undefined || known.windowHours !== windowHours) {
+  // Events that occur now would count as classed, because the clock was set back since.
+  const isAhead = known !== undefined && known.classedTo.getTime() > nowMs;
+  if (known === undefined || known.windowHours !== windowHours || isAhead) {
     await forget(tx, appId);
     known = { windowHours, classedTo: new Date(firstSettledMs), receivedTo: firstReceived };
   } else if (known.classedTo.getTime() < firstSettledMs && known.receivedTo <= firstReceived) {

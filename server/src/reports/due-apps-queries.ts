@@ -1,7 +1,7 @@
 // SQL: the apps with events to settle or to class ahead. For an app at rest one row is read and
 // nothing is written.
 import type { Clock } from '../database/clock.ts';
-import type { Sql } from '../database/db.ts';
+import type { Fragment, Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 
 export interface DueApp {
@@ -45,7 +45,7 @@ export async function listAppsToSettle(sql: Sql, clock: Clock): Promise<{ apps: 
         LEFT JOIN attribution_progress p ON p.app_id = n.app_id AND p.name = n.name
         LEFT JOIN open_progress c ON c.app_id = n.app_id
       WHERE k.checked_at IS NULL OR p.settled_at IS NULL OR c.classed_to IS NULL
-        OR n.counted_at > k.checked_at - ${restsAfterMinutes}::int * interval '1 minute'
+        OR n.counted_at > k.checked_at - ${restsAfterMinutes}::int * interval '1 minute' OR ${isAhead(sql)}
         OR n.last_at >= c.classed_to OR c.window_hours <> o.attribution_window_hours
         OR (n.last_at >= p.settled_at AND EXISTS (
           SELECT FROM events e WHERE e.app_id = n.app_id AND e.name = n.name AND e.at >= p.settled_at
@@ -54,10 +54,15 @@ export async function listAppsToSettle(sql: Sql, clock: Clock): Promise<{ apps: 
   return { apps: rows.map(({ id, windowHours }) => ({ id, windowHours })), at: rows[0]?.at ?? new Date(0) };
 }
 
+/** Whether a check `k` is of the future: the database's clock was set back since (R-100). */
+const isAhead = (sql: Sql): Fragment => sql`k.checked_at > now() + interval '1 minute'`;
+
 /** Records that everything due in these apps, as of a server instant, was settled and classed. */
 export async function noteChecked(sql: Sql, apps: readonly DueApp[], at: Date): Promise<void> {
   await sql`
     INSERT INTO attribution_checks AS k (app_id, checked_at)
     SELECT app_id, ${at} FROM unnest(${apps.map(({ id }) => id)}::uuid[]) AS t (app_id) ORDER BY app_id
-    ON CONFLICT (app_id) DO UPDATE SET checked_at = greatest(k.checked_at, excluded.checked_at)`;
+    ON CONFLICT (app_id) DO UPDATE
+    SET checked_at = CASE WHEN ${isAhead(sql)} THEN excluded.checked_at
+      ELSE greatest(k.checked_at, excluded.checked_at) END`;
 }

@@ -254,6 +254,28 @@ describe('classes that are computed ahead of settling', () => {
     expect(await countRows(t)).toEqual({ credits: 0, changes: 0 });
   });
 
+  it('stay right after the clock was set back by two hours (R-100)', async () => {
+    const t = await setup({ workers: false });
+    const s = stage(t);
+    await s.at('2027-03-01T08:00:00Z');
+    const device = await s.deviceOf('ada');
+    await s.send({ device_ids: [device] });
+    await s.at('2027-03-01T10:00:00Z');
+    await s.buy({ external_id: 'ada' }, 1, 'EUR');
+    await s.at('2027-03-01T10:20:00Z');
+    await work(t);
+    await s.at('2027-03-01T08:20:00Z');
+    await t.sql`UPDATE attribution_checks SET checked_at = checked_at + interval '2 hours'`;
+    await s.buy({ external_id: 'ada' }, 2, 'EUR');
+    await s.at('2027-03-01T08:40:00Z');
+    await work(t);
+    for (const path of paths) expect(await read(t, path)).toEqual(await readAnew(t, path));
+    const [row] = (await t.server.get(`/v1/reports/revenue?${spring}`)).body.revenue;
+    expect(row).toMatchObject({ total: '3', influenced: { amount: '3', purchases: 2 } });
+    const [check] = await t.sql`SELECT checked_at <= now() AS is_past FROM attribution_checks`;
+    expect(check).toEqual({ isPast: true });
+  });
+
   it('stay right while another process settles', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
