@@ -30,7 +30,7 @@ import { createPropertyClearing } from '../users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../webhooks/clear-outbox.ts';
 import { forgetInOutboxes } from '../webhooks/forget-people.ts';
 import { finishDueRotations } from '../webhooks/manage-webhooks.ts';
-import { bringForgottenForward } from '../webhooks/work-queries.ts';
+import { bringForgottenForward, shortenPauses } from '../webhooks/work-queries.ts';
 import { shortenWaits, startWebhookWorker, type WebhookDeps } from '../webhooks/worker.ts';
 import { bringToCanonicalForm } from './canonical-forms.ts';
 import { clearDeletedApps } from './clear-apps.ts';
@@ -107,6 +107,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const shorten = async (): Promise<void> => {
     await shortenBatchWaits(deps.txSql, clock);
     await shortenStartWaits(deps.txSql, clock, nextTryMsMax);
+    await shortenPauses(deps.txSql, clock, deps.webhooks.failurePauseMsMax);
   };
   const shortenAll = async (): Promise<void> => {
     await shorten();

@@ -114,6 +114,16 @@ export async function bringForgottenForward(sql: Sql): Promise<number> {
   return result.count;
 }
 
+const soonOf = (sql: Sql, clock: Clock, ms: number): Fragment =>
+  sql`(${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
+
+/** Ends pauses longer than any: the database's clock was set back since. */
+export async function shortenPauses(sql: Sql, clock: Clock, pauseMsMax: number): Promise<void> {
+  await sql`
+    UPDATE webhooks SET paused_until = ${soonOf(sql, clock, pauseMsMax)}
+    WHERE paused_until > ${soonOf(sql, clock, pauseMsMax + 1000)}`;
+}
+
 /**
  * Ends waits that were written before the database's clock was set back. A pause then lasts at most
  * `pauseMsMax`, and a claim `leaseMs`. An event becomes due if it was not tried, lies in the
@@ -129,8 +139,8 @@ export async function shortenWebhookWaits(
     retrySeconds,
   }: { readonly leaseMs: number; readonly pauseMsMax: number; readonly retrySeconds: readonly number[] },
 ): Promise<void> {
-  const soon = (ms: number): Fragment => sql`(${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
-  await sql`UPDATE webhooks SET paused_until = ${soon(pauseMsMax)} WHERE paused_until > ${soon(pauseMsMax + 1000)}`;
+  const soon = (ms: number): Fragment => soonOf(sql, clock, ms);
+  await shortenPauses(sql, clock, pauseMsMax);
   await sql`
     UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NULL THEN ${clock.now} ELSE ${soon(leaseMs)} END
     WHERE due_at > ${soon(1000)} AND CASE WHEN claim_id IS NULL THEN attempts = 0 OR at > ${soon(1000)}

@@ -226,7 +226,7 @@ describe('R-61 apps are separate in the database', () => {
       'says when the next message of any app is due',
     'messages/schedule-queries.ts: UPDATE messages SET next_start_at = ${latest} WHERE status =':
       'the clock of all apps was set back',
-    'webhooks/work-queries.ts: UPDATE webhooks SET paused_until = ${soon(pauseMsMax)} WHERE':
+    'webhooks/work-queries.ts: UPDATE webhooks SET paused_until = ${soonOf(sql, clock, paus':
       'the clock of all apps was set back',
     'webhooks/work-queries.ts: UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NUL':
       'the clock of all apps was set back',
