@@ -282,8 +282,8 @@ async function beginMonth(sql: Sql): Promise<void> {
     SELECT inhrelid::regclass::text AS name FROM pg_inherits
     WHERE inhparent = ANY(${monthly}::text[]::regclass[]) AND inhrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r')`;
   for (const { name } of partitions) await sql.unsafe(`DROP TABLE ${name}`);
-  await ensureEventPartitions(sql);
-  await ensureDeliveryPartitions(sql);
+  await ensureEventPartitions(sql, { nowMs: Date.now() });
+  await ensureDeliveryPartitions(sql, Date.now());
 }
 
 export const requirement: Requirement = {

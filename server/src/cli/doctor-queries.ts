@@ -19,12 +19,6 @@ export async function countConnections(sql: Sql): Promise<{ used: number; most: 
   return row ?? { used: 0, most: 1 };
 }
 
-/** Reads the server's clock, in milliseconds since the epoch. */
-export async function readServerMs(sql: Sql): Promise<number> {
-  const [row] = await sql<{ ms: number }[]>`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`;
-  return row?.ms ?? 0;
-}
-
 /** Returns whether the role of this connection is a superuser. */
 export async function isSuperuser(sql: Sql): Promise<boolean> {
   const rows = await sql`SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper`;

@@ -12,6 +12,7 @@ import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries
 import { indexLimits } from '../audience/plan-indexes.ts';
 import type { Config } from '../config.ts';
 import { describeUnsafeWay } from '../database/address.ts';
+import { readServerMs } from '../database/clock.ts';
 import { isDatabaseDown, type Sql } from '../database/db.ts';
 import { describeDatabaseError } from '../database/describe-database-error.ts';
 import { findClockStep, findIgnoredForwarder, isInstanceMade } from '../database/instance.ts';
@@ -64,7 +65,6 @@ import {
   listAssignedKeys,
   listPrepared,
   readDataDirectory,
-  readServerMs,
   readSettings,
   readTransactionFacts,
 } from './doctor-queries.ts';

@@ -87,6 +87,13 @@ export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
   return row.nowMs;
 }
 
+/** Reads the server's clock where there is no `Clock` yet, in milliseconds since the epoch. */
+export async function readServerMs(sql: Sql): Promise<number> {
+  const [row] = await sql<{ ms: number }[]>`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`;
+  if (!row) throw new Error('the database returned no time');
+  return row.ms;
+}
+
 /** A clock that tests can set; production never does. */
 export interface SettableClock extends Clock {
   advance(ms: number): void;

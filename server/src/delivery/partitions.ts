@@ -42,7 +42,7 @@ export function partitionsAround(nowMs: number): Partition[] {
  * others wait. A table is made apart and then attached, because that lets reads and writes of the
  * other partitions continue. CREATE … PARTITION OF would lock all of them.
  */
-export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.now()): Promise<void> {
+export async function ensureDeliveryPartitions(sql: Sql, nowMs: number): Promise<void> {
   await transaction(sql, async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${advisoryLocks.deliveryPartitions})`;
     await tx`SET LOCAL lock_timeout = '2s'`;

@@ -28,7 +28,7 @@ const waitMs = 2_000;
  */
 export async function ensureEventPartitions(
   sql: Sql,
-  { nowMs = Date.now(), log }: { readonly nowMs?: number; readonly log?: Log } = {},
+  { nowMs, log }: { readonly nowMs: number; readonly log?: Log },
 ): Promise<void> {
   for (const { name, from } of monthsAround(nowMs, await findKeptSince(sql))) {
     try {

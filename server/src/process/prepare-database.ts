@@ -1,6 +1,7 @@
 // Makes a database ready for the service: migrations, and the partitions of the weeks and months
 // ahead.
 
+import { readServerMs } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { listMigrations, migrate, repeatWhileLocked } from '../database/migrate.ts';
 import { tellWaits } from '../database/tell-waits.ts';
@@ -18,8 +19,10 @@ export interface Prepared {
 export async function prepareDatabase(sql: Sql, tell: (line: string) => void = () => undefined): Promise<Prepared> {
   return tellWaits(sql, tell, async () => {
     const applied = await migrate(sql, undefined, tell);
-    await repeatWhileLocked(() => ensureDeliveryPartitions(sql));
-    await ensureEventPartitions(sql);
+    // Ids of batches carry the database's time, and the host's clock may be wrong by months.
+    const nowMs = await readServerMs(sql);
+    await repeatWhileLocked(() => ensureDeliveryPartitions(sql, nowMs));
+    await ensureEventPartitions(sql, { nowMs });
     return { applied, wasEmpty: applied.length === (await listMigrations()).length };
   });
 }

@@ -7,10 +7,13 @@ import {
   type SettableHost,
   setDatabaseClock,
 } from '../../../rig/src/settable-clocks.ts';
+import { listPartitions } from '../../src/delivery/partitions.ts';
+import { listSpans } from '../../src/events/partitions.ts';
 import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { nilUuid } from '../../src/ground/ids.ts';
+import { nilUuid, uuidFloorOf } from '../../src/ground/ids.ts';
 import { claimLateMessage } from '../../src/messages/schedule-queries.ts';
 import { startAlone } from '../../src/messages/start-due.ts';
+import { prepareDatabase } from '../../src/process/prepare-database.ts';
 import { builtInPlans } from '../../src/quotas/plan.ts';
 import { apnsKey, bundleId, keyId, teamId } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
@@ -299,6 +302,31 @@ describe('R-100 a webhook', () => {
     await t.clock.synchronize();
     await until(async () => (await shop.waiting()) === 0);
     expect(shop.receiver.received).toHaveLength(6);
+  });
+});
+
+describe('R-100 a service that did not run while the database was set back', () => {
+  it('holds no webhook in a pause that was meant to last seconds', async () => {
+    const t = await setUp({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', SEND_WAIT_MS: '5000' } });
+    const shop = await openShop(t, ['message.sent']);
+    await t.sql`UPDATE webhooks SET paused_until = pg_catalog.now() + interval '2 hours'`;
+    t.service.startWorkers();
+    await shop.send(1);
+    await shop.receiver.count(1);
+  });
+});
+
+describe('R-100 a start on a host whose clock is wrong by months', () => {
+  it("has partitions for the database's present", async () => {
+    const t = await setUp();
+    await t.setDatabase(90 * 24 * hourMs);
+    const { sql } = t.service;
+    await prepareDatabase(sql);
+    const instant = new Date(Date.now() + 90 * 24 * hourMs);
+    const weeks = await listPartitions(sql);
+    expect(weeks.some(({ from, to }) => from <= uuidFloorOf(instant) && uuidFloorOf(instant) < to)).toBe(true);
+    const months = await listSpans(sql, 'events');
+    expect(months.some(({ from, to }) => from <= instant && instant < to)).toBe(true);
   });
 });
 
