@@ -4,7 +4,6 @@
 import type { Sql } from '../../server/src/database/db.ts';
 import type { Uuid } from '../../server/src/ground/ids.ts';
 import { slotColumn } from '../../server/src/properties/slots.ts';
-import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 
 /** One value of each key. Upserting a user with these values adds the keys to the catalog. */
 export const tenProperties = {
@@ -60,15 +59,14 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
     SELECT key, type, slot FROM properties WHERE app_id = ${appId} ORDER BY id`;
   const columns = catalog.map(({ type, slot }) => slotColumn(type, slot));
   const values = catalog.map(({ key }) => withHashes(columnValues[key]));
-  const firstNumber = await takeUserNumbers(sql, appId, devices);
   for (let from = 0; from < devices; from += rowsAtOnce) {
     const upTo = Math.min(from + rowsAtOnce, devices) - 1;
     await sql.unsafe(`
       INSERT INTO audience (app_id, device_id, active, created_at, last_seen_at, platform, locale, timezone, app_version, sdk, os,
-        user_id, user_block, user_bit, external_id, user_created_at, first_name, country, language, user_timezone, ${columns.join(', ')})
+        user_id, external_id, user_created_at, first_name, country, language, user_timezone, ${columns.join(', ')})
       SELECT app_id, device_id, ${withHashes('h(20) % 100 < 95')}, seen.created_at, seen.last_seen_at,
         (ARRAY['web', 'ios', 'android'])[1 + i % 3], 'de-DE', 'Europe/Berlin', '4.2.0', 'carillon 1.0.0', 'iOS',
-        person.user_id, person.number / 32, 1 << person.number % 32, person.external_id, seen.created_at + person.ago, person.first_name, person.country, person.language,
+        person.user_id, person.external_id, seen.created_at + person.ago, person.first_name, person.country, person.language,
         person.timezone, ${values.join(', ')}
       FROM (
         SELECT i, '${appId}'::uuid AS app_id, i / 4 * 3 + greatest(i % 4 - 1, 0) AS person,
@@ -81,7 +79,7 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
       ) AS seen
       LEFT JOIN LATERAL (
         SELECT (lpad(to_hex(1750000000000 + person), 12, '0') || '7' || substr(md5('user' || person || '${appId}'), 1, 19))::uuid
-            AS user_id, (person + ${firstNumber})::int AS number,
+            AS user_id,
           'user-' || person AS external_id, interval '0' AS ago, 'Ada' AS first_name, 'de' AS language,
           (ARRAY['DE', 'FR', 'AT', 'ES', 'NO'])[1 + (hashint8extended(person, 30) & 1023) % 5] AS country,
           'Europe/Berlin' AS timezone
@@ -103,8 +101,8 @@ export async function fillUsers(sql: Sql, { appId }: Filled, users: number): Pro
     RETURNING external_id`;
   const names = rows.map(({ externalId }) => externalId);
   await sql`
-    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone)
-    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, user_block::bigint * 32 + strpos(reverse(user_bit::bit(32)::text), '1') - 1, first_name, country, language, user_timezone FROM audience
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone)
+    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, first_name, country, language, user_timezone FROM audience
     WHERE app_id = ${appId} AND external_id = ANY(${names}::text[]) ORDER BY external_id`;
   await sql`
     INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, status, registered_at, identified_at)

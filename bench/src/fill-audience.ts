@@ -12,7 +12,6 @@ import { type DeviceToken, parseToken } from '../../server/src/devices/token.ts'
 import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
 import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
 import { insertUsers } from '../../server/src/users/insert-many.ts';
-import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 import { platformOf } from './channels.ts';
 import { firstName } from './content.ts';
 import type { SimulatedDevice } from './devices.ts';
@@ -37,12 +36,10 @@ export async function fillAudience(
   for (let made = 0; made < count; ) {
     const now = new Date();
     const size = Math.min(devicesPerTransaction, count - made);
-    const first = await takeUserNumbers(sql, appId, size);
     const people = Array.from({ length: size }, (_, i) => {
       const device = makeDevice();
       const credentialId = device.channel === 'webpush' ? (webCredential?.id ?? null) : null;
-      const person = { number: first + i, externalId: `person-${made + i}` };
-      return makePerson(platformOf[device.channel], readToken(device), person, credentialId, now);
+      return makePerson(platformOf[device.channel], readToken(device), `person-${made + i}`, credentialId, now);
     });
     await insert(sql, appId, people);
     made += size;
@@ -102,12 +99,12 @@ const factsOf = {
 function makePerson(
   platform: Platform,
   token: DeviceToken,
-  person: { readonly number: number; readonly externalId: string },
+  externalId: string,
   credentialId: number | null,
   now: Date,
 ) {
   const user = {
-    ...person,
+    externalId,
     id: mintUuid(now.getTime()),
     firstName,
     country: 'DE',

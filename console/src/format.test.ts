@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   count,
+  countUsers,
   formatBody,
   formatDuration,
   formatExact,
@@ -52,6 +53,8 @@ test('one is counted in the singular', () => {
   expect(count(1, 'device')).toBe('1 device');
   expect(count(48_210, 'device')).toBe('48,210 devices');
   expect(count(0, 'delivery', 'deliveries')).toBe('0 deliveries');
+  expect(countUsers({ users: 1 })).toBe('1 user');
+  expect(countUsers({ users: 412_345, users_estimated: true })).toBe('about 412,000 users');
 });
 
 test('a body that is JSON gets line breaks, and any other body stays as it came', () => {

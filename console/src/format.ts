@@ -31,6 +31,11 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${formatNumber(value)} ${value === 1 ? one : many}`;
 }
 
+/** `1,101 users`; of an estimate three digits: `about 12,300 users`. */
+export function countUsers({ users, users_estimated: isEstimated }: { users: number; users_estimated?: true }): string {
+  return isEstimated ? `about ${count(Number(users.toPrecision(3)), 'user')}` : count(users, 'user');
+}
+
 const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['year', 365 * 86_400],
   ['month', 30 * 86_400],

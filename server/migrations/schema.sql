@@ -250,7 +250,6 @@ END)
 CREATE INDEX audience_active ON public.audience USING btree (app_id, platform) WHERE active;
 CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at, device_id);
 CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);
-CREATE INDEX audience_unnumbered ON public.audience USING btree (app_id, external_id) WHERE (user_bit = 0);
 CREATE INDEX audience_user ON public.audience USING btree (app_id, external_id) WHERE (external_id IS NOT NULL);
 
 CREATE TABLE audit_entries (

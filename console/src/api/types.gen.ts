@@ -627,6 +627,8 @@ export type DryRun = {
   /** Active devices that a send would reach. */
   readonly count: number;
   readonly users: number;
+  /** Only where `users` is an estimate. */
+  readonly users_estimated?: true | undefined;
   readonly by_channel: {
     readonly webpush: number;
     readonly apns: number;
@@ -1739,8 +1741,10 @@ export type PresentSession = {
 export type Preview = {
   /** Active devices that a send would reach now. */
   readonly count: number;
-  /** Distinct users among them. */
+  /** Distinct users among them: exact up to 100,000 devices, else estimated. */
   readonly users: number;
+  /** Only where `users` is an estimate. */
+  readonly users_estimated?: true | undefined;
   readonly by_channel: {
     readonly webpush: number;
     readonly apns: number;

@@ -1,6 +1,6 @@
 // The sentence at the top of each list, with its main figures. Pure. Null: not known yet.
 import type { CataloguedEvent, CataloguedProperty, Overview, Preview, RequestEntry, Segment } from '../api/objects.ts';
-import { count, formatDuration, formatNumber, formatShare } from '../format.ts';
+import { count, countUsers, formatDuration, formatNumber, formatShare } from '../format.ts';
 
 /** The rows of a list that are read so far. */
 export interface RowsRead<Row> {
@@ -22,7 +22,8 @@ const many = ({ rows, isWhole }: RowsRead<unknown>, one: string, plural?: string
 export function tellUsers(reach: Preview | undefined): string | null {
   if (!reach) return null;
   if (reach.users === 0) return 'No user can be reached now: none has an active device.';
-  return `${count(reach.users, 'user')} can be reached now, on ${count(reach.count, 'active device')}.`;
+  const users = countUsers(reach);
+  return `${users.charAt(0).toUpperCase()}${users.slice(1)} can be reached now, on ${count(reach.count, 'active device')}.`;
 }
 
 const lastWeek = (overview: Overview) => overview.spans.find(({ name }) => name === 'last_7_days');

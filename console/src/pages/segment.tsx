@@ -15,7 +15,7 @@ import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
 import { HiddenValuesNote } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { count } from '../format.ts';
+import { count, countUsers } from '../format.ts';
 import { SegmentForm } from '../forms/segment.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
@@ -95,7 +95,7 @@ function InIt({ app, segment }: { app: string; segment: Segment }) {
   return (
     <>
       <strong>{counted ? count(counted.count, 'device') : error ? 'Not counted now' : 'Counting…'}</strong>
-      {counted && ` of ${count(counted.users, 'user')} now`}: {sentence}.
+      {counted && ` of ${countUsers(counted)} now`}: {sentence}.
     </>
   );
 }

@@ -15,6 +15,9 @@ export type Audience =
   | { readonly segment_id: string }
   | { readonly filter: unknown };
 
+/** A field beside `users`. */
+export const usersEstimated = z.literal(true).optional().describe('Only where `users` is an estimate.');
+
 const selectors = ['all', 'device_ids', 'external_ids', 'segment_id', 'filter'] as const;
 const idsMax = 10_000;
 

@@ -1,8 +1,7 @@
 // Indexes follow use: a column of `audience` has an index while saved segments or repeated previews
 // of apps with many devices compare it. The number of indexes is limited, because each makes every
-// write slower (design 3, `plan-indexes`). One further index always exists, for users without a
-// number. Indexes are built and dropped in the background, one at a time, without blocking readers
-// or writers.
+// write slower (design 3, `plan-indexes`). Indexes are built and dropped in the background, one at a
+// time, without blocking readers or writers.
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
@@ -11,7 +10,6 @@ import type { Log } from '../ground/log.ts';
 import { type AppSizes, listColumnsTogether, listColumnUses } from './column-uses.ts';
 import {
   buildIndex,
-  buildUnnumberedIndex,
   deleteOldFieldUses,
   dropIndex,
   type FollowingIndex,
@@ -25,12 +23,6 @@ import { type IndexLimits, type IndexPlan, indexLimits, planIndexes } from './pl
 /** Days after which a preview is forgotten and no longer counts as use. */
 const rememberedDays = 7;
 const notedEveryMs = 60_000;
-
-/**
- * A migration builds this index only for an empty table. For other tables it is built here, because
- * a build must not block writes and may be interrupted and repeated.
- */
-const unnumberedIndex = 'audience_unnumbered';
 
 export interface FieldUses {
   /** Notes that a preview compared these fields. Never rejects and delays nobody. */
@@ -86,13 +78,8 @@ export async function followUse(
 ): Promise<boolean> {
   return runAlone(sql, 'indexes', async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
-    const existing = [
-      ...(await listFollowingIndexes(sql, unnumberedIndex)),
-      ...(await listFollowingIndexes(sql, indexPrefix)),
-    ];
-    const wanted = new Map<string, Wanted>([
-      [unnumberedIndex, { carried: [], build: () => buildUnnumberedIndex(indexSql, unnumberedIndex) }],
-    ]);
+    const existing = await listFollowingIndexes(sql, indexPrefix);
+    const wanted = new Map<string, Wanted>();
     const { columns } = await readIndexPlan({ sql, sizes }, limits);
     const together = await listColumnsTogether(sql, sizes, limits.devicesMin);
     for (const column of columns) {
@@ -149,11 +136,7 @@ export async function readIndexPlan(
   return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
 }
 
-/**
- * Returns whether an index is valid and its entries hold what counts read, in their order. Indexes
- * of a former version may differ.
- */
-function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
-  const isAsCounted = columns[2] === 'user_block' && columns.includes('platform_unit');
-  return isValid && (name === unnumberedIndex || isAsCounted);
+/** Returns whether an index is valid and holds what counts read. Indexes of a former version may not. */
+function isOfUse({ isValid, columns }: FollowingIndex): boolean {
+  return isValid && columns.includes('platform_unit') && columns.includes('user_id');
 }

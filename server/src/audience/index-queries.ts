@@ -103,12 +103,11 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
 
 /**
  * Builds an index without blocking writers. The index holds everything that a count reads of a row:
- * whether the device is active, its platform's unit and its user's number. A count by this column
- * therefore reads the index alone. The user's block comes right after the value, so that the
- * devices of one value are counted without looking up their blocks. `carried` are the columns that
- * filters compare together with this one. The build takes as long as it needs, so the connection
- * must have no deadline. An interrupted build leaves an invalid index. Names are known words and
- * never a caller's text, because DDL takes no parameters.
+ * whether the device is active, its platform's unit and its user. A count by this column therefore
+ * reads the index alone. `carried` are the columns that filters compare together with this one. The
+ * build takes as long as it needs, so the connection must have no deadline. An interrupted build
+ * leaves an invalid index. Names are known words and never a caller's text, because DDL takes no
+ * parameters.
  */
 export async function buildIndex(
   indexSql: Sql,
@@ -116,19 +115,11 @@ export async function buildIndex(
   column: string,
   carried: readonly string[] = [],
 ): Promise<void> {
-  const included = [...(column === 'platform_unit' ? [] : ['platform_unit']), 'user_bit', ...carried];
+  const included = [...(column === 'platform_unit' ? [] : ['platform_unit']), 'user_id', ...carried];
   await indexSql.unsafe(
-    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_block) INCLUDE (${included.join(', ')})
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}) INCLUDE (${included.join(', ')})
      WHERE ${column} IS NOT NULL AND active`,
   );
-}
-
-/**
- * Builds, in the same way, the index of the devices whose users have no number. These are few, and
- * every count looks for them.
- */
-export async function buildUnnumberedIndex(indexSql: Sql, name: string): Promise<void> {
-  await indexSql.unsafe(`CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, external_id) WHERE user_bit = 0`);
 }
 
 /** Drops an index without blocking readers or writers. Takes as long as it needs, like a build. */

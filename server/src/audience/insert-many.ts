@@ -23,10 +23,9 @@ export async function insertAudienceRows(tx: Tx, appId: Uuid, devices: readonly 
   const [first] = devices;
   if (!first) return;
   // Column names are known words and slots (`slotColumn`), never a caller's text. A column without
-  // any value is omitted and becomes null; `user_bit` is always written, because its default is not
-  // null.
-  const copied = Object.keys(first.copy.columns).filter(
-    (column) => column === 'user_bit' || devices.some(({ copy }) => copy.columns[column] !== null),
+  // any value is omitted and becomes null.
+  const copied = Object.keys(first.copy.columns).filter((column) =>
+    devices.some(({ copy }) => copy.columns[column] !== null),
   );
   await copyRows(
     tx`

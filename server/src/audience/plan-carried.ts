@@ -16,7 +16,7 @@ const carriedMax = 4;
 
 /**
  * Bytes that the carried columns may take. PostgreSQL refuses a row whose entry is longer than
- * 2,704 bytes; the app, a text of 1,024 bytes, the user's number and the platform's unit take the
+ * 2,704 bytes; the app, a text of 1,024 bytes, the user and the platform's unit take the
  * rest.
  */
 const carriedBytesMax = 1_500;

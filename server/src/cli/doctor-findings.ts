@@ -211,49 +211,6 @@ export function judgeSlots(facts: SlotFacts): Finding {
   return { check, verdict: 'ok', details, message };
 }
 
-/**
- * Judges the numbers of users, by which previews count users. `isSample`: not every device was
- * looked at.
- */
-export function judgeUserNumbers({
-  isSample,
-  apps,
-}: {
-  readonly isSample: boolean;
-  readonly apps: readonly {
-    /** The app's id as callers write it: `app_…`. */
-    readonly app_id: string;
-    readonly devices: number;
-    /**
-     * `split`: users whose devices have different numbers. `shared`: numbers that two users have.
-     * `early`: users with a number that the app has yet to give.
-     */
-    readonly split: number;
-    readonly shared: number;
-    readonly early: number;
-  }[];
-}): Finding {
-  const check = 'user numbers';
-  const wrong = apps.filter(({ split, shared, early }) => split + shared + early > 0);
-  const devices = apps.reduce((sum, app) => sum + app.devices, 0);
-  const details = { sample: isSample, devices, wrong };
-  const looked = `${isSample ? 'a sample of ' : ''}${devices} devices of users`;
-  if (wrong.length === 0) {
-    const message = `Each user has one number, and no two the same: looked at on ${looked}.`;
-    return { check, verdict: 'ok', details, message };
-  }
-  const faults = wrong.map(({ app_id: app, split, shared, early }) => {
-    const kinds = [
-      ...(split > 0 ? [`${split} users with different numbers`] : []),
-      ...(shared > 0 ? [`${shared} numbers of two users`] : []),
-      ...(early > 0 ? [`${early} users with a number that will be given again`] : []),
-    ];
-    return `${app}: ${kinds.join(', ')}`;
-  });
-  const message = `Previews count users wrongly; devices and sends are right (${some(faults)}; looked at on ${looked}): have them numbered again, as docs/self-hosting.md says.`;
-  return { check, verdict: 'fail', details, message };
-}
-
 export interface ClusterFacts {
   /** The version of Citus; null: one server. */
   readonly citus: string | null;

@@ -87,47 +87,6 @@ export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds:
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
 
-/** The faults in the user numbers of one app, among the rows read. */
-export interface NumberFaults {
-  readonly appId: Uuid;
-  /** Rows of devices that belong to a user. */
-  readonly devices: number;
-  /** Users whose devices do not all carry the same number. */
-  readonly split: number;
-  /** Numbers that two users have. */
-  readonly shared: number;
-  /** Users who have a number that the app has yet to give. */
-  readonly early: number;
-}
-
-/**
- * Checks the numbers of users on the rows of their devices. `percent` is the share of the table's
- * pages that is read; the server picks the pages.
- */
-export async function checkUserNumbers(sql: Sql, percent: number): Promise<NumberFaults[]> {
-  return sql<NumberFaults[]>`
-    WITH looked AS MATERIALIZED (
-      SELECT app_id, external_id, user_block, user_bit FROM audience TABLESAMPLE SYSTEM (${percent}::float4)
-      WHERE external_id IS NOT NULL
-    ), faults AS (
-      SELECT app_id, count(*) AS devices, 0 AS split, 0 AS shared, 0 AS early FROM looked GROUP BY app_id
-      UNION ALL
-      SELECT app_id, 0, 1, 0, 0 FROM looked GROUP BY app_id, external_id
-      HAVING min(user_bit) <> max(user_bit) OR min(user_block) <> max(user_block) OR count(user_block) NOT IN (0, count(*))
-      UNION ALL
-      SELECT app_id, 0, 0, 1, 0 FROM looked WHERE user_bit <> 0 GROUP BY app_id, user_block, user_bit
-      HAVING min(external_id) <> max(external_id)
-      UNION ALL
-      SELECT l.app_id, 0, 0, 0, count(DISTINCT l.external_id) FROM looked l LEFT JOIN user_numbers n ON n.app_id = l.app_id
-      WHERE l.user_bit <> 0 AND l.user_block::bigint * 32 + 31 - (strpos(l.user_bit::bit(32)::text, '1') - 1)
-        >= coalesce(n.next_number, 0)
-      GROUP BY l.app_id
-    )
-    SELECT app_id, sum(devices)::bigint AS devices, sum(split)::bigint AS split, sum(shared)::bigint AS shared,
-      sum(early)::bigint AS early
-    FROM faults GROUP BY app_id ORDER BY app_id`;
-}
-
 /** Lists apps without an identify secret, and tells whether each has users. */
 export async function listAppsWithoutSecret(sql: Sql): Promise<{ name: string; users: boolean }[]> {
   return sql<{ name: string; users: boolean }[]>`

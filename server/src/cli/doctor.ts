@@ -25,7 +25,6 @@ import { monthOf, monthsAround } from '../events/spans.ts';
 import { encodeId, uuidFloorOf } from '../ground/ids.ts';
 import { createSeal } from '../ground/seal.ts';
 import { clientAddressFinder } from '../http/client-address.ts';
-import { estimateDevices } from '../metrics/queries.ts';
 import { loadMasterKey } from '../process/master-key.ts';
 import { listOpenSecretFiles } from '../process/secret-files.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
@@ -52,11 +51,9 @@ import {
   judgeSettings,
   judgeSlots,
   judgeStrangers,
-  judgeUserNumbers,
   judgeWay,
 } from './doctor-findings.ts';
 import {
-  checkUserNumbers,
   countConnections,
   countDevicesOfApp,
   isIndexBeingBuilt,
@@ -124,7 +121,6 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
   await look('partitions', () => checkPartitions(sql));
   await look('pause', async () => judgePause(await findPause(sql)));
   await look('slots', () => checkSlots(sql));
-  await look('user numbers', () => checkNumbers(sql));
   await look('devices', () => checkStrangers(sql));
   await look('identity', async () => {
     const apps = await listAppsWithoutSecret(sql);
@@ -202,22 +198,6 @@ async function checkSlots(sql: Sql): Promise<Finding> {
       indexed: slot !== null && isIndexed.has(`audience_by_${slotColumn(type, slot)}`),
       move: movePhase,
     })),
-  });
-}
-
-/**
- * Reading this many devices takes a few seconds. If there are more, a new random sample is read
- * each time.
- */
-const devicesLookedAtMost = 500_000;
-
-async function checkNumbers(sql: Sql): Promise<Finding> {
-  const devices = await estimateDevices(sql);
-  const percent = devices === null ? 100 : Math.min(100, (100 * devicesLookedAtMost) / Math.max(1, devices));
-  const apps = await checkUserNumbers(sql, percent);
-  return judgeUserNumbers({
-    isSample: percent < 100,
-    apps: apps.map(({ appId, ...faults }) => ({ app_id: encodeId('app', appId), ...faults })),
   });
 }
 

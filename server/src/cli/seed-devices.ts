@@ -15,7 +15,6 @@ import { learnProperties, recordSightings } from '../properties/learn-properties
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';
 import { findKnownPeople, insertUsers, type UserToAdd } from '../users/insert-many.ts';
-import { takeUserNumbers } from '../users/number-queries.ts';
 import { eventsOn } from './seed-events.ts';
 import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './seed-population.ts';
 
@@ -47,7 +46,6 @@ interface Seeding {
   readonly clock: Clock;
   readonly plan: SeedPlan;
   readonly catalog: SeedCatalog;
-  readonly takeNumbers: (count: number) => Promise<number>;
   readonly eventProperties: KnownProperties;
 }
 
@@ -56,8 +54,7 @@ const transactionsAtOnce = 3;
 
 export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, plan: SeedPlan): Promise<Seeded> {
   const catalog = await prepareCatalog(sql, clock, plan.appId);
-  const shared = { takeNumbers: numbersOf(sql, plan), eventProperties: createKnownProperties() };
-  const seeding = { sql, clock, plan, catalog, ...shared };
+  const seeding = { sql, clock, plan, catalog, eventProperties: createKnownProperties() };
   const total = { devices: 0, users: 0, events: 0, known: 0 };
   const chunks = chunksOf(plan);
   const work = async (): Promise<void> => {
@@ -93,23 +90,6 @@ function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
   }
 }
 
-const numbersAtOnce = 10_000;
-
-// Takes user numbers outside of the transactions, so that no transaction waits for another's
-// numbers. Takes many at a time, which saves a commit for each chunk.
-function numbersOf(sql: Sql, { appId, devices }: SeedPlan): (count: number) => Promise<number> {
-  let [next, end] = [0, 0];
-  return async (count) => {
-    if (end - next < count) {
-      const taken = Math.max(count, Math.min(numbersAtOnce, devices));
-      const first = await takeUserNumbers(sql, appId, taken);
-      [next, end] = [first, first + taken];
-    }
-    next += count;
-    return next - count;
-  };
-}
-
 /** The properties of the population by key, as the app's catalog has them. */
 type SeedCatalog = ReadonlyMap<string, Property>;
 
@@ -136,16 +116,15 @@ function store(properties: ReadonlyMap<string, PropertyValue>, byKey: SeedCatalo
 }
 
 async function insertChunk(
-  { sql, clock, plan, catalog, takeNumbers, eventProperties }: Seeding,
+  { sql, clock, plan, catalog, eventProperties }: Seeding,
   chunk: readonly SeededPerson[],
   tokens: readonly DeviceToken[],
 ): Promise<{ devices: number; users: number; events: number }> {
   const { appId } = plan;
   const nowMs = clock.nowMs();
   let nextToken = 0;
-  let nextNumber = await takeNumbers(chunk.filter(({ user }) => user !== null).length);
   const everybody = chunk.map(({ user: person, devices }) => {
-    const user = person && prepareUser(person, devices, catalog, nextNumber++, nowMs);
+    const user = person && prepareUser(person, devices, catalog, nowMs);
     return devices.map((device) => prepareDevice(plan, catalog, device, user, tokens[nextToken++], nowMs));
   });
   const externalIds = everybody.flatMap(([first]) => first?.user?.externalId ?? []);
@@ -198,11 +177,10 @@ function prepareUser(
   user: NonNullable<SeededPerson['user']>,
   devices: readonly SeededDevice[],
   catalog: SeedCatalog,
-  number: number,
   nowMs: number,
 ): UserToAdd {
   const createdAt = new Date(daysBefore(nowMs, Math.max(...devices.map(({ ageDays }) => ageDays))));
-  return { ...user, id: mintUuid(nowMs), number, properties: store(user.properties, catalog), createdAt };
+  return { ...user, id: mintUuid(nowMs), properties: store(user.properties, catalog), createdAt };
 }
 
 interface PreparedDevice {

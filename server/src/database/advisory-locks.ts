@@ -9,7 +9,6 @@ export const advisoryLocks = {
   upkeep: 4_271_960_132,
   indexes: 4_271_960_133,
   slots: 4_271_960_134,
-  userNumbers: 4_271_960_139,
   eventPartitions: 4_271_960_140,
   eventTotals: 4_271_960_141,
   settling: 4_271_960_142,

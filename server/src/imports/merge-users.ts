@@ -8,7 +8,6 @@ import type { StoredProperties, TextGone } from '../properties/property.ts';
 import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';
 import { mergeAttributes, type UserAttributes } from '../users/merge-profile.ts';
-import { takeUserNumbers } from '../users/number-queries.ts';
 import { findUsers, updateUser } from '../users/queries.ts';
 import type { User } from '../users/user.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
@@ -17,7 +16,6 @@ import type { ImportRow, Refusal, UserPart } from './row.ts';
 /** A user in the state after the rows so far. */
 export interface UserState {
   readonly id: Uuid;
-  number: number | null;
   readonly externalId: string;
   readonly former: User | undefined;
   attributes: UserAttributes;
@@ -75,7 +73,6 @@ function stateOf(id: Uuid, user: UserPart, formers: ReadonlyMap<string, User>, n
   const { firstName = null, country = null, language = null, timezone = null } = former ?? {};
   return {
     id,
-    number: former?.number ?? null,
     externalId,
     former,
     attributes: { firstName, country, language, timezone },
@@ -107,18 +104,10 @@ export async function writeUsers(
   const added = all.filter(({ former }) => !former);
   const changed = all.filter(isChanged);
   if (added.length > 0) {
-    // The last lock of the transaction, because every other process that adds users to the app
-    // waits for it.
-    let next = await takeUserNumbers(tx, appId, added.length);
     await insertProfiles(
       tx,
       appId,
-      added.map((state) => {
-        const { attributes, ...user } = state;
-        const number = next++;
-        state.number = number;
-        return { ...user, ...attributes, number };
-      }),
+      added.map(({ attributes, ...user }) => ({ ...user, ...attributes })),
     );
   }
   await Promise.all(changed.map(({ attributes, ...user }) => updateUser(tx, clock, appId, { ...user, ...attributes })));

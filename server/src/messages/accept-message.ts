@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../apps/caller.ts';
 import { canonicalAudience } from '../audience/canonical-filter.ts';
-import { countAudience } from '../audience/queries.ts';
+import { countDevices } from '../audience/count-queries.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { type Clock, readNowMs } from '../database/clock.ts';
@@ -277,10 +277,7 @@ async function sendLater(
   const excluded = request.exclude_segment_id ?? null;
   await keepSegmentsOf(tx, appId, request.audience, excluded);
   const audience = await resolveAudience(tx, appId, request.audience, excluded);
-  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, async () => {
-    const { web, ios, android } = await countAudience({ tx: workSql, clock, appId }, audience);
-    return web + ios + android;
-  });
+  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, () => countDevices({ tx: workSql, clock, appId }, audience));
   if (!(await insertScheduledMessage(tx, clock, message, schedule))) return undefined;
   return { id, isReplay: false, runAt: schedule.runAt, claim: null };
 }

@@ -2,7 +2,8 @@
 // 5.1).
 import { z } from 'zod';
 import { findConfiguredChannels } from '../apps/credential-queries.ts';
-import { countAudience } from '../audience/queries.ts';
+import { usersEstimated } from '../audience/audience.ts';
+import { countAudience } from '../audience/count-audience.ts';
 import { channelIds } from '../channels/channel.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
@@ -30,6 +31,7 @@ export const dryRunAnswer = component(
     dry_run: z.literal(true),
     count: count.describe('Active devices that a send would reach.'),
     users: count,
+    users_estimated: usersEstimated,
     by_channel: z.strictObject({ webpush: count, apns: count, fcm: count }),
     quota: z
       .strictObject({
@@ -58,11 +60,10 @@ export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request:
   const nowMs = await readNowMs(sql, clock);
   if (request.send_at) scheduleOf({ ...request, send_at: request.send_at }, nowMs);
   const audience = await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null);
-  const { web, ios, android, users } = await cancelableTransaction(sql, deps.cancel, (tx) =>
+  const { web, ios, android, devices, users, isEstimated } = await cancelableTransaction(sql, deps.cancel, (tx) =>
     countAudience({ tx, clock, appId }, audience),
   );
   const byChannel = { webpush: web, apns: ios, fcm: android };
-  const devices = web + ios + android;
   const quota = await describeQuota({ sql, clock }, appId, plan, devices);
   const configured = await findConfiguredChannels(sql, appId);
   const content = compileContent(request.content);
@@ -87,5 +88,13 @@ export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request:
       message: describeShortage(plan, quota.requested, left),
     });
   }
-  return { dry_run: true as const, count: devices, users, by_channel: byChannel, quota, warnings };
+  return {
+    dry_run: true as const,
+    count: devices,
+    users,
+    ...(isEstimated && { users_estimated: true as const }),
+    by_channel: byChannel,
+    quota,
+    warnings,
+  };
 }

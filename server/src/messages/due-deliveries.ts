@@ -1,6 +1,7 @@
 // Counts the deliveries that a message would have if it ran now, by the time when they are due. Its
 // rate is checked against them.
-import { countAudience, countAudienceByZone } from '../audience/queries.ts';
+import { countDevices } from '../audience/count-queries.ts';
+import { countAudienceByZone } from '../audience/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { DueDeliveries } from '../delivery/send-window.ts';
@@ -26,8 +27,8 @@ export async function countDueDeliveries(
   const schedule = sendAt ? scheduleOf({ ...request, send_at: sendAt }, nowMs) : null;
   const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
   if (!schedule?.local) {
-    const { web, ios, android } = await countAudience({ tx, clock, appId }, audience);
-    return [{ dueAtMs: schedule?.runAt.getTime() ?? nowMs, deliveries: web + ios + android }];
+    const deliveries = await countDevices({ tx, clock, appId }, audience);
+    return [{ dueAtMs: schedule?.runAt.getTime() ?? nowMs, deliveries }];
   }
   const { runAt, local } = schedule;
   const zones = zonesDue(local, runAt.getTime(), localInstants(wallMsOf(local.sendAt)));

@@ -4,7 +4,8 @@
 // transaction is rolled back.
 
 import type { Audience } from '../audience/audience.ts';
-import { audiencePredicate, countDevices, countUnmatched } from '../audience/queries.ts';
+import { countDevices } from '../audience/count-queries.ts';
+import { audiencePredicate, countUnmatched } from '../audience/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
 import { fanOut } from '../delivery/fan-out.ts';

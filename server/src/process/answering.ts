@@ -20,7 +20,6 @@ import { createBodyLimit } from '../quotas/body-limit.ts';
 import { createRateLimit } from '../quotas/rate-limit.ts';
 import { entryOf } from '../requests/request-entry.ts';
 import { createRequestLog, type RequestLog } from '../requests/request-log.ts';
-import { createNumbersAtHand } from '../users/numbers-at-hand.ts';
 import { createUpsert } from '../users/upsert-together.ts';
 import { type HttpDeps, routesOf } from './api-routes.ts';
 import { audienceConnections, countConnections, readTurnsMax } from './databases.ts';
@@ -121,7 +120,6 @@ function partsOfRoutes(
     refusal: 'Too much is being read for this app at the moment. Try again.',
     retryAfterMs: 1_000,
   });
-  const numbers = createNumbersAtHand({ sql: txSql });
   return {
     ...stage,
     sql,
@@ -149,8 +147,7 @@ function partsOfRoutes(
     endpointRules,
     audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
     cursors: createCursors(masterKey, clock),
-    numbers,
-    upsert: createUpsert({ sql: txSql, clock, numbers, waitMs }),
+    upsert: createUpsert({ sql: txSql, clock, waitMs }),
     register: createRegister({ sql: txSql, clock, waitMs }),
     trackEvents: createTrack({ sql, txSql, clock, waitMs }),
     retentionDays: config.retentionDays,

@@ -25,7 +25,6 @@ import { createPropertyCounter } from '../properties/worker.ts';
 import { doAskedRebuilds } from '../reports/asked-rebuild.ts';
 import { settleAlone } from '../reports/settle.ts';
 import { type Forget, finishErasures } from '../users/erasures.ts';
-import { numberUsers } from '../users/number-users.ts';
 import { createPropertyClearing } from '../users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../webhooks/clear-outbox.ts';
 import { forgetInOutboxes } from '../webhooks/forget-people.ts';
@@ -179,7 +178,6 @@ export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps,
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'bring locales to canonical form', everyMs: 60_000, run: () => bringToCanonicalForm({ sql, clock }) },
-    { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },
     { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },

@@ -1,7 +1,7 @@
 // POST /v1/segments/preview: counts an audience before anything is sent.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { audienceSchema, filterField } from '../audience/audience.ts';
+import { audienceSchema, filterField, usersEstimated } from '../audience/audience.ts';
 import { fieldsOf } from '../audience/check-filter.ts';
 import type { FieldUses } from '../audience/follow-use.ts';
 import type { Clock } from '../database/clock.ts';
@@ -45,7 +45,8 @@ const previewAnswer = component(
   'Preview',
   z.strictObject({
     count: count.describe('Active devices that a send would reach now.'),
-    users: count.describe('Distinct users among them.'),
+    users: count.describe('Distinct users among them: exact up to 100,000 devices, else estimated.'),
+    users_estimated: usersEstimated,
     by_channel: z.strictObject({ webpush: count, apns: count, fcm: count }),
     evaluated_at: instant,
   }),
@@ -92,13 +93,17 @@ export const previewRoutes = [
     const place = { path: filterPath, isInRequest: 'filter' in named };
     const { sql, countSql, clock } = deps;
     const cancel = { signal: gone(), sql };
-    const { evaluatedAt, web, ios, android, users } = await deps.countTurns.run(appId, async () => {
-      const evaluatedAt = clock.date();
-      return { evaluatedAt, ...(await preview({ sql: countSql, clock, cancel }, appId, resolved, place)) };
-    });
+    const { evaluatedAt, web, ios, android, devices, users, isEstimated } = await deps.countTurns.run(
+      appId,
+      async () => {
+        const evaluatedAt = clock.date();
+        return { evaluatedAt, ...(await preview({ sql: countSql, clock, cancel }, appId, resolved, place)) };
+      },
+    );
     return {
-      count: web + ios + android,
+      count: devices,
       users,
+      ...(isEstimated && { users_estimated: true as const }),
       by_channel: { webpush: web, apns: ios, fcm: android },
       evaluated_at: evaluatedAt,
     };

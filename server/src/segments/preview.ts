@@ -1,10 +1,12 @@
-// Counts exactly how many devices and users an audience reaches now. A count that takes longer than
+// Counts how many devices and users an audience reaches now. A count that takes longer than
 // two seconds is refused with the path of its slowest leaf, so that nobody waits longer and no pool
 // fills up.
 
 import type { CheckedFilter } from '../audience/check-filter.ts';
+import { countAudience, type SendStatement } from '../audience/count-audience.ts';
+import type { AudienceCount } from '../audience/count-queries.ts';
 import { asksForParts, compareWholeValues } from '../audience/few-values.ts';
-import { type AudienceCount, countAudience, estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
+import { estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
 import { type Cancel, cancelableTransaction } from '../database/cancelable.ts';
 import type { Clock } from '../database/clock.ts';
 import { isStatementTimeout, type Sql, setStatementTimeout, transaction } from '../database/db.ts';
@@ -38,16 +40,15 @@ export async function preview(
     const isOneSnapshot = asksForParts(audience);
     return await cancelableTransaction(sql, { ...cancel, isOneSnapshot }, async (tx) => {
       const context = { tx, clock, appId };
+      const untilMs = clock.steadyMs() + timeoutMs;
       // The statements are sent together, and the connection runs them one after the other.
-      if (!isOneSnapshot) {
-        const [, count] = await Promise.all([setStatementTimeout(tx, timeoutMs), countAudience(context, audience)]);
-        return count;
-      }
-      const startedMs = clock.steadyMs();
-      const [, whole] = await Promise.all([setStatementTimeout(tx, timeoutMs), compareWholeValues(context, audience)]);
-      const leftMs = Math.max(1, Math.round(timeoutMs - (clock.steadyMs() - startedMs)));
-      const [, count] = await Promise.all([setStatementTimeout(tx, leftMs), countAudience(context, whole)]);
-      return count;
+      const send: SendStatement = async (statement) => {
+        const leftMs = Math.max(1, Math.round(untilMs - clock.steadyMs()));
+        const [, result] = await Promise.all([setStatementTimeout(tx, leftMs), statement()]);
+        return result;
+      };
+      const counted = isOneSnapshot ? await send(() => compareWholeValues(context, audience)) : audience;
+      return countAudience(context, counted, send);
     });
   } catch (error) {
     if (!isStatementTimeout(error)) throw error;

@@ -5,7 +5,6 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { encodeId } from '../ground/ids.ts';
 import type { UpsertUser } from './merge-profile.ts';
-import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { type UpsertedUser, upsertOneIn } from './upsert-users.ts';
 import type { User } from './user.ts';
 
@@ -23,13 +22,10 @@ export async function editUser(
   return editAsSeen(
     { sql, clock, by },
     { appId: edit.appId, action: 'user.edit' },
-    (tx) => upsertOneIn(tx, { clock, numbers: noNumbers }, request, isAsSeen),
+    (tx) => upsertOneIn(tx, { clock }, request, isAsSeen),
     ({ user, changes }) => ({
       target: encodeId('usr', user.id),
       fields: changes.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
     }),
   );
 }
-
-/** An existing user has a number, or gets one from a worker. */
-const noNumbers: NumbersAtHand = { next: () => null };

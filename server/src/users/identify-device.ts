@@ -7,7 +7,6 @@ import { findLink } from '../devices/queries.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { linkDevice } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
-import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { findUser, insertUser } from './queries.ts';
 import type { User } from './user.ts';
 
@@ -32,7 +31,7 @@ export interface IdentifiedDevice {
  * among the user's devices.
  */
 export async function identifyDevice(
-  { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
+  { sql, clock }: { sql: Sql; clock: Clock },
   { appId, deviceId, externalId, byClient }: Identify,
 ): Promise<IdentifiedDevice | undefined> {
   // Apps repeat the same link at each start; such a request takes no lock.
@@ -43,16 +42,16 @@ export async function identifyDevice(
   }
   return repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {
-      const user = externalId === null ? null : await claimUser(tx, clock, numbers, appId, externalId);
+      const user = externalId === null ? null : await claimUser(tx, clock, appId, externalId);
       const { formerExternalId, identifiedAt } = await linkDevice(tx, clock, appId, { deviceId, user, byClient });
       return { userId: user?.id ?? null, previousExternalId: formerExternalId ?? null, identifiedAt };
     }),
   );
 }
 
-async function claimUser(tx: Tx, clock: Clock, numbers: NumbersAtHand, appId: Uuid, externalId: string): Promise<User> {
+async function claimUser(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<User> {
   const id = await claimPerson(tx, clock, appId, externalId);
   const nothing = { firstName: null, country: null, language: null, timezone: null, properties: {} };
   const known = await findUser(tx, appId, externalId);
-  return known ?? insertUser(tx, clock, appId, { id, number: numbers.next(appId), externalId, ...nothing });
+  return known ?? insertUser(tx, clock, appId, { id, externalId, ...nothing });
 }

@@ -12,14 +12,12 @@ import { routesWith } from '../http/route.ts';
 import { component, deviceId, instant, userId } from '../http/schemas.ts';
 import { identifyDevice } from './identify-device.ts';
 import { isProven } from './identify-proof.ts';
-import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { identifyRequestSchema } from './user.ts';
 
 export interface IdentifyRouteDeps {
   /** For short transactions. */
   readonly txSql: Sql;
   readonly clock: Clock;
-  readonly numbers: NumbersAtHand;
   /** Opens the secrets that identities are proven by. */
   readonly seal: Seal;
 }
@@ -73,7 +71,7 @@ export const identifyRoutes = [
       },
     },
     refusals: ['not_found', 'identity_check_failed'],
-  }).handle(async ({ txSql: sql, clock, numbers, seal }, { caller, body }) => {
+  }).handle(async ({ txSql: sql, clock, seal }, { caller, body }) => {
     const { device_id, external_id: externalId, user_token: userToken, user_hash: userHash } = body;
     // The proof is checked before the device is looked up, so that a caller without a proof learns
     // nothing. A log-out needs no proof.
@@ -90,7 +88,7 @@ export const identifyRoutes = [
       externalId,
       byClient: caller.scope === 'client',
     };
-    const identified = await identifyDevice({ sql, clock, numbers }, identify);
+    const identified = await identifyDevice({ sql, clock }, identify);
     if (!identified) throw noSuch('device', device_id);
     return {
       device_id,

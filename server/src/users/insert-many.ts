@@ -7,7 +7,6 @@ import type { StoredProperties } from '../properties/property.ts';
 
 export interface UserToAdd {
   readonly id: Uuid;
-  readonly number: number;
   readonly externalId: string;
   readonly firstName: string | null;
   readonly country: string | null;
@@ -95,10 +94,10 @@ export async function insertProfiles(tx: Tx, appId: Uuid, users: readonly UserTo
   if (users.length === 0) return;
   await copyRows(
     tx`
-      COPY users (app_id, external_id, id, number, first_name, country, language, timezone, properties, created_at, updated_at)
+      COPY users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
       FROM STDIN`,
-    users.map(({ id, number, externalId, firstName, country, language, timezone, properties, createdAt }) => [
-      ...[appId, externalId, id, number, firstName, country, language, timezone, properties, createdAt, createdAt],
+    users.map(({ id, externalId, firstName, country, language, timezone, properties, createdAt }) => [
+      ...[appId, externalId, id, firstName, country, language, timezone, properties, createdAt, createdAt],
     ]),
   );
 }

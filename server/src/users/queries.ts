@@ -6,7 +6,7 @@ import { decodeId, type Uuid } from '../ground/ids.ts';
 import type { User } from './user.ts';
 
 const userColumns = (tx: Tx): Fragment => tx`
-  id, number, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
+  id, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
 
 /**
  * Finds and locks the user id of an external id, so that writes about one user run one after the
@@ -142,42 +142,31 @@ export async function listProfileTexts(
   return rows.map(({ value }) => value);
 }
 
-export type UserWrite = Omit<User, 'number' | 'createdAt' | 'updatedAt'>;
+export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
 
-export async function insertUser(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
-  user: UserWrite & Pick<User, 'number'>,
-): Promise<User> {
-  const { id, number, externalId, firstName, country, language, timezone, properties } = user;
+export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
+  const { id, externalId, firstName, country, language, timezone, properties } = user;
   const [inserted] = await tx<User[]>`
-    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone, properties, created_at, updated_at)
-    VALUES (${appId}, ${externalId}, ${id}, ${number}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+    VALUES (${appId}, ${externalId}, ${id}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     RETURNING ${userColumns(tx)}`;
   return written(inserted);
 }
 
 /** Adds profiles and returns the instant that they all have as their time. */
-export async function insertUsers(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
-  users: readonly (UserWrite & Pick<User, 'number'>)[],
-): Promise<Date> {
+export async function insertUsers(tx: Tx, clock: Clock, appId: Uuid, users: readonly UserWrite[]): Promise<Date> {
   const column = (name: 'externalId' | 'id' | 'firstName' | 'country' | 'language' | 'timezone') =>
     users.map((user) => user[name]);
-  const numbers = users.map(({ number }) => number);
   const [inserted] = await tx<Pick<User, 'createdAt'>[]>`
-    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone, properties, created_at, updated_at)
-    SELECT ${appId}, u.external_id, u.id, u.number, u.first_name, u.country, u.language, u.timezone, u.properties::jsonb,
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+    SELECT ${appId}, u.external_id, u.id, u.first_name, u.country, u.language, u.timezone, u.properties::jsonb,
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)}
     FROM unnest(
-      ${column('externalId')}::text[], ${column('id')}::uuid[], ${numbers}::bigint[], ${column('firstName')}::text[],
+      ${column('externalId')}::text[], ${column('id')}::uuid[], ${column('firstName')}::text[],
       ${column('country')}::text[], ${column('language')}::text[], ${column('timezone')}::text[],
       ${users.map(({ properties }) => JSON.stringify(properties))}::text[]
-    ) AS u (external_id, id, number, first_name, country, language, timezone, properties)
+    ) AS u (external_id, id, first_name, country, language, timezone, properties)
     RETURNING created_at`;
   if (!inserted) throw new Error('profiles were written and no row came back');
   return inserted.createdAt;

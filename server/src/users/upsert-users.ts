@@ -29,7 +29,6 @@ import { type FoundUser, listShown } from './find-user.ts';
 import { holdDevices } from './hold-devices.ts';
 import { lockKnownPeople, mintPeople } from './lock-people.ts';
 import { type ChangedName, listChanges, mergeAttributes, type UpsertUser } from './merge-profile.ts';
-import type { NumbersAtHand } from './numbers-at-hand.ts';
 import {
   findUsers,
   insertUsers,
@@ -51,7 +50,6 @@ export interface UpsertedUser extends FoundUser {
 export interface UpsertDeps {
   readonly sql: Sql;
   readonly clock: Clock;
-  readonly numbers: NumbersAtHand;
 }
 
 /**
@@ -119,7 +117,6 @@ class UpsertsRefused extends Error {
 /** A user in the state after the upserts so far. */
 interface UserState {
   readonly former: User | undefined;
-  readonly number: number | null;
   write: UserWrite;
   isChanged: boolean;
   /** Undefined until a new profile is written. */
@@ -147,7 +144,7 @@ interface Step extends Accepted {
  */
 async function upsertIn(
   tx: Tx,
-  { clock, numbers }: Omit<UpsertDeps, 'sql'>,
+  { clock }: Omit<UpsertDeps, 'sql'>,
   requests: readonly UpsertUser[],
   isAsSeen?: (former: User) => boolean,
 ): Promise<ReadonlyMap<UpsertUser, UpsertedUser | ApiError>> {
@@ -170,10 +167,10 @@ async function upsertIn(
   refuse(accepted, ({ request }) => !found.people.has(request.externalId), isHeld);
 
   const { catalog } = found;
-  const states = new Map(found.formers.map((former) => [former.externalId, stateOf(former, former.number, former)]));
+  const states = new Map(found.formers.map((former) => [former.externalId, stateOf(former, former)]));
   const { steps, gone, refusals } = mergeInOrder(accepted, catalog, (externalId) => {
     const id = found.people.get(externalId) ?? '';
-    const state = states.get(externalId) ?? stateOf({ id, externalId, ...emptyProfile }, numbers.next(appId));
+    const state = states.get(externalId) ?? stateOf({ id, externalId, ...emptyProfile });
     states.set(externalId, state);
     return state;
   });
@@ -286,13 +283,13 @@ export async function upsertOneIn(
 
 const emptyProfile = { firstName: null, country: null, language: null, timezone: null, properties: {} };
 
-function stateOf(write: UserWrite, number: number | null, former?: User): UserState {
-  return { former, number, write, isChanged: !former, times: former };
+function stateOf(write: UserWrite, former?: User): UserState {
+  return { former, write, isChanged: !former, times: former };
 }
 
-function userOf({ number, times }: UserState, write: UserWrite): User {
+function userOf({ times }: UserState, write: UserWrite): User {
   if (!times) throw new Error('a profile has no times before it is written');
-  return { ...write, number, createdAt: times.createdAt, updatedAt: times.updatedAt };
+  return { ...write, createdAt: times.createdAt, updatedAt: times.updatedAt };
 }
 
 /**
@@ -348,7 +345,7 @@ async function writeProfiles(tx: Tx, clock: Clock, appId: Uuid, states: readonly
         tx,
         clock,
         appId,
-        added.map(({ write, number }) => ({ ...write, number })),
+        added.map(({ write }) => write),
       ),
     known.length > 0 &&
       updateUsers(

@@ -21,11 +21,6 @@ export const externalIdField = pathName(text(externalIdLengthMax, 1));
 
 export interface User {
   readonly id: Uuid;
-  /**
-   * The user's number, unique in the app: counts of audiences tell users apart by it. Null until it
-   * is assigned.
-   */
-  readonly number: number | null;
   readonly externalId: string;
   readonly firstName: string | null;
   readonly country: string | null;

@@ -21,7 +21,7 @@ async function userWith(count: number, { reached = true, active = true } = {}) {
   >`SELECT id, created_at FROM users WHERE app_id = ${app.id}`;
   await t.sql`
     UPDATE audience SET user_id = ${user?.id ?? ''}, external_id = 'u-1', user_created_at = ${user?.createdAt ?? null},
-      user_bit = 0, active = ${active}
+      active = ${active}
     WHERE app_id = ${app.id}`;
   await t.sql`
     UPDATE devices SET is_reached = ${reached}, identified_at = now() ${active ? t.sql`` : t.sql`, status = 'invalid', status_reason = 'unregistered'`}
@@ -132,7 +132,7 @@ describe("a stranger's other ways to add devices", () => {
     const { body } = await client.post('/v1/devices', { platform: 'web', token });
     const uuid = decodeId('dev', body.id) ?? '';
     await t.sql`
-      UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at, user_bit = 0,
+      UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at,
         active = false
       FROM (SELECT user_id, external_id, user_created_at FROM audience WHERE app_id = ${app.id} AND user_id IS NOT NULL LIMIT 1) o
       WHERE a.device_id = ${uuid}`;

@@ -251,11 +251,11 @@ describe('R-61 apps are separate in the database', () => {
       'indexes are of a table that all apps share',
     'audience/index-queries.ts: SELECT DISTINCT s.app_id, ARRAY( SELECT DISTINCT (field #>> ':
       'indexes are of a table that all apps share',
-    'audience/number-queries.ts: SELECT DISTINCT app_id FROM audience WHERE user_bit = 0 ORDE':
-      'finds the apps with users to number',
-    'audience/queries.ts: SELECT count(*) AS devices FROM audience a WHERE ${audienceP':
+    'audience/count-queries.ts: SELECT count(*) AS devices FROM audience a WHERE ${audienceP':
       'names the app in `audiencePredicate`',
-    'audience/queries.ts: SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum':
+    'audience/count-queries.ts: SELECT ${devicesOf(context)}, count(DISTINCT a.user_id) AS u':
+      'names the app in `audiencePredicate`',
+    'audience/count-queries.ts: SELECT web, ios, devices, CASE WHEN linked = 0 THEN 0 WHEN s':
       'names the app in `audiencePredicate`',
     'users/erasure-queries.ts: SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now}':
       'finds the apps with something to be cleared',

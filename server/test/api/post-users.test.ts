@@ -131,8 +131,7 @@ describe('200', () => {
     await t.server.post('/v1/users', { external_id: 'crowd', device_id: ids[0] });
     // Linked before the limit per user existed.
     await t.sql`
-      UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at,
-        user_block = o.user_block, user_bit = o.user_bit
+      UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at
       FROM audience o WHERE o.external_id = 'crowd' AND a.device_id = ANY(${ids.map((id) => decodeId('dev', id) ?? '')}::uuid[])`;
     await t.server.delete(`/v1/devices/${ids[102]}`);
     const { body } = await t.server.post('/v1/users', { external_id: 'crowd' });

@@ -55,7 +55,7 @@ describe('doctor', () => {
         'partitions',
         'pause',
       ],
-      ...['slots', 'user numbers', 'identity proofs', 'proxies', 'credentials', 'outbound'],
+      ...['slots', 'identity proofs', 'proxies', 'credentials', 'outbound'],
     ]) {
       expect({ check, found: of(check) }).toMatchObject({ check, found: { verdict: 'ok' } });
     }

@@ -71,7 +71,7 @@ async function expectInStep(appId: Uuid): Promise<void> {
   const slotted = await listSlottedAndNumbered(cli.sql, appId, []);
   const rows = await cli.sql<(Record<string, unknown> & { own: StoredProperties; profile: Profile | null })[]>`
     SELECT a.*, d.properties AS own, CASE WHEN u.id IS NULL THEN NULL ELSE json_build_object(
-      'userId', u.id, 'number', u.number, 'externalId', u.external_id, 'createdAt', u.created_at, 'firstName', u.first_name,
+      'userId', u.id, 'externalId', u.external_id, 'createdAt', u.created_at, 'firstName', u.first_name,
       'country', u.country, 'language', u.language, 'timezone', u.timezone, 'properties', u.properties) END AS profile
     FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
     LEFT JOIN users u ON u.app_id = a.app_id AND u.external_id = a.external_id WHERE a.app_id = ${appId}`;

@@ -16,7 +16,6 @@ import { attributedNames } from '../../src/reports/attribution.ts';
 import { classAhead } from '../../src/reports/class-ahead.ts';
 import { identifyDevice } from '../../src/users/identify-device.ts';
 import type { UpsertUser } from '../../src/users/merge-profile.ts';
-import { numberUsers } from '../../src/users/number-users.ts';
 import { upsertUsers } from '../../src/users/upsert-users.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
@@ -28,8 +27,7 @@ async function openApp() {
   const appId = mintUuid();
   await sql`INSERT INTO apps (id, name, plan) VALUES (${appId}, 'First minutes', 'unlimited')`;
   const clock = await createClock(sql);
-  let number = 0;
-  return { sql, one, appId, deps: { sql: one, clock, numbers: { next: () => ++number } } };
+  return { sql, one, appId, deps: { sql: one, clock } };
 }
 type App = Awaited<ReturnType<typeof openApp>>;
 
@@ -113,15 +111,15 @@ async function addApp(sql: Sql, users: number): Promise<Uuid> {
     CREATE TABLE made AS SELECT n, 'user-' || n AS external_id, gen_random_uuid() AS user_id, gen_random_uuid() AS device_id,
       sha256(n::text::bytea) AS token_hash FROM generate_series(1, ${users}) AS n;
     INSERT INTO people SELECT '${appId}', external_id, user_id FROM made;
-    INSERT INTO users (app_id, external_id, id, number) SELECT '${appId}', external_id, user_id, n FROM made;
+    INSERT INTO users (app_id, external_id, id) SELECT '${appId}', external_id, user_id FROM made;
     INSERT INTO device_tokens SELECT '${appId}', 'android', token_hash, device_id FROM made;
     INSERT INTO devices (app_id, id, platform, token, token_hint, token_hash, status, registered_at)
       SELECT '${appId}', device_id, 'android', n::text, n::text, token_hash, 'active', now() FROM made;
     INSERT INTO device_changes (app_id, device_id, id, at, platform, status)
       SELECT '${appId}', device_id, gen_random_uuid(), now(), 'android', 'active' FROM made;
     INSERT INTO audience (app_id, device_id, created_at, last_seen_at, active, platform,
-        user_id, external_id, user_created_at, user_block, user_bit)
-      SELECT '${appId}', device_id, now(), now(), true, 'android', user_id, external_id, now(), n / 32, 1 << n % 31 FROM made;
+        user_id, external_id, user_created_at)
+      SELECT '${appId}', device_id, now(), now(), true, 'android', user_id, external_id, now() FROM made;
     DROP TABLE made`);
   return appId;
 }
@@ -203,17 +201,6 @@ describe('R-102 few rows are read', () => {
       const request = { appId, isServer: true, clientEvents: clientEventsDefault, pathOf: () => [] };
       for (const id of ids) await track({ ...request, events: [{ ...event, deviceId: id }] });
     });
-    expect(rows).toBeLessThan(200);
-  });
-
-  it('for users without a number whose app the statistics do not know', async () => {
-    const database = await createTestDatabase();
-    await addLargeApp(database.sql);
-    const appId = await addApp(database.sql, 700);
-    const names = Array.from({ length: 10 }, (_, i) => `user-${i + 1}`);
-    await database.sql`UPDATE users SET number = NULL WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
-    await database.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${appId} AND external_id = ANY(${names}::text[])`;
-    const rows = await rowsReadOn(database, ({ workSql }) => numberUsers({ sql: workSql }));
     expect(rows).toBeLessThan(200);
   });
 

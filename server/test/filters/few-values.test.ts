@@ -2,9 +2,11 @@
 // must count the same devices.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CheckedFilter } from '../../src/audience/check-filter.ts';
+import { countAudience } from '../../src/audience/count-audience.ts';
+import type { AudienceCount } from '../../src/audience/count-queries.ts';
 import { compareWholeValues, type FewValuesLimits, fewValuesLimits } from '../../src/audience/few-values.ts';
 import { buildIndex } from '../../src/audience/index-queries.ts';
-import { type AudienceCount, countAudience, type ResolvedAudience } from '../../src/audience/queries.ts';
+import type { ResolvedAudience } from '../../src/audience/queries.ts';
 import { readOneSnapshot, type Tx, transaction } from '../../src/database/db.ts';
 import { resolveAudience } from '../../src/segments/resolve-audience.ts';
 import { setup } from '../setup.ts';

@@ -79,7 +79,7 @@ describe('indexes follow use', () => {
 
   it.each([
     'app_id, country) INCLUDE (platform, user_block, user_bit',
-    'app_id, country, user_block) INCLUDE (platform, user_bit',
+    'app_id, country, user_block) INCLUDE (platform_unit, user_bit',
   ])('an index of a former kind (%s) is replaced by one with the columns that counts need', async (former) => {
     await t.sql`DROP INDEX audience_by_country`;
     await t.sql.unsafe(`CREATE INDEX audience_by_country ON audience (${former}) WHERE country IS NOT NULL AND active`);
@@ -87,7 +87,7 @@ describe('indexes follow use', () => {
     const [index] = await listFollowingIndexes(t.sql, 'audience_by_country');
     expect(index).toMatchObject({
       isValid: true,
-      columns: ['app_id', 'country', 'user_block', 'platform_unit', 'user_bit'],
+      columns: ['app_id', 'country', 'platform_unit', 'user_id'],
     });
   });
 
@@ -96,7 +96,7 @@ describe('indexes follow use', () => {
     const server = t.clientOf(app.serverKey);
     const properties = { city: 'Wien', age: 7, member: true };
     await server.post('/v1/users', { external_id: 'u-1', properties, device_id: await t.registerDevice({}, app) });
-    const columnsOf = async (name: string) => (await listFollowingIndexes(t.sql, name))[0]?.columns.slice(3);
+    const columnsOf = async (name: string) => (await listFollowingIndexes(t.sql, name))[0]?.columns.slice(2);
     const leaf = (field: string, value: unknown) => ({ field, op: 'eq', value });
     const save = async (name: string, filter: object) => (await server.post('/v1/segments', { name, filter })).body.id;
     const grown = {
@@ -104,8 +104,8 @@ describe('indexes follow use', () => {
     };
     const first = await save('Grown', { or: [grown, grown] });
     await follow();
-    expect(await columnsOf('audience_by_number_01')).toEqual(['platform_unit', 'user_bit', 'text_01']);
-    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'number_01']);
+    expect(await columnsOf('audience_by_number_01')).toEqual(['platform_unit', 'user_id', 'text_01']);
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_id', 'number_01']);
     // No index can count these filters alone: one has an event, one a field without an index, and
     // one an `or`. So no index carries a key for them.
     const others = [
@@ -122,8 +122,8 @@ describe('indexes follow use', () => {
     const saved = await Promise.all(others.map((filter, i) => save(`Other ${i}`, filter)));
     expect(saved).not.toContain(undefined);
     await follow();
-    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'number_01']);
-    expect(await columnsOf('audience_by_bool_01')).toEqual(['platform_unit', 'user_bit']);
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_id', 'number_01']);
+    expect(await columnsOf('audience_by_bool_01')).toEqual(['platform_unit', 'user_id']);
     // Rows are not found by a key that the index only carries.
     await t.sql`DROP INDEX audience_by_number_01`;
     const { body: catalog } = await server.get('/v1/properties');
@@ -136,11 +136,11 @@ describe('indexes follow use', () => {
     ]);
     saved.push(await save('Members', { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true)] }));
     await follow();
-    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'bool_01', 'number_01']);
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_id', 'bool_01', 'number_01']);
     await server.delete(`/v1/segments/${first}`);
     await follow();
     // An index is not built again to carry less.
-    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'bool_01', 'number_01']);
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_id', 'bool_01', 'number_01']);
     for (const id of saved) await server.delete(`/v1/segments/${id}`);
     await follow();
     expect(await columnsOf('audience_by_text_01')).toBeUndefined();
@@ -170,14 +170,6 @@ describe('indexes follow use', () => {
     expect((await server.post('/v1/segments/preview', { filter })).body).toMatchObject({ count: 1, users: 1 });
     await server.delete(`/v1/segments/${segment.id}`);
     await follow();
-  });
-
-  it('an index for users without a number always exists, and is repaired when it is broken', async () => {
-    const find = async () => (await listFollowingIndexes(t.sql, 'audience_unnumbered'))[0];
-    expect(await find()).toMatchObject({ isValid: true });
-    await breakIndex(t.sql, 'audience_unnumbered');
-    await follow();
-    expect(await find()).toMatchObject({ isValid: true });
   });
 
   it('an index that the server still builds for a dead process is neither dropped nor built again', async () => {

@@ -7,7 +7,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
 import type { MessageAnswer } from '../../api/objects.ts';
 import { sendMessage } from '../../api/operations.ts';
-import { count, formatExact, formatNumber } from '../../format.ts';
+import { count, countUsers, formatExact, formatNumber } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { ProblemPanel } from '../problem.tsx';
 import { isNamed, type MessageForm, requestOf } from './message-form.ts';
@@ -54,7 +54,7 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
           ) : (
             <>
               {isTimed ? `Goes out ${timeOf(form)}` : 'Goes out at once'} to {count(devices, 'device')} of{' '}
-              {count(answer?.users ?? 0, 'user')}.
+              {countUsers(answer ?? { users: 0 })}.
             </>
           )}
         </p>

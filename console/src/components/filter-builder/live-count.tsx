@@ -7,7 +7,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Problem } from '../../api/client.ts';
 import type { Preview } from '../../api/objects.ts';
 import { type AudienceQuestion, countAudience } from '../../api/operations.ts';
-import { channelNames, count, formatNumber } from '../../format.ts';
+import { channelNames, count, countUsers, formatNumber } from '../../format.ts';
 
 const typingPauseMs = 120;
 const asksAtOnce = { leading: true };
@@ -98,7 +98,7 @@ export function WholeCount({ live }: { live: LiveCount }) {
     <p className={isMoving && counted ? 'live-count is-moving' : 'live-count'} role="status" aria-busy={isMoving}>
       {counted && !error ? (
         <>
-          <strong>{count(counted.count, 'device')}</strong> of {count(counted.users, 'user')}
+          <strong>{count(counted.count, 'device')}</strong> of {countUsers(counted)}
           {counted.count > 0 && <span className="muted"> · {tellChannels(counted)}</span>}
         </>
       ) : (
