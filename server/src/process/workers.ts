@@ -7,6 +7,7 @@ import { analyzeGrown } from '../database/analyze-grown.ts';
 import type { WatchedClock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Lookout } from '../database/lookout.ts';
+import { repeatUntilAnswered } from '../database/repeat-until-answered.ts';
 import { createStallWatch } from '../database/stalled.ts';
 import { foldOutcomes } from '../delivery/fold-totals.ts';
 import { forgetUrls } from '../delivery/forget-urls.ts';
@@ -114,11 +115,13 @@ export function startWorkers(deps: WorkersDeps): Workers {
     for (const loop of [send, schedule, webhooks]) loop.wake();
   };
   const warn = (error: unknown): void => log.warn({ err: error }, 'waits not shortened');
+  // Repeated, because a step is told once, and waits that are left stay too long until the next start.
+  const untilDone = (work: () => Promise<void>): void => void repeatUntilAnswered(work, warn).catch(warn);
   // The clock may have been set while no process ran. This is not done at a start, because outboxes
   // may be large.
-  shorten().catch(warn);
+  untilDone(shorten);
   clock.onStep((step) => {
-    if (step.clock !== 'host' && step.byMs < 0) shortenAll().catch(warn);
+    if (step.clock !== 'host' && step.byMs < 0) untilDone(shortenAll);
   });
   // A rebuild may take minutes, so no other task waits behind it.
   const askedRebuilds = {

@@ -18,6 +18,7 @@ import { builtInPlans } from '../../src/quotas/plan.ts';
 import { apnsKey, bundleId, keyId, teamId } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
+import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 import { holdAt, until } from './held.ts';
@@ -311,6 +312,24 @@ describe('R-100 a service that did not run while the database was set back', () 
     const shop = await openShop(t, ['message.sent']);
     await t.sql`UPDATE webhooks SET paused_until = pg_catalog.now() + interval '2 hours'`;
     t.service.startWorkers();
+    await shop.send(1);
+    await shop.receiver.count(1);
+  });
+
+  it('holds no webhook in such a pause either when the database refused to end it at first', async () => {
+    const t = await setUp({
+      environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', SEND_WAIT_MS: '5000' },
+      databaseLimits: { shortMs: 300, silenceMs: 60_000 },
+    });
+    const shop = await openShop(t, ['message.sent']);
+    await t.sql`UPDATE webhooks SET paused_until = pg_catalog.now() + interval '2 hours'`;
+    const endsPause = { text: 'UPDATE webhooks SET paused_until' };
+    await t.sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM webhooks FOR UPDATE`;
+      t.service.startWorkers();
+      const [first] = await untilLockWaits(t.sql, 1, endsPause);
+      await until(async () => !(await listLockWaits(t.sql, endsPause)).includes(first ?? 0));
+    });
     await shop.send(1);
     await shop.receiver.count(1);
   });
