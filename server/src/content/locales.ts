@@ -52,7 +52,10 @@ function canonicalForm(text: string): string | null {
 const javaForm = /^([a-z]{2,3})_([a-z]{2}|[0-9]{3})?_#([a-z]{4})(?![a-z0-9])/i;
 // The language and region of a locale of Java. A variant after the region may have any form, as in
 // `ja_JP_JP`, and is dropped.
-const javaHead = /^[a-z]{2,3}_(?:[a-z]{2}|[0-9]{3})(?=_)/i;
+const javaHead = /^[a-z]{2,3}(?:(?=__)|_(?:[a-z]{2}|[0-9]{3})(?=_))/i;
+// Java writes a variant that BCP 47 does not allow as a private part, behind a calendar too, where
+// Intl refuses it: `ja-JP-u-ca-japanese-x-lvariant-JP`.
+const privatePart = /-x-.*$/i;
 // POSIX writes a script as a modifier: `sr_RS@latin`.
 const posixScripts = [
   [/@latin/i, 'Latn'],
@@ -72,7 +75,7 @@ export function canonicalLocale(text: string): string | null {
   const [, named] = posixScripts.find(([modifier]) => modifier.test(text)) ?? [];
   const scripted = named === undefined ? tag : tag.replace(/(?=[-_]|$)/, `-${named}`);
   const [head] = javaHead.exec(tag) ?? [];
-  return formOf(scripted) ?? (head === undefined ? null : formOf(head));
+  return formOf(scripted) ?? formOf(scripted.replace(privatePart, '')) ?? (head === undefined ? null : formOf(head));
 }
 
 function formOf(tag: string): string | null {
