@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { channelIds } from '../channels/channel.ts';
 import type { Sql } from '../database/db.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component } from '../http/schemas.ts';
 import type { Caller } from './caller.ts';
 import { listCurrentCredentials } from './credential-queries.ts';
@@ -18,30 +18,21 @@ const appConfig = component(
     identify_device_required: z.boolean().describe('True when only a `user_token` that names its device is accepted.'),
     channels: z.array(z.enum(channelIds)).describe('Channels that the app has credentials for.'),
   }),
+  {
+    vapid_public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
+    identify_required: true,
+    identify_form: 'token',
+    identify_device_required: false,
+    channels: ['webpush'],
+  },
 );
 
-const route = routesWith<{ readonly sql: Sql }, Caller>('Service');
+const route = routesWith<{ readonly sql: Sql }, Caller>({ tag: 'Service', access: 'client-or-server' });
 
 export const configRoutes = [
-  route({
-    id: 'getConfig',
-    method: 'GET',
-    path: '/v1/config',
-    access: 'client-or-server',
+  route('getConfig', 'GET /v1/config', {
     summary: 'What an app needs to know before it registers a device',
-    answers: {
-      200: {
-        description: 'The configuration of the app.',
-        schema: appConfig,
-        example: {
-          vapid_public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
-          identify_required: true,
-          identify_form: 'token',
-          identify_device_required: false,
-          channels: ['webpush'],
-        },
-      },
-    },
+    answers: ok('The configuration of the app.', appConfig),
   }).handle(async ({ sql }, { caller }) => {
     const [current, identify] = await Promise.all([
       listCurrentCredentials(sql, caller.appId),

@@ -1,7 +1,7 @@
 // GET /v1/channels: public, the channels the service supports.
 import { z } from 'zod';
-import { routesWith } from '../http/route.ts';
-import { component } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, exampleOf } from '../http/schemas.ts';
 import { channelIds, platforms } from './channel.ts';
 import { channels } from './channels.ts';
 
@@ -24,27 +24,22 @@ const channelList = component(
       }),
     ),
   }),
+  {
+    channels: channels.map(({ payloadBytesMax: max_payload_bytes, ...named }) => ({ ...named, max_payload_bytes })),
+  },
 );
 
-const listed = {
-  channels: channels.map(({ payloadBytesMax: max_payload_bytes, ...named }) => ({ ...named, max_payload_bytes })),
-};
-
-const route = routesWith<ChannelRouteDeps, unknown>('Service');
+const route = routesWith<ChannelRouteDeps, unknown>({ tag: 'Service', access: 'public' });
 
 export const channelRoutes = [
-  route({
-    id: 'listChannels',
-    method: 'GET',
-    path: '/v1/channels',
-    access: 'public',
+  route('listChannels', 'GET /v1/channels', {
     summary: 'List the channels',
-    answers: { 200: { description: 'All channels, without pages.', schema: channelList, example: listed } },
+    answers: ok('All channels, without pages.', channelList),
     refusals: ['rate_limited', 'unavailable'],
     // Malformed requests count too.
     within({ addressLimits }, { address }, work) {
       addressLimits.admitAnonymous(address);
       return work();
     },
-  }).handle(async () => listed),
+  }).handle(async () => exampleOf(channelList)),
 ];

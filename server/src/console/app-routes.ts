@@ -12,13 +12,13 @@ import { encodeId } from '../ground/ids.ts';
 import { parseUrl } from '../ground/parse-url.ts';
 import { invalid } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, instant, pageFields, text } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, instant, pageComponent, text } from '../http/schemas.ts';
 import type { Plans } from '../quotas/plan.ts';
-import type { AppCaller, ConsoleCaller } from './caller.ts';
+import { routesOfApp, routesOfOrganisation } from './area.ts';
 import { noSuchApp } from './guard.ts';
 import { pageOf, searchedListQuery } from './list.ts';
-import { appId, appParam, checkSeen, lastPage, oneLine, seenAt } from './schemas.ts';
+import { appId, checkSeen, oneLine, seenAt } from './schemas.ts';
 
 export interface AppRouteDeps {
   readonly cursors: Cursors;
@@ -42,7 +42,17 @@ const appFields = {
   created_at: instant,
   updated_at: instant,
 };
-const listedApp = component('ListedApp', z.strictObject(appFields));
+const listedApp = component('ListedApp', z.strictObject(appFields), {
+  id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Shop',
+  plan: 'free',
+  default_url: null,
+  attribution_window_hours: 24,
+  suspended_at: null,
+  is_test: false,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+});
 const clientEvents = component(
   'ClientEvents',
   z.strictObject({
@@ -50,8 +60,11 @@ const clientEvents = component(
     purchases: z.boolean().describe('Client keys may track purchases, which reports count.'),
   }),
 );
-export const appSchema = component('App', z.strictObject({ ...appFields, client_events: clientEvents }));
-const newApp = component('NewApp', z.strictObject({ name: oneLine }));
+export const appSchema = component('App', z.strictObject({ ...appFields, client_events: clientEvents }), {
+  ...exampleOf(listedApp),
+  client_events: { new_names: true, purchases: true },
+});
+const newApp = component('NewApp', z.strictObject({ name: oneLine }), { name: 'Shop' });
 const madeApp = component(
   'MadeApp',
   z.strictObject({
@@ -60,6 +73,7 @@ const madeApp = component(
     server_key: z.string().describe('Shown this once.'),
     client_key: z.string().describe('Shown this once.'),
   }),
+  { ...exampleOf(appSchema), server_key: 'sk_live_…', client_key: 'ck_live_…' },
 );
 const httpUrl = text(2048).refine(
   (text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''),
@@ -74,40 +88,18 @@ const appEdit = component(
     attribution_window_hours: z.int().min(1).max(720).optional(),
     client_events: z.strictObject({ new_names: z.boolean().optional(), purchases: z.boolean().optional() }).optional(),
   }),
+  { updated_at: '2026-11-21T10:15:30.123Z', name: 'Shop' },
 );
 
-const listedExample = {
-  id: 'app_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Shop',
-  plan: 'free',
-  default_url: null,
-  attribution_window_hours: 24,
-  suspended_at: null,
-  is_test: false,
-  created_at: '2026-11-21T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-export const appExample = { ...listedExample, client_events: { new_names: true, purchases: true } };
-
-const route = routesWith<AppRouteDeps, ConsoleCaller>('Apps');
-const ofApp = routesWith<AppRouteDeps, AppCaller>('Apps');
+const route = routesOfOrganisation<AppRouteDeps>('Apps');
+const ofApp = routesOfApp<AppRouteDeps>('Apps');
 
 export const appListRoutes = [
-  route({
-    id: 'listApps',
-    method: 'GET',
-    path: '/console/api/apps',
-    access: 'session-or-token',
+  route('listApps', 'GET /apps', {
     least: 'viewer',
     summary: 'List the apps of the organisation',
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'Oldest first.',
-        schema: component('AppList', z.strictObject(pageFields(listedApp))),
-        example: { data: [listedExample], ...lastPage },
-      },
-    },
+    answers: ok('Oldest first.', pageComponent('AppList', listedApp)),
   }).handle(async ({ sql, cursors, sandboxed }, { caller, query }) => {
     const apps = await listAppsOf(sql, caller.organisationId);
     const ids = apps.map(({ id }) => id);
@@ -120,21 +112,11 @@ export const appListRoutes = [
       present: (app) => ({ ...presentListed(app), is_test: tests.has(app.id) }),
     });
   }),
-  route({
-    id: 'createApp',
-    method: 'POST',
-    path: '/console/api/apps',
-    access: 'session-or-token',
+  route('createApp', 'POST /apps', {
     least: 'admin',
     summary: 'Make an app with one key of each scope',
-    body: { schema: newApp, example: { name: 'Shop' } },
-    answers: {
-      200: {
-        description: 'The app and its keys, which are shown this once.',
-        schema: madeApp,
-        example: { ...appExample, server_key: 'sk_live_…', client_key: 'ck_live_…' },
-      },
-    },
+    body: newApp,
+    answers: ok('The app and its keys, which are shown this once.', madeApp),
   }).handle(async (deps, { caller, body }) => {
     const { txSql, clock, defaultPlan: plan } = deps;
     const { by, organisationId } = caller;
@@ -144,28 +126,17 @@ export const appListRoutes = [
 ];
 
 export const appRoutes = [
-  ofApp({
-    id: 'getApp',
-    method: 'GET',
-    path: '/console/api/apps/:app',
-    access: 'session-or-token',
+  ofApp('getApp', 'GET /', {
     least: 'viewer',
     summary: 'Read an app',
-    params: appParam,
-    answers: { 200: { description: 'The app.', schema: appSchema, example: appExample } },
-    refusals: ['not_found'],
+    answers: ok('The app.', appSchema),
   }).handle(async (deps, { caller }) => present(deps, caller.app.id)),
-  ofApp({
-    id: 'editApp',
-    method: 'PATCH',
-    path: '/console/api/apps/:app',
-    access: 'session-or-token',
+  ofApp('editApp', 'PATCH /', {
     least: 'admin',
     summary: 'Change the name or the rules of an app',
-    params: appParam,
-    body: { schema: appEdit, example: { updated_at: '2026-11-21T10:15:30.123Z', name: 'Shop' } },
-    answers: { 200: { description: 'The app as it is now.', schema: appSchema, example: appExample } },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: appEdit,
+    answers: ok('The app as it is now.', appSchema),
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { txSql, clock } = deps;
     const { name, default_url: defaultUrl, attribution_window_hours: attributionWindowHours, client_events } = body;

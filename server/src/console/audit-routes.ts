@@ -5,11 +5,11 @@ import { listEntries, listOrganisationEntries } from '../audit/queries.ts';
 import type { Sql } from '../database/db.ts';
 import { textCell, writeRow } from '../ground/csv.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, instant, instantText, pageFields } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
-import type { AppCaller, ConsoleCaller } from './caller.ts';
-import { appId, appParam, searchField } from './schemas.ts';
+import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { appId, searchField } from './schemas.ts';
 
 export interface AuditRouteDeps {
   readonly sql: Sql;
@@ -34,16 +34,7 @@ const entry = component(
     after: z.record(z.string(), z.unknown()).nullable(),
   }),
 );
-const page = component('AuditPage', z.strictObject(pageFields(entry)));
-const query = z.strictObject({
-  ...pageQuery(200),
-  q: searchField
-    .describe('The id of an entry, or another id, or the beginning of an action, a target or a name.')
-    .optional(),
-  from: instantText.optional(),
-  to: instantText.optional(),
-});
-const example = {
+const page = component('AuditPage', z.strictObject(pageFields(entry)), {
   data: [
     {
       id: '01930000-0000-7000-8000-000000000001',
@@ -59,14 +50,20 @@ const example = {
   ],
   has_more: false,
   next_cursor: null,
-};
-const answers = {
-  200: { description: 'Newest first. With `Accept: text/csv` as CSV, up to 10,000 rows.', schema: page, example },
-};
+});
+const query = z.strictObject({
+  ...pageQuery(200),
+  q: searchField
+    .describe('The id of an entry, or another id, or the beginning of an action, a target or a name.')
+    .optional(),
+  from: instantText.optional(),
+  to: instantText.optional(),
+});
+const answers = ok('Newest first. With `Accept: text/csv` as CSV, up to 10,000 rows.', page);
 const csvRowsMax = 10_000;
 
-const ofApp = routesWith<AuditRouteDeps, AppCaller>('Audit');
-const own = routesWith<AuditRouteDeps, ConsoleCaller>('Audit');
+const ofApp = routesOfApp<AuditRouteDeps>('Audit');
+const own = routesOfOrganisation<AuditRouteDeps>('Audit');
 
 interface Asked {
   readonly limit: number;
@@ -84,17 +81,11 @@ type List = (filter: {
 }) => Promise<readonly AuditEntry[]>;
 
 export const appAuditRoutes = [
-  ofApp({
-    id: 'listAudit',
-    method: 'GET',
-    path: '/console/api/apps/:app/audit',
-    access: 'session-or-token',
+  ofApp('listAudit', 'GET /audit', {
     least: 'admin',
     summary: 'Who changed what of an app',
-    params: appParam,
     query,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql, cursors }, { caller, query: asked, header }) => {
     const list: List = (filter) => listEntries(sql, { ...filter, appId: caller.app.id });
     return answer(cursors, ['audit', caller.app.id], list, asked, header('accept'));
@@ -102,11 +93,7 @@ export const appAuditRoutes = [
 ];
 
 export const auditRoutes = [
-  own({
-    id: 'listOrganisationAudit',
-    method: 'GET',
-    path: '/console/api/audit',
-    access: 'session-or-token',
+  own('listOrganisationAudit', 'GET /audit', {
     least: 'admin',
     summary: 'Who changed what of the organisation and of all its apps, deleted ones too',
     query,

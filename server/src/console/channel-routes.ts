@@ -15,13 +15,14 @@ import { encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { changedMeanwhile, invalid, noSuch, notFound, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, messageId, pageFields, text } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, deviceId, instant, messageId, pageComponent, text } from '../http/schemas.ts';
 import { type SendTestDeps, sendTest } from '../messages/send-test.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
+import { routesOfApp } from './area.ts';
 import { type AppCaller, refuseSuspended } from './caller.ts';
 import { listQuery, pageOf } from './list.ts';
-import { appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
+import { checkSeen, done, seenAt } from './schemas.ts';
 
 export interface ChannelAreaDeps {
   readonly cursors: Cursors;
@@ -56,24 +57,24 @@ export const credential = component(
     created_at: instant,
     replaced_at: instant.nullable(),
   }),
-);
-export const example = {
-  channel: 'webpush',
-  current: true,
-  credential_id: 1,
-  public: {
-    public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLoc…',
-    subject: 'mailto:ops@shop.example',
+  {
+    channel: 'webpush',
+    current: true,
+    credential_id: 1,
+    public: {
+      public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLoc…',
+      subject: 'mailto:ops@shop.example',
+    },
+    health: 'ok',
+    suspect_since: null,
+    last_success_at: '2026-11-21T10:15:30.123Z',
+    last_error: null,
+    last_error_at: null,
+    created_at: '2026-11-21T10:15:30.123Z',
+    replaced_at: null,
   },
-  health: 'ok',
-  suspect_since: null,
-  last_success_at: '2026-11-21T10:15:30.123Z',
-  last_error: null,
-  last_error_at: null,
-  created_at: '2026-11-21T10:15:30.123Z',
-  replaced_at: null,
-};
-const answers = { 200: { description: 'The credential, without its secret.', schema: credential, example } };
+);
+const answers = ok('The credential, without its secret.', credential);
 const seen = {
   updated_at: seenAt
     .nullable()
@@ -85,26 +86,14 @@ const secretText = text(16_384, 1);
 const sparedMax = 100;
 const defaultSubject = 'mailto:push@carillon.example';
 
-const route = routesWith<ChannelAreaDeps, AppCaller>('Channels');
+const route = routesOfApp<ChannelAreaDeps>('Channels');
 
 export const channelAreaRoutes = [
-  route({
-    id: 'listChannels',
-    method: 'GET',
-    path: '/console/api/apps/:app/channels',
-    access: 'session-or-token',
+  route('listChannels', 'GET /channels', {
     least: 'viewer',
     summary: 'The credentials of an app and their health, former ones too',
-    params: appParam,
     query: listQuery,
-    answers: {
-      200: {
-        description: 'Newest first.',
-        schema: component('CredentialList', z.strictObject(pageFields(credential))),
-        example: { data: [example], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('Newest first.', pageComponent('CredentialList', credential)),
   }).handle(async ({ sql, cursors }, { caller, query }) =>
     pageOf(cursors, await listCredentials(sql, caller.app.id), query, {
       scope: ['channels', caller.app.id],
@@ -114,41 +103,28 @@ export const channelAreaRoutes = [
       present,
     }),
   ),
-  route({
-    id: 'getWebPush',
-    method: 'GET',
-    path: '/console/api/apps/:app/channels/webpush',
-    access: 'session-or-token',
+  route('getWebPush', 'GET /channels/webpush', {
     least: 'admin',
     summary: 'The web push credential',
-    params: appParam,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql }, { caller }) => readCurrent(sql, caller.app.id, 'webpush')),
-  route({
-    id: 'setWebPush',
-    method: 'POST',
-    path: '/console/api/apps/:app/channels/webpush',
-    access: 'session-or-token',
+  route('setWebPush', 'POST /channels/webpush', {
     least: 'admin',
     summary: 'Make VAPID keys, or import them; browsers that subscribed with the former keys go on with those',
-    params: appParam,
-    body: {
-      schema: component(
-        'WebPushCredential',
-        z.strictObject({
-          ...seen,
-          subject: text(256)
-            .refine(isVapidSubject, 'It must be mailto: with an address, or https: with a public host.')
-            .optional(),
-          public_key: secretText.optional(),
-          private_key: secretText.optional(),
-        }),
-      ),
-      example: { subject: 'mailto:ops@shop.example' },
-    },
+    body: component(
+      'WebPushCredential',
+      z.strictObject({
+        ...seen,
+        subject: text(256)
+          .refine(isVapidSubject, 'It must be mailto: with an address, or https: with a public host.')
+          .optional(),
+        public_key: secretText.optional(),
+        private_key: secretText.optional(),
+      }),
+      { subject: 'mailto:ops@shop.example' },
+    ),
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { public_key: publicKey, private_key: privateKey } = body;
     if ((publicKey === undefined) !== (privateKey === undefined)) {
@@ -161,54 +137,41 @@ export const channelAreaRoutes = [
     const keys = publicKey && privateKey ? { publicKey, privateKey } : generateVapidKeys();
     return save(deps, caller, 'webpush', storableVapid({ ...keys, subject }), body.updated_at);
   }),
-  route({
-    id: 'setApplePush',
-    method: 'PUT',
-    path: '/console/api/apps/:app/channels/apns',
-    access: 'session-or-token',
+  route('setApplePush', 'PUT /channels/apns', {
     least: 'admin',
     summary: 'Set the token signing key for Apple',
-    params: appParam,
-    body: {
-      schema: component(
-        'ApplePushCredential',
-        z.strictObject({
-          ...seen,
-          p8: secretText,
-          key_id: z.string(),
-          team_id: z.string(),
-          bundle_id: z.string(),
-          environment: z.enum(['production', 'sandbox']).default('production'),
-        }),
-      ),
-      example: {
+    body: component(
+      'ApplePushCredential',
+      z.strictObject({
+        ...seen,
+        p8: secretText,
+        key_id: z.string(),
+        team_id: z.string(),
+        bundle_id: z.string(),
+        environment: z.enum(['production', 'sandbox']).default('production'),
+      }),
+      {
         p8: '-----BEGIN PRIVATE KEY-----…',
         key_id: 'ABC123DEFG',
         team_id: 'DEF123GHIJ',
         bundle_id: 'com.example.shop',
       },
-    },
+    ),
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { p8, key_id: keyId, team_id: teamId, bundle_id: bundleId, environment } = body;
     const storable = storableApns({ p8, keyId, teamId, bundleId, environment });
     return save(deps, caller, 'apns', storable, body.updated_at);
   }),
-  route({
-    id: 'setAndroidPush',
-    method: 'PUT',
-    path: '/console/api/apps/:app/channels/fcm',
-    access: 'session-or-token',
+  route('setAndroidPush', 'PUT /channels/fcm', {
     least: 'admin',
     summary: "Set the service account's private key for Google",
-    params: appParam,
-    body: {
-      schema: component('AndroidPushCredential', z.strictObject({ ...seen, service_account_json: secretText })),
-      example: { service_account_json: '{"type": "service_account", …}' },
-    },
+    body: component('AndroidPushCredential', z.strictObject({ ...seen, service_account_json: secretText }), {
+      service_account_json: '{"type": "service_account", …}',
+    }),
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, body }) =>
     save(
       deps,
@@ -219,29 +182,23 @@ export const channelAreaRoutes = [
       'service_account_json',
     ),
   ),
-  route({
-    id: 'listSparedDevices',
-    method: 'GET',
-    path: '/console/api/apps/:app/channels/:channel/spared',
-    access: 'session-or-token',
+  route('listSparedDevices', 'GET /channels/:channel/spared', {
     least: 'member',
     summary: 'The devices that a suspect credential would have cost',
     description:
       'The refusals of the credential call these devices invalid, or devices of another key. None is retired until the credential succeeds or is replaced. Empty for a credential that is not suspect.',
-    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'apns' } },
-    answers: {
-      200: {
-        description: `Each device once, the latest refusals first, up to ${sparedMax}.`,
-        schema: component(
-          'SparedDevices',
-          z.strictObject({
-            data: z.array(
-              z.strictObject({ device_id: deviceId, message_id: messageId, error_code: deliveryCode, at: instant }),
-            ),
-            has_more: z.boolean(),
-          }),
-        ),
-        example: {
+    params: { channel: { description: 'webpush, apns or fcm.', example: 'apns' } },
+    answers: ok(
+      `Each device once, the latest refusals first, up to ${sparedMax}.`,
+      component(
+        'SparedDevices',
+        z.strictObject({
+          data: z.array(
+            z.strictObject({ device_id: deviceId, message_id: messageId, error_code: deliveryCode, at: instant }),
+          ),
+          has_more: z.boolean(),
+        }),
+        {
           data: [
             {
               device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
@@ -252,9 +209,8 @@ export const channelAreaRoutes = [
           ],
           has_more: false,
         },
-      },
-    },
-    refusals: ['not_found'],
+      ),
+    ),
   }).handle(async ({ sql }, { caller, params }) => {
     const { id: ofApp } = caller.app;
     const channel = channelIds.find((each) => each === params.channel);
@@ -273,16 +229,11 @@ export const channelAreaRoutes = [
       has_more: found.hasMore,
     };
   }),
-  route({
-    id: 'removeChannel',
-    method: 'DELETE',
-    path: '/console/api/apps/:app/channels/:channel',
-    access: 'session-or-token',
+  route('removeChannel', 'DELETE /channels/:channel', {
     least: 'admin',
     summary: 'Remove a channel; devices bound to its credential go on with it',
-    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'fcm' } },
-    answers: { 200: { description: 'Removed.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    params: { channel: { description: 'webpush, apns or fcm.', example: 'fcm' } },
+    answers: ok('Removed.', done),
   }).handle(async ({ txSql, clock }, { caller, params }) => {
     const { channel } = params;
     if (!(await removeChannel({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, channel }))) {
@@ -290,48 +241,41 @@ export const channelAreaRoutes = [
     }
     return { done: true as const };
   }),
-  route({
-    id: 'testChannel',
-    method: 'POST',
-    path: '/console/api/apps/:app/channels/:channel/test',
-    access: 'session-or-token',
+  route('testChannel', 'POST /channels/:channel/test', {
     least: 'admin',
     summary: 'Send one push to a device, by the normal path and quota',
-    params: { ...appParam, channel: { description: 'webpush, apns or fcm.', example: 'webpush' } },
-    body: {
-      schema: component('ChannelTest', z.strictObject({ device_id: z.string() })),
-      example: { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi' },
-    },
-    answers: {
-      200: {
-        description: 'The outcome. `status` is null while there is none; the message then goes on.',
-        schema: component(
-          'ChannelTestResult',
-          z.strictObject({
-            message_id: messageId,
-            device_id: deviceId,
-            status: z.string().nullable(),
-            error_code: z.string().nullable(),
-            answers: z.array(
-              z.strictObject({
-                http_status: z.int().nullable(),
-                transport_error: z.string().nullable(),
-                body: z.string().nullable(),
-                latency_ms: z.number(),
-              }),
-            ),
-          }),
-        ),
-        example: {
+    params: { channel: { description: 'webpush, apns or fcm.', example: 'webpush' } },
+    body: component('ChannelTest', z.strictObject({ device_id: z.string() }), {
+      device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    }),
+    answers: ok(
+      'The outcome. `status` is null while there is none; the message then goes on.',
+      component(
+        'ChannelTestResult',
+        z.strictObject({
+          message_id: messageId,
+          device_id: deviceId,
+          status: z.string().nullable(),
+          error_code: z.string().nullable(),
+          answers: z.array(
+            z.strictObject({
+              http_status: z.int().nullable(),
+              transport_error: z.string().nullable(),
+              body: z.string().nullable(),
+              latency_ms: z.number(),
+            }),
+          ),
+        }),
+        {
           message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
           device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
           status: 'sent',
           error_code: null,
           answers: [{ http_status: 201, transport_error: null, body: null, latency_ms: 48 }],
         },
-      },
-    },
-    refusals: ['not_found', 'quota_exceeded'],
+      ),
+    ),
+    refusals: ['quota_exceeded'],
   }).handle(async ({ sql, plans, sending }, request) => {
     refuseSuspended(request.caller);
     const { app, by } = request.caller;

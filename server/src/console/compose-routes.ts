@@ -8,14 +8,14 @@ import type { Sql } from '../database/db.ts';
 import { decodeId, nilUuid } from '../ground/ids.ts';
 import { issueOf } from '../ground/issue.ts';
 import { noSuch } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, count, text } from '../http/schemas.ts';
 import { type RenderRequest, renderMessage } from '../messages/render-message.ts';
 import { type CutText, screenNames } from '../messages/screens.ts';
 import { type SendRouteDeps, sendRoutes } from '../messages/send-routes.ts';
-import { type AppCaller, refuseSuspended } from './caller.ts';
+import { routesOfApp } from './area.ts';
+import { refuseSuspended } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam } from './schemas.ts';
 
 export interface ComposeAreaDeps extends SendRouteDeps {
   readonly sql: Sql;
@@ -36,6 +36,15 @@ const renderRequest = component(
       const [message, allowed] = ['Name a user or a device, not both.', ['external_id', 'device_id']];
       context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed }, given));
     }),
+  {
+    content: {
+      title: 'Sale, {{first_name}}',
+      body: 'Now on',
+      locales: { de: { title: 'Ausverkauf, {{first_name}}', body: 'Ab jetzt' } },
+    },
+    channel: 'fcm',
+    external_id: 'u-42',
+  },
 );
 const cutText = component(
   'CutText',
@@ -46,6 +55,7 @@ const cutText = component(
     limit: count,
   }),
 );
+const whole = (text: string, limit: number): CutText => ({ text, shown: text, length: text.length, limit });
 const rendered = component(
   'RenderedMessage',
   z.strictObject({
@@ -72,30 +82,29 @@ const rendered = component(
       }),
     ),
   }),
+  {
+    channel: 'fcm',
+    result: 'shown',
+    language: 'de',
+    locale: 'de',
+    url: 'https://shop.example/de/sale',
+    payload_bytes: 312,
+    payload_bytes_max: 4096,
+    variables: [{ name: 'first_name', value: 'Zoë' }],
+    screens: [
+      {
+        screen: 'android_shade',
+        title: whole('Ausverkauf, Zoë', 65),
+        subtitle: null,
+        body: whole('Ab jetzt', 240),
+        image: null,
+        actions: [],
+      },
+    ],
+  },
 );
-const whole = (text: string, limit: number): CutText => ({ text, shown: text, length: text.length, limit });
-const example = {
-  channel: 'fcm',
-  result: 'shown',
-  language: 'de',
-  locale: 'de',
-  url: 'https://shop.example/de/sale',
-  payload_bytes: 312,
-  payload_bytes_max: 4096,
-  variables: [{ name: 'first_name', value: 'Zoë' }],
-  screens: [
-    {
-      screen: 'android_shade',
-      title: whole('Ausverkauf, Zoë', 65),
-      subtitle: null,
-      body: whole('Ab jetzt', 240),
-      image: null,
-      actions: [],
-    },
-  ],
-};
 
-const route = routesWith<ComposeAreaDeps, AppCaller>('Compose');
+const route = routesOfApp<ComposeAreaDeps>('Compose');
 
 export const composeAreaRoutes = [
   ...lendRoutes<ComposeAreaDeps>(sendRoutes, { sendMessage: 'member' }).map((lent) => ({
@@ -105,30 +114,13 @@ export const composeAreaRoutes = [
       return lent.answer(deps, request);
     },
   })),
-  route({
-    id: 'renderMessage',
-    method: 'POST',
-    path: '/console/api/apps/:app/render',
-    access: 'session-or-token',
+  route('renderMessage', 'POST /render', {
     least: 'member',
     summary: 'Render content as each screen of a channel would show it; nothing is sent',
     description:
       'Rendered by the code that renders for a push, for a user, a device, or somebody without values. Screens cut by width, so `limit` is the length at which ordinary letters are cut.',
-    params: appParam,
-    body: {
-      schema: renderRequest,
-      example: {
-        content: {
-          title: 'Sale, {{first_name}}',
-          body: 'Now on',
-          locales: { de: { title: 'Ausverkauf, {{first_name}}', body: 'Ab jetzt' } },
-        },
-        channel: 'fcm',
-        external_id: 'u-42',
-      },
-    },
-    answers: { 200: { description: 'The notification.', schema: rendered, example } },
-    refusals: ['not_found'],
+    body: renderRequest,
+    answers: ok('The notification.', rendered),
   }).handle(async ({ sql }, { caller: { app }, body }) => {
     const { content, channel, external_id: externalId, device_id: deviceText, language = null } = body;
     const of: RenderRequest['of'] = deviceText

@@ -8,18 +8,18 @@ import { deviceEditSchema, deviceStatuses, invalidReason } from '../devices/devi
 import { editDevice } from '../devices/edit-device.ts';
 import { listDeviceChanges } from '../devices/history-queries.ts';
 import { findDeviceOnPage, listDevicePage, presentListed } from '../devices/list-devices.ts';
-import { device, devicePage, exampleDevice, optOutRoutes } from '../devices/routes.ts';
+import { device, devicePage, optOutRoutes } from '../devices/routes.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { anyTimeZones, type TimeZones } from '../ground/time-zones.ts';
 import { changedMeanwhile, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, instant } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, exampleOf, instant } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { presentConflict, propertyConflict } from '../properties/property.ts';
-import type { AppCaller } from './caller.ts';
+import { routesOfApp } from './area.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam, searchField, seenAt } from './schemas.ts';
+import { searchField, seenAt } from './schemas.ts';
 
 export interface DeviceAreaDeps {
   readonly sql: Sql;
@@ -29,13 +29,6 @@ export interface DeviceAreaDeps {
   readonly timeZones: TimeZones;
 }
 
-const listedExample = {
-  ...exampleDevice,
-  token_hint: '…nd/abc',
-  status: 'active',
-  status_reason: null,
-  external_id: 'u-42',
-};
 const history = z
   .array(z.strictObject({ at: instant, status: z.enum(deviceStatuses), reason: invalidReason.nullable() }))
   .describe('Every change of its status, oldest first.');
@@ -50,27 +43,23 @@ const updatedAt = instant.describe(
 const deviceWithHistory = component(
   'DeviceWithHistory',
   device.extend({ credential_id: credentialId, updated_at: updatedAt, history }),
+  {
+    ...exampleOf(device),
+    credential_id: 1,
+    updated_at: exampleOf(device).created_at,
+    history: [{ at: exampleOf(device).created_at, status: 'active', reason: null }],
+  },
 );
-const exampleWithHistory = {
-  ...listedExample,
-  credential_id: 1,
-  updated_at: exampleDevice.created_at,
-  history: [{ at: exampleDevice.created_at, status: 'active', reason: null }],
-};
 const editOf = (timeZones: TimeZones) => deviceEditSchema(timeZones).extend({ updated_at: seenAt });
-const params = { ...appParam, id: { description: 'The id of a device.', example: exampleDevice.id } };
 
-const route = routesWith<DeviceAreaDeps, AppCaller>('Devices');
+const route = routesOfApp<DeviceAreaDeps, 'id'>('Devices', {
+  least: 'member',
+  params: { id: { description: 'The id of a device.', example: exampleOf(device).id } },
+});
 
 export const deviceAreaRoutes = [
-  route({
-    id: 'listDevices',
-    method: 'GET',
-    path: '/console/api/apps/:app/devices',
-    access: 'session-or-token',
-    least: 'member',
+  route('listDevices', 'GET /devices', {
     summary: 'List devices, newest first',
-    params: appParam,
     query: z.strictObject({
       ...pageQuery(200),
       platform: z.enum(platforms).optional(),
@@ -78,14 +67,9 @@ export const deviceAreaRoutes = [
       external_id: z.string().optional(),
       q: searchField.describe("An id, or the beginning of the external id of a device's user.").optional(),
     }),
-    answers: {
-      200: {
-        description: 'A page of devices.',
-        schema: devicePage,
-        example: { data: [listedExample], has_more: false, next_cursor: null },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of devices.', devicePage, {
+      example: { data: [exampleOf(device)], has_more: false, next_cursor: null },
+    }),
   }).handle(async ({ sql, cursors }, { caller: { app }, query }) => {
     const { limit, cursor, platform = null, status = null, external_id: externalId = null, q: search = null } = query;
     const scope = [app.id, 'console devices', platform, status, externalId, search];
@@ -94,45 +78,33 @@ export const deviceAreaRoutes = [
     const rows = await listDevicePage(sql, app.id, { platform, status, externalId, search }, after, limit + 1);
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
   }),
-  route({
-    id: 'getDevice',
-    method: 'GET',
-    path: '/console/api/apps/:app/devices/:id',
-    access: 'session-or-token',
-    least: 'member',
+  route('getDevice', 'GET /devices/:id', {
     summary: 'Read a device with the history of its states',
-    params,
-    answers: { 200: { description: 'The device.', schema: deviceWithHistory, example: exampleWithHistory } },
-    refusals: ['not_found'],
+    answers: ok('The device.', deviceWithHistory),
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const found = await read(sql, app.id, readId('device', params.id));
     if (!found) throw noSuch('device', params.id);
     return found;
   }),
-  route({
-    id: 'editDevice',
-    method: 'PATCH',
-    path: '/console/api/apps/:app/devices/:id',
-    access: 'session-or-token',
-    least: 'member',
+  route('editDevice', 'PATCH /devices/:id', {
     summary: 'Change what is stored of a device',
     description:
       'A field that is absent is kept, null clears it. `environment` is for iOS only. A device that opted out cannot be edited. A fact that the device reports at its next registration replaces the edited one. The audit log names the fields that changed, and no value; without a change it has no entry.',
-    params,
-    body: {
-      schema: component('DeviceEdit', editOf(anyTimeZones)),
-      example: { updated_at: exampleDevice.created_at, locale: 'de-AT', properties: { topic: 'chess', trial: null } },
-    },
+    body: component('DeviceEdit', editOf(anyTimeZones), {
+      updated_at: exampleOf(device).created_at,
+      locale: 'de-AT',
+      properties: { topic: 'chess', trial: null },
+    }),
     // The zones come from the database, because the API description lists none.
     readBody: (given, { timeZones }) => validate(editOf(timeZones), given),
-    answers: {
-      200: {
-        description: 'The device as it is now.',
-        schema: component('EditedDevice', deviceWithHistory.extend({ property_conflicts: z.array(propertyConflict) })),
-        example: { ...exampleWithHistory, property_conflicts: [] },
-      },
-    },
-    refusals: ['not_found', 'changed_meanwhile'],
+    answers: ok(
+      'The device as it is now.',
+      component('EditedDevice', deviceWithHistory.extend({ property_conflicts: z.array(propertyConflict) }), {
+        ...exampleOf(deviceWithHistory),
+        property_conflicts: [],
+      }),
+    ),
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body }) => {
     const { updated_at: seen, locale, timezone, environment, properties } = body;
     const id = readId('device', params.id);

@@ -9,11 +9,11 @@ import { createDraft, removeDraft, replaceDraft } from '../drafts/save-draft.ts'
 import { encodeId } from '../ground/ids.ts';
 import { changedMeanwhile, namingMissing, noSuch, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, pageFields } from '../http/schemas.ts';
-import type { AppCaller } from './caller.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, pageComponent } from '../http/schemas.ts';
+import { routesOfApp } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
-import { appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
+import { checkSeen, done, seenAt } from './schemas.ts';
 
 export interface DraftAreaDeps {
   readonly sql: Sql;
@@ -22,18 +22,8 @@ export interface DraftAreaDeps {
   readonly cursors: Cursors;
 }
 
-const listedExample = {
-  id: 'drf_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Autumn sale',
-  title: 'Sale',
-  changed_by: 'person anna@shop.example',
-  created_at: '2026-11-21T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const message = { audience: { all: true }, content: { title: 'Sale', body: 'Now on' } };
-const example = { ...listedExample, message };
-const answers = { 200: { description: 'The draft.', schema: draft, example } };
-const params = { ...appParam, draft: { description: 'The id of a draft.', example: example.id } };
+const answers = ok('The draft.', draft);
+const { id, name, message, updated_at } = exampleOf(draft);
 const draftFields = {
   name: draftName.default(''),
   message: draftMessage,
@@ -51,29 +41,24 @@ const newDraft = component(
       .optional()
       .describe('An id that the writer chose at random, so that a request that is sent again makes one draft.'),
   }),
+  { name, message },
 );
-const savedDraft = component('SavedDraft', z.strictObject({ ...draftFields, updated_at: seenAt }));
+const savedDraft = component('SavedDraft', z.strictObject({ ...draftFields, updated_at: seenAt }), {
+  name,
+  message,
+  updated_at,
+});
 
-const route = routesWith<DraftAreaDeps, AppCaller>('Drafts');
+const route = routesOfApp<DraftAreaDeps, 'draft'>('Drafts', {
+  least: 'member',
+  params: { draft: { description: 'The id of a draft.', example: id } },
+});
 
 export const draftAreaRoutes = [
-  route({
-    id: 'listDrafts',
-    method: 'GET',
-    path: '/console/api/apps/:app/drafts',
-    access: 'session-or-token',
-    least: 'member',
+  route('listDrafts', 'GET /drafts', {
     summary: 'List drafts, newest first, without their messages',
-    params: appParam,
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'A page of drafts.',
-        schema: component('DraftPage', z.strictObject(pageFields(listedDraft))),
-        example: { data: [listedExample], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of drafts.', pageComponent('DraftPage', listedDraft)),
   }).handle(async ({ sql, cursors }, { caller: { app }, query }) =>
     pageOf(cursors, await listDrafts(sql, app.id), query, {
       scope: ['drafts', app.id],
@@ -85,17 +70,11 @@ export const draftAreaRoutes = [
       present: presentListed,
     }),
   ),
-  route({
-    id: 'createDraft',
-    method: 'POST',
-    path: '/console/api/apps/:app/drafts',
-    access: 'session-or-token',
-    least: 'member',
+  route('createDraft', 'POST /drafts', {
     summary: 'Make a draft',
-    params: appParam,
-    body: { schema: newDraft, example: { name: example.name, message } },
+    body: newDraft,
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, body }) => {
     const { id, unanswered, ...fields } = body;
     const refuse = (now: StoredDraft): never => {
@@ -104,32 +83,19 @@ export const draftAreaRoutes = [
     const chosen = id === undefined ? undefined : { id: readId('draft', id), unanswered, refuse };
     return present(await createDraft({ sql: txSql, clock, by }, app.id, fields, chosen));
   }),
-  route({
-    id: 'getDraft',
-    method: 'GET',
-    path: '/console/api/apps/:app/drafts/:draft',
-    access: 'session-or-token',
-    least: 'member',
+  route('getDraft', 'GET /drafts/:draft', {
     summary: 'Read a draft with its message',
-    params,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const found = await findDraft(sql, app.id, readId('draft', params.draft));
     if (!found) throw noSuch('draft', params.draft);
     return present(found);
   }),
-  route({
-    id: 'saveDraft',
-    method: 'PUT',
-    path: '/console/api/apps/:app/drafts/:draft',
-    access: 'session-or-token',
-    least: 'member',
+  route('saveDraft', 'PUT /drafts/:draft', {
     summary: 'Save a draft',
-    params,
-    body: { schema: savedDraft, example: { name: example.name, message, updated_at: example.updated_at } },
+    body: savedDraft,
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params, body }) => {
     const { updated_at: seen, unanswered, ...fields } = body;
     const id = readId('draft', params.draft);
@@ -139,16 +105,9 @@ export const draftAreaRoutes = [
     });
     return present(await namingMissing('draft', params.draft, saved));
   }),
-  route({
-    id: 'deleteDraft',
-    method: 'DELETE',
-    path: '/console/api/apps/:app/drafts/:draft',
-    access: 'session-or-token',
-    least: 'member',
+  route('deleteDraft', 'DELETE /drafts/:draft', {
     summary: 'Delete a draft',
-    params,
-    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    answers: ok('Deleted.', done),
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
     const id = readId('draft', params.draft);
     await namingMissing('draft', params.draft, removeDraft({ sql: txSql, clock, by }, app.id, id));

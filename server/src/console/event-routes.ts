@@ -17,13 +17,12 @@ import { listRecentEvents, type RecentEvent } from '../events/recent-queries.ts'
 import { encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, pageFields } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, deviceId, instant, pageComponent } from '../http/schemas.ts';
 import { listErasedSubjects } from '../users/erasure-queries.ts';
-import type { AppCaller } from './caller.ts';
+import { routesOfApp } from './area.ts';
 import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
-import { appParam, lastPage } from './schemas.ts';
 
 export interface EventAreaDeps {
   readonly sql: Sql;
@@ -51,6 +50,16 @@ const event = component(
       .length(daysShown)
       .describe('Events by day in UTC, oldest first; the last day is today.'),
   }),
+  {
+    name: 'purchase',
+    count: 420,
+    last_seen_at: '2026-11-21T10:15:30.123Z',
+    properties: [{ key: 'amount', type: 'number', samples: [79.9, 5] }],
+    days: Array.from({ length: daysShown }, (_, i) => ({
+      day: `2026-11-${String(8 + i).padStart(2, '0')}`,
+      count: 30,
+    })),
+  },
 );
 const recentEvent = component(
   'RecentEvent',
@@ -61,44 +70,25 @@ const recentEvent = component(
     device_id: deviceId.nullable(),
     properties: z.record(z.string(), z.unknown()),
   }),
+  {
+    id: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f',
+    at: '2026-11-21T10:15:30.123Z',
+    external_id: 'u-42',
+    device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    properties: { amount: 79.9, currency: 'EUR' },
+  },
 );
 
-const exampleEvent = {
-  name: 'purchase',
-  count: 420,
-  last_seen_at: '2026-11-21T10:15:30.123Z',
-  properties: [{ key: 'amount', type: 'number', samples: [79.9, 5] }],
-  days: Array.from({ length: daysShown }, (_, i) => ({ day: `2026-11-${String(8 + i).padStart(2, '0')}`, count: 30 })),
-};
-const exampleRecent = {
-  id: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f',
-  at: '2026-11-21T10:15:30.123Z',
-  external_id: 'u-42',
-  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-  properties: { amount: 79.9, currency: 'EUR' },
-};
-
-const route = routesWith<EventAreaDeps, AppCaller>('Events');
-const params = { ...appParam, name: { description: 'The name, percent-encoded.', example: 'purchase' } };
+const route = routesOfApp<EventAreaDeps, 'name'>('Events', {
+  params: { name: { description: 'The name, percent-encoded.', example: 'purchase' } },
+});
 
 export const eventAreaRoutes = [
-  route({
-    id: 'listEventNames',
-    method: 'GET',
-    path: '/console/api/apps/:app/events',
-    access: 'session-or-token',
+  route('listEventNames', 'GET /events', {
     least: 'viewer',
     summary: 'List the names of events with their properties, by name',
-    params: appParam,
     query: searchedListQuery('The beginning of a name.'),
-    answers: {
-      200: {
-        description: 'A page of names.',
-        schema: component('EventNamePage', z.strictObject(pageFields(event))),
-        example: { data: [exampleEvent], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of names.', pageComponent('EventNamePage', event)),
   }).handle(async ({ sql, clock, cursors }, { caller: { app }, query: { limit, cursor, q: search = null } }) => {
     const scope = [app.id, 'console events', search];
     const [after = null] = cursor === undefined ? [] : cursors.read(cursor, scope);
@@ -108,39 +98,21 @@ export const eventAreaRoutes = [
     const present = (row: CataloguedEvent) => presentEvent(row, daysOf(row.name));
     return toPage(rows, limit, present, (last) => cursors.write([last.name], scope));
   }),
-  route({
-    id: 'getEventName',
-    method: 'GET',
-    path: '/console/api/apps/:app/events/:name',
-    access: 'session-or-token',
+  route('getEventName', 'GET /events/:name', {
     least: 'viewer',
     summary: 'Read one name of events with its properties',
-    params,
-    answers: { 200: { description: 'The name.', schema: event, example: exampleEvent } },
-    refusals: ['not_found'],
+    answers: ok('The name.', event),
   }).handle(async ({ sql, clock }, { caller: { app }, params: { name } }) => {
     const found = await findCataloguedEvent(sql, app.id, name);
     if (!found) throw noSuchName(name);
     const daysOf = await countDays({ sql, clock }, app.id, [name]);
     return presentEvent(found, daysOf(name));
   }),
-  route({
-    id: 'listRecentEvents',
-    method: 'GET',
-    path: '/console/api/apps/:app/events/:name/recent',
-    access: 'session-or-token',
+  route('listRecentEvents', 'GET /events/:name/recent', {
     least: 'member',
     summary: 'List the events of a name, the latest first',
-    params,
     query: z.strictObject(pageQuery(200)),
-    answers: {
-      200: {
-        description: 'A page of events.',
-        schema: component('RecentEventPage', z.strictObject(pageFields(recentEvent))),
-        example: { data: [exampleRecent], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of events.', pageComponent('RecentEventPage', recentEvent)),
   }).handle(async ({ sql, cursors }, { caller: { app }, params: { name }, query: { limit, cursor } }) => {
     const scope = [app.id, 'console recent events', name];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);

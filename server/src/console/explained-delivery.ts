@@ -4,16 +4,16 @@ import { z } from 'zod';
 import { codeMeaning, meaningOf } from '../delivery/code-meaning.ts';
 import { deliveryCode } from '../delivery/delivery.ts';
 import type { presentDeliveries } from '../delivery/list-timeline.ts';
-import { component, count } from '../http/schemas.ts';
-import { delivery, exampleDelivery } from '../messages/delivery-routes.ts';
+import { component, count, exampleOf } from '../http/schemas.ts';
+import { delivery } from '../messages/delivery-routes.ts';
 import { hideable } from './hide-values.ts';
 
 const explained = codeMeaning.nullable().describe('The meaning of `error_code`; null without one.');
 export const explainedDelivery = component(
   'ExplainedDelivery',
   delivery.extend({ external_id: hideable('people.external_id', delivery.shape.external_id), explained }),
+  { ...exampleOf(delivery), explained: null },
 );
-export const exampleExplained = { ...exampleDelivery, explained: null };
 
 type Shown = Awaited<ReturnType<typeof presentDeliveries>>[number];
 

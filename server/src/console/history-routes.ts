@@ -13,14 +13,24 @@ import { listFormerUsers } from '../explain/queries.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, messageId, pageFields, segmentId } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import {
+  component,
+  count,
+  deviceId,
+  exampleOf,
+  instant,
+  lastPage,
+  messageId,
+  pageComponent,
+  pageFields,
+  segmentId,
+} from '../http/schemas.ts';
 import { listMessageNames } from '../messages/stored-queries.ts';
 import { listSegmentsOf } from '../segments/segments-of-devices.ts';
 import { findPersonId } from '../users/queries.ts';
-import type { AppCaller } from './caller.ts';
-import { exampleExplained, explainDelivery, explainedDelivery } from './explained-delivery.ts';
-import { appParam, lastPage } from './schemas.ts';
+import { routesOfApp } from './area.ts';
+import { explainDelivery, explainedDelivery } from './explained-delivery.ts';
 
 export interface HistoryAreaDeps {
   readonly sql: Sql;
@@ -56,46 +66,35 @@ const ofMessage = {
   message_name: z.string().nullable(),
   message_title: z.string().nullable().describe('Not rendered.'),
 };
-const deliveryOfMessage = component('DeliveryOfMessage', explainedDelivery.extend(ofMessage));
-const deliveryHistory = component('DeliveryHistory', z.strictObject(pageFields(deliveryOfMessage)));
-const exampleDelivered = {
+const deliveryOfMessage = component('DeliveryOfMessage', explainedDelivery.extend(ofMessage), {
   message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
   message_name: 'Autumn sale',
   message_title: 'Sale',
-  ...exampleExplained,
-};
-const userParams = { ...appParam, external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
-const deviceParams = { ...appParam, id: { description: 'The id of a device.', example: exampleExplained.device_id } };
-const answersOfDeliveries = {
-  200: {
-    description: 'A page of deliveries, the latest first.',
-    schema: deliveryHistory,
-    example: { data: [exampleDelivered], ...lastPage },
-  },
-};
+  ...exampleOf(explainedDelivery),
+});
+const deliveryHistory = pageComponent('DeliveryHistory', deliveryOfMessage);
+const answersOfDeliveries = ok('A page of deliveries, the latest first.', deliveryHistory);
 
-const ofUsers = routesWith<HistoryAreaDeps, AppCaller>('Users');
-const ofDevices = routesWith<HistoryAreaDeps, AppCaller>('Devices');
+const ofUsers = routesOfApp<HistoryAreaDeps, 'external_id'>('Users', {
+  least: 'member',
+  params: { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } },
+});
+const ofDevices = routesOfApp<HistoryAreaDeps, 'id'>('Devices', {
+  params: { id: { description: 'The id of a device.', example: exampleOf(explainedDelivery).device_id } },
+});
 
 export const historyAreaRoutes = [
-  ofUsers({
-    id: 'listUserSegments',
-    method: 'GET',
-    path: '/console/api/apps/:app/users/:external_id/segments',
-    access: 'session-or-token',
-    least: 'member',
+  ofUsers('listUserSegments', 'GET /users/:external_id/segments', {
     summary: 'The segments that select a user now',
     description: 'Each page asks `limit` segments and shows those that select the user, so a page may be empty.',
-    params: userParams,
     query: z.strictObject(pageQuery(50)),
-    answers: {
-      200: {
-        description: 'A page of segments, newest first.',
-        schema: component('UserSegments', z.strictObject(pageFields(segmentOfUser))),
-        example: { data: [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE', devices: 2 }], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'A page of segments, newest first.',
+      component('UserSegments', z.strictObject(pageFields(segmentOfUser)), {
+        data: [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE', devices: 2 }],
+        ...lastPage,
+      }),
+    ),
   }).handle(async ({ sql, clock, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
     const person = await getPerson(sql, app.id, params.external_id);
     const scope = [app.id, 'user segments', person.id];
@@ -112,35 +111,25 @@ export const historyAreaRoutes = [
       next_cursor: stoppedAt && cursors.write([stoppedAt.createdAt.toISOString(), stoppedAt.id], scope),
     };
   }),
-  ofUsers({
-    id: 'listUserEvents',
-    method: 'GET',
-    path: '/console/api/apps/:app/users/:external_id/events',
-    access: 'session-or-token',
-    least: 'member',
+  ofUsers('listUserEvents', 'GET /users/:external_id/events', {
     summary: 'The events of a user and of their devices, the latest first',
-    params: userParams,
     query: z.strictObject(pageQuery(200)),
-    answers: {
-      200: {
-        description: 'A page of events.',
-        schema: component('UserEvents', z.strictObject(pageFields(eventOfUser))),
-        example: {
-          data: [
-            {
-              id: '01930000-0000-7000-8000-000000000001',
-              name: 'purchase',
-              occurred_at: '2026-11-21T10:15:30.123Z',
-              device_id: null,
-              before_sign_in: false,
-              properties: { amount: 79.9, currency: 'EUR' },
-            },
-          ],
-          ...lastPage,
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'A page of events.',
+      component('UserEvents', z.strictObject(pageFields(eventOfUser)), {
+        data: [
+          {
+            id: '01930000-0000-7000-8000-000000000001',
+            name: 'purchase',
+            occurred_at: '2026-11-21T10:15:30.123Z',
+            device_id: null,
+            before_sign_in: false,
+            properties: { amount: 79.9, currency: 'EUR' },
+          },
+        ],
+        ...lastPage,
+      }),
+    ),
   }).handle(async ({ sql, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
     const person = await getPerson(sql, app.id, params.external_id);
     const scope = [app.id, 'user events', person.id];
@@ -164,32 +153,19 @@ export const historyAreaRoutes = [
     if (stoppedAt === null || page.has_more) return page;
     return { ...page, has_more: true, next_cursor: cursors.write([stoppedAt.at, stoppedAt.id], scope) };
   }),
-  ofUsers({
-    id: 'listUserDeliveries',
-    method: 'GET',
-    path: '/console/api/apps/:app/users/:external_id/deliveries',
-    access: 'session-or-token',
-    least: 'member',
+  ofUsers('listUserDeliveries', 'GET /users/:external_id/deliveries', {
     summary: 'The deliveries to a user, and to their devices before these had a user',
-    params: userParams,
     query: z.strictObject(pageQuery(200)),
     answers: answersOfDeliveries,
-    refusals: ['not_found'],
   }).handle(async (deps, { caller: { app }, params, query }) => {
     const { id, subjects } = await getPerson(deps.sql, app.id, params.external_id);
     return deliveriesOf(deps, app.id, { people: subjects, deviceId: null, scope: ['user deliveries', id] }, query);
   }),
-  ofDevices({
-    id: 'listDeviceDeliveries',
-    method: 'GET',
-    path: '/console/api/apps/:app/devices/:id/deliveries',
-    access: 'session-or-token',
+  ofDevices('listDeviceDeliveries', 'GET /devices/:id/deliveries', {
     least: 'member',
     summary: 'The deliveries to a device, under all of its users',
-    params: deviceParams,
     query: z.strictObject(pageQuery(200)),
     answers: answersOfDeliveries,
-    refusals: ['not_found'],
   }).handle(async (deps, { caller: { app }, params, query }) => {
     const id = readId('device', params.id);
     const link = await findLink(deps.sql, app.id, id);

@@ -8,10 +8,10 @@ import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { invalid } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
-import { component, instant } from '../http/schemas.ts';
-import type { AppCaller } from './caller.ts';
-import { appParam, checkSeen, seenAt } from './schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, instant } from '../http/schemas.ts';
+import { routesOfApp } from './area.ts';
+import { checkSeen, seenAt } from './schemas.ts';
 
 export interface IdentifyAreaDeps {
   readonly sql: Sql;
@@ -30,54 +30,39 @@ const fields = {
     .describe('The form of each secret, the former one first. With `require_device` and no `token`, identify is 403.'),
   updated_at: instant.describe('The last edit of the app, which contains these settings.'),
 };
-const identify = component('Identify', z.strictObject(fields));
-const made = component(
-  'MadeIdentify',
-  z.strictObject({ ...fields, secret: z.string().nullable().describe('A new secret, shown this once.') }),
-);
-const example = {
+const identify = component('Identify', z.strictObject(fields), {
   enabled: true,
   require_device: false,
   secrets: 1,
   forms: ['token' as const],
   updated_at: '2026-11-21T10:15:30.123Z',
-};
+});
+const made = component(
+  'MadeIdentify',
+  z.strictObject({ ...fields, secret: z.string().nullable().describe('A new secret, shown this once.') }),
+  { ...exampleOf(identify), secret: 'idjwt_…' },
+);
 
-const route = routesWith<IdentifyAreaDeps, AppCaller>('Identify');
+const route = routesOfApp<IdentifyAreaDeps>('Identify');
 
 export const identifyRoutes = [
-  route({
-    id: 'getIdentify',
-    method: 'GET',
-    path: '/console/api/apps/:app/identify',
-    access: 'session-or-token',
+  route('getIdentify', 'GET /identify', {
     least: 'viewer',
     summary: 'Read the proof that the app demands from an identify',
-    params: appParam,
-    answers: { 200: { description: 'The settings, without a secret.', schema: identify, example } },
-    refusals: ['not_found'],
+    answers: ok('The settings, without a secret.', identify),
   }).handle(async ({ sql }, { caller }) => read(sql, caller.app.id)),
-  route({
-    id: 'setIdentify',
-    method: 'PUT',
-    path: '/console/api/apps/:app/identify',
-    access: 'session-or-token',
+  route('setIdentify', 'PUT /identify', {
     least: 'admin',
     summary: 'Demand a proof, one that names the device, or none',
     description:
       'Turning it on makes the first secret, of the form `token`; turning it off erases the secrets. `require_device` needs a token secret.',
-    params: appParam,
-    body: {
-      schema: component(
-        'IdentifyEdit',
-        z.strictObject({ enabled: z.boolean(), require_device: z.boolean().default(false), updated_at: seenAt }),
-      ),
-      example: { enabled: true, require_device: false, updated_at: '2026-11-21T10:15:30.123Z' },
-    },
-    answers: {
-      200: { description: 'The settings.', schema: made, example: { ...example, secret: 'idjwt_…' } },
-    },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: component(
+      'IdentifyEdit',
+      z.strictObject({ enabled: z.boolean(), require_device: z.boolean().default(false), updated_at: seenAt }),
+      { enabled: true, require_device: false, updated_at: '2026-11-21T10:15:30.123Z' },
+    ),
+    answers: ok('The settings.', made),
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
     const deps = { sql: txSql, clock, seal, by: caller.by };
     const { id } = caller.app;
@@ -92,40 +77,21 @@ export const identifyRoutes = [
     });
     return { ...(await read(sql, id)), secret };
   }),
-  route({
-    id: 'rotateIdentify',
-    method: 'POST',
-    path: '/console/api/apps/:app/identify/rotate',
-    access: 'session-or-token',
+  route('rotateIdentify', 'POST /identify/rotate', {
     least: 'admin',
     summary: 'Make a secret; with one there already both are valid until the rotation is finished',
-    params: appParam,
-    body: {
-      schema: component('IdentifyRotation', z.strictObject({ form: z.enum(secretForms).default('token') })),
-      example: { form: 'token' },
-    },
-    answers: {
-      200: {
-        description: 'The new secret, shown this once.',
-        schema: made,
-        example: { ...example, secret: 'idjwt_…' },
-      },
-    },
-    refusals: ['not_found'],
+    body: component('IdentifyRotation', z.strictObject({ form: z.enum(secretForms).default('token') }), {
+      form: 'token',
+    }),
+    answers: ok('The new secret, shown this once.', made),
   }).handle(async ({ sql, txSql, clock, seal }, { caller, body }) => {
     const rotated = await rotateIdentifySecret({ sql: txSql, clock, seal, by: caller.by }, caller.app.id, body);
     return { ...(await read(sql, caller.app.id)), secret: rotated.secret };
   }),
-  route({
-    id: 'finishIdentify',
-    method: 'POST',
-    path: '/console/api/apps/:app/identify/rotate/finish',
-    access: 'session-or-token',
+  route('finishIdentify', 'POST /identify/rotate/finish', {
     least: 'admin',
     summary: 'Let the new secret alone prove',
-    params: appParam,
-    answers: { 200: { description: 'The settings.', schema: identify, example } },
-    refusals: ['not_found'],
+    answers: ok('The settings.', identify),
   }).handle(async ({ sql, txSql, clock }, { caller }) => {
     if (!(await finishIdentifyRotation({ sql: txSql, clock, by: caller.by }, caller.app.id))) {
       throw invalid([{ path: [], code: 'invalid_value', message: 'No new secret is pending.' }]);

@@ -17,12 +17,13 @@ import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, instant, keyId, pageFields } from '../http/schemas.ts';
-import { type AppCaller, type ConsoleCaller, sessionOf } from './caller.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, instant, keyId, pageComponent } from '../http/schemas.ts';
+import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { type ConsoleCaller, sessionOf } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
-import { appId, appParam, lastPage, oneLine } from './schemas.ts';
+import { appId, oneLine } from './schemas.ts';
 
 export interface KeyRouteDeps {
   readonly cursors: Cursors;
@@ -44,17 +45,7 @@ const keyFields = {
   expires_at: instant.nullable(),
   revoked_at: instant.nullable(),
 };
-const keySchema = component('Key', z.strictObject(keyFields));
-const newKeySchema = component(
-  'NewKey',
-  z.strictObject({ scope: z.enum(['server', 'client']), name: oneLine.optional() }),
-);
-const madeKey = component('MadeKey', z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.') }));
-const rotatedKey = component(
-  'RotatedKey',
-  z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.'), replaces: keySchema }),
-);
-const example = {
+const keySchema = component('Key', z.strictObject(keyFields), {
   id: 'key_02y9GVDsTuJUi2BOoCH5G3',
   app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
   scope: 'server',
@@ -66,30 +57,34 @@ const example = {
   last_used_at: null,
   expires_at: null,
   revoked_at: null,
-};
-const keyParam = { key: { description: 'The id of a key.', example: 'key_02y9GVDsTuJUi2BOoCH5G3' } };
+});
+const newKeySchema = component(
+  'NewKey',
+  z.strictObject({ scope: z.enum(['server', 'client']), name: oneLine.optional() }),
+  { scope: 'server', name: 'Warehouse' },
+);
+const madeKey = component('MadeKey', z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.') }), {
+  ...exampleOf(keySchema),
+  key: 'sk_live_…',
+});
+const rotatedKey = component(
+  'RotatedKey',
+  z.strictObject({ ...keyFields, key: z.string().describe('Shown this once.'), replaces: keySchema }),
+  { ...exampleOf(keySchema), key: 'sk_live_…', replaces: exampleOf(keySchema) },
+);
 
-const ofApp = routesWith<KeyRouteDeps, AppCaller>('Keys');
-const own = routesWith<KeyRouteDeps, ConsoleCaller>('Keys');
+const ofApp = routesOfApp<KeyRouteDeps>('Keys');
+const own = routesOfOrganisation<KeyRouteDeps, 'key'>('Keys', {
+  least: 'admin',
+  params: { key: { description: 'The id of a key.', example: 'key_02y9GVDsTuJUi2BOoCH5G3' } },
+});
 
 export const appKeyRoutes = [
-  ofApp({
-    id: 'listKeys',
-    method: 'GET',
-    path: '/console/api/apps/:app/keys',
-    access: 'session-or-token',
+  ofApp('listKeys', 'GET /keys', {
     least: 'admin',
     summary: 'List the keys of an app, ended ones too',
-    params: appParam,
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'Oldest first.',
-        schema: component('KeyList', z.strictObject(pageFields(keySchema))),
-        example: { data: [example], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('Oldest first.', pageComponent('KeyList', keySchema)),
   }).handle(async ({ sql, cursors }, { caller, query }) =>
     pageOf(cursors, await listKeys(sql, caller.app.id), query, {
       scope: ['keys', caller.app.id],
@@ -99,40 +94,27 @@ export const appKeyRoutes = [
       present: presentKey,
     }),
   ),
-  ofApp({
-    id: 'createKey',
-    method: 'POST',
-    path: '/console/api/apps/:app/keys',
-    access: 'session-or-token',
+  ofApp('createKey', 'POST /keys', {
     least: 'admin',
     summary: 'Make a key',
-    params: appParam,
-    body: { schema: newKeySchema, example: { scope: 'server', name: 'Warehouse' } },
-    answers: {
-      200: { description: 'The key, shown this once.', schema: madeKey, example: { ...example, key: 'sk_live_…' } },
-    },
-    refusals: ['not_found'],
+    body: newKeySchema,
+    answers: ok('The key, shown this once.', madeKey),
   }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
     const { scope, name = scope === 'server' ? 'Server key' : 'Client key' } = body;
     const made = await createKey({ sql: txSql, clock, by: caller.by }, { appId: caller.app.id, scope, name });
     return { ...presentKey(await getKey(sql, made.id)), key: made.text };
   }),
-  ofApp({
-    id: 'createSessionKey',
-    method: 'POST',
-    path: '/console/api/apps/:app/session-key',
+  ofApp('createSessionKey', 'POST /session-key', {
     access: 'session',
     least: 'member',
     summary: 'Make a client key for your own browser; it ends with your session, after an hour at the latest',
-    params: appParam,
-    answers: {
-      200: {
-        description: 'The key, shown this once. It is not among the 20 keys of its scope.',
-        schema: component('SessionKey', z.strictObject({ key: z.string(), expires_at: instant })),
-        example: { key: 'ck_live_…', expires_at: '2026-11-21T11:15:30.123Z' },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'The key, shown this once. It is not among the 20 keys of its scope.',
+      component('SessionKey', z.strictObject({ key: z.string(), expires_at: instant }), {
+        key: 'ck_live_…',
+        expires_at: '2026-11-21T11:15:30.123Z',
+      }),
+    ),
   }).handle(async ({ txSql, clock }, { caller }) => {
     const { id: sessionId, createdAt } = sessionOf(caller);
     const sessionEndsAt = new Date(createdAt.getTime() + sessionDaysMax * 86_400_000);
@@ -143,45 +125,23 @@ export const appKeyRoutes = [
 ];
 
 export const keyRoutes = [
-  own({
-    id: 'rotateKey',
-    method: 'POST',
-    path: '/console/api/keys/:key/rotate',
-    access: 'session-or-token',
-    least: 'admin',
+  own('rotateKey', 'POST /keys/:key/rotate', {
     summary: 'Make a key in place of one, which ends later',
-    params: keyParam,
-    body: {
-      schema: component(
-        'KeyRotation',
-        z.strictObject({ overlap_hours: z.int().min(0).max(overlapHoursMax).default(overlapHoursDefault) }),
-      ),
-      example: { overlap_hours: 24 },
-    },
-    answers: {
-      200: {
-        description: 'The new key, shown this once, and the former one with its end.',
-        schema: rotatedKey,
-        example: { ...example, key: 'sk_live_…', replaces: example },
-      },
-    },
-    refusals: ['not_found'],
+    body: component(
+      'KeyRotation',
+      z.strictObject({ overlap_hours: z.int().min(0).max(overlapHoursMax).default(overlapHoursDefault) }),
+      { overlap_hours: 24 },
+    ),
+    answers: ok('The new key, shown this once, and the former one with its end.', rotatedKey),
   }).handle(async ({ sql, txSql, clock }, { caller, params, body }) => {
     const { id } = await getOwnKey(sql, caller, params.key);
     const deps = { sql: txSql, clock, by: caller.by };
     const { key, former } = await rotateKey(deps, { id, overlapHours: body.overlap_hours });
     return { ...presentKey(await getKey(sql, key.id)), key: key.text, replaces: presentKey(former) };
   }),
-  own({
-    id: 'revokeKey',
-    method: 'DELETE',
-    path: '/console/api/keys/:key',
-    access: 'session-or-token',
-    least: 'admin',
+  own('revokeKey', 'DELETE /keys/:key', {
     summary: 'End a key now',
-    params: keyParam,
-    answers: { 200: { description: 'The key with its end.', schema: keySchema, example } },
-    refusals: ['not_found'],
+    answers: ok('The key with its end.', keySchema),
   }).handle(async ({ sql, txSql, clock }, { caller, params }) => {
     const { id } = await getOwnKey(sql, caller, params.key);
     return presentKey(await revokeKey({ sql: txSql, clock, by: caller.by }, id));

@@ -5,8 +5,8 @@ import type { Sql } from '../database/db.ts';
 import { decodeId, nilUuid } from '../ground/ids.ts';
 import type { TimeZones } from '../ground/time-zones.ts';
 import type { Cursors } from '../http/page.ts';
-import { type Route, routesWith } from '../http/route.ts';
-import { component, count, instant } from '../http/schemas.ts';
+import { ok, type Route } from '../http/route.ts';
+import { component, count, exampleOf, instant } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { listMessageNames } from '../messages/stored-queries.ts';
@@ -17,9 +17,9 @@ import { type NamesOf, readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
 import { messageRevenue, revenueReport } from '../reports/revenue-routes.ts';
 import { reportRoutes } from '../reports/routes.ts';
+import { routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam } from './schemas.ts';
 
 export interface LentReportDeps {
   readonly sql: Sql;
@@ -50,13 +50,22 @@ const names = {
   name: z.string().nullable(),
   title: z.string().nullable().describe('Not rendered. Null, like the name, for a message that is deleted.'),
 };
+const exampleNames = { name: 'autumn sale', title: 'Sale' };
 const namedRevenue = component(
   'NamedRevenueReport',
   revenueReport.extend({ messages: z.array(messageRevenue.extend(names)) }),
+  {
+    ...exampleOf(revenueReport),
+    messages: exampleOf(revenueReport).messages.map((row) => ({ ...row, ...exampleNames })),
+  },
 );
 const namedEngagement = component(
   'NamedEngagementReport',
   engagementReport.extend({ messages: z.array(messageEngagement.extend(names)) }),
+  {
+    ...exampleOf(engagementReport),
+    messages: exampleOf(engagementReport).messages.map((row) => ({ ...row, ...exampleNames })),
+  },
 );
 
 interface ReportWithMessages {
@@ -71,12 +80,9 @@ const withNames =
   (schema: z.ZodType) =>
   (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => {
     const { 200: answer } = lent.answers;
-    if (!answer?.example) throw new Error(`${lent.id} has no example`);
-    const example = answer.example as ReportWithMessages;
-    const messages = example.messages.map((row) => ({ ...row, name: 'autumn sale', title: 'Sale' }));
     return {
       ...lent,
-      answers: { 200: { ...answer, schema, example: { ...example, messages } } },
+      answers: ok(answer?.description ?? '', schema),
       async answer(deps, request) {
         const namesOf: NamesOf = (appId, ids) => listMessageNames(deps.sql, appId, [...new Set(ids)]);
         const report = await lent.answer({ ...deps, namesOf }, request);
@@ -93,7 +99,7 @@ const withNames =
     };
   };
 
-const ofReports = routesWith<LentReportDeps, AppCaller>('Reports');
+const ofReports = routesOfApp<LentReportDeps>('Reports');
 
 export const lentReportRoutes = [
   ...lendRoutes(reportRoutes, { reportRevenue: 'viewer' }).map(withNames(namedRevenue)),
@@ -102,36 +108,27 @@ export const lentReportRoutes = [
     reportDevices: 'viewer',
     reportEvents: 'viewer',
   }),
-  ofReports({
-    id: 'reportDelivery',
-    method: 'GET',
-    path: '/console/api/apps/:app/reports/delivery',
-    access: 'session-or-token',
+  ofReports('reportDelivery', 'GET /reports/delivery', {
     least: 'viewer',
     summary: 'The outcomes of messages by the day, week or month in which they began',
-    params: appParam,
     ...reportQuery(rangeQuery),
-    answers: {
-      200: {
-        description: 'The days of the range, oldest first.',
-        schema: component('DeliveryReport', z.strictObject({ days: z.array(day) })),
-        example: {
-          days: [
-            {
-              from: '2026-11-01T00:00:00.000Z',
-              to: '2026-11-02T00:00:00.000Z',
-              accepted: 3,
-              sent: 2,
-              failed: 1,
-              skipped: 0,
-              displayed: 2,
-              clicked: 1,
-            },
-          ],
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'The days of the range, oldest first.',
+      component('DeliveryReport', z.strictObject({ days: z.array(day) }), {
+        days: [
+          {
+            from: '2026-11-01T00:00:00.000Z',
+            to: '2026-11-02T00:00:00.000Z',
+            accepted: 3,
+            sent: 2,
+            failed: 1,
+            skipped: 0,
+            displayed: 2,
+            clicked: 1,
+          },
+        ],
+      }),
+    ),
     within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
   }).handle(async (deps, { caller: { app }, query: { range, zone, group }, gone }) => {
     const asked = { appId: app.id, range, periods: periodsOf(range, group ?? 'day', zone), after: null, limit: 1 };

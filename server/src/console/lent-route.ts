@@ -3,8 +3,8 @@
 import type { Caller } from '../apps/caller.ts';
 import { clientEventsDefault } from '../apps/caller.ts';
 import type { Route } from '../http/route.ts';
+import { appParam, appPrefix } from './area.ts';
 import type { AppCaller } from './caller.ts';
-import { appParam } from './schemas.ts';
 
 type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
@@ -25,7 +25,7 @@ export function lendRoutes<Deps>(
 function lend<Deps>(route: Route<Deps, Caller>, least: Role): Route<Deps, AppCaller> {
   return {
     ...route,
-    path: route.path.replace(/^\/v1/, '/console/api/apps/:app'),
+    path: route.path.replace(/^\/v1/, appPrefix),
     access: 'session-or-token',
     least,
     params: { ...appParam, ...route.params },

@@ -4,17 +4,14 @@ import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { nameLengthMax } from '../events/event.ts';
-import { routesWith } from '../http/route.ts';
-import { component, deviceId, idSchema, instant, text } from '../http/schemas.ts';
+import { component, deviceId, exampleOf, idSchema, instant, text } from '../http/schemas.ts';
 import { listedMessage } from '../messages/present-message.ts';
-import { exampleListed } from '../messages/routes.ts';
-import type { AppCaller } from './caller.ts';
-import { credential, example as exampleChannel, present as presentChannel } from './channel-routes.ts';
+import { routesOfApp } from './area.ts';
+import { credential, present as presentChannel } from './channel-routes.ts';
 import type { Feeds } from './feeds.ts';
 import { beginLive } from './live-source.ts';
-import { appParam } from './schemas.ts';
 import { beginTail } from './tail-source.ts';
-import { stateExample as exampleWebhook, presentState as presentWebhook, webhookState } from './webhook-routes.ts';
+import { presentState as presentWebhook, webhookState } from './webhook-routes.ts';
 
 export interface LiveAreaDeps {
   readonly sql: Sql;
@@ -51,6 +48,14 @@ const arrivedEvent = component(
     external_id: z.string().nullable().describe('As the caller wrote it.'),
     properties: z.record(z.string(), z.unknown()),
   }),
+  {
+    id: '01930000-0000-7000-8000-000000000001',
+    name: 'purchase',
+    occurred_at: '2026-11-21T10:15:30.123Z',
+    device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    external_id: null,
+    properties: { amount: 79.9, currency: 'EUR' },
+  },
 );
 const events = z.array(arrivedEvent).describe('The last one received comes first.');
 const tailEvent = component(
@@ -60,29 +65,16 @@ const tailEvent = component(
     z.strictObject({ type: z.literal('arrived'), events }),
   ]),
 );
-const exampleEvent = {
-  id: '01930000-0000-7000-8000-000000000001',
-  name: 'purchase',
-  occurred_at: '2026-11-21T10:15:30.123Z',
-  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-  external_id: null,
-  properties: { amount: 79.9, currency: 'EUR' },
-};
 const manners =
   'The data of each event is one JSON document. The first one is the whole state, after each connection, so `Last-Event-ID` is not needed. A comment comes every 15 s. The feed ends with the session or token, when its role is too low, and with the app; a reader that does not keep up is dropped. A session or token has at most 10 feeds.';
 
-const route = routesWith<LiveAreaDeps, AppCaller>('Live');
+const route = routesOfApp<LiveAreaDeps>('Live');
 
 export const liveAreaRoutes = [
-  route({
-    id: 'followApp',
-    method: 'GET',
-    path: '/console/api/apps/:app/live',
-    access: 'session-or-token',
+  route('followApp', 'GET /live', {
     least: 'viewer',
     summary: 'Follow the figures of messages and the states of channels and webhooks',
     description: `${manners} At most one event a second and object.`,
-    params: appParam,
     answers: {
       200: {
         description: 'Server-sent events.',
@@ -90,38 +82,31 @@ export const liveAreaRoutes = [
         schema: liveEvent,
         example: {
           type: 'state',
-          messages: [exampleListed],
-          channels: [exampleChannel],
-          webhooks: [exampleWebhook],
+          messages: [exampleOf(listedMessage)],
+          channels: [exampleOf(credential)],
+          webhooks: [exampleOf(webhookState)],
           paused: false,
         },
       },
     },
-    refusals: ['not_found'],
   }).handle(async ({ sql, feeds, isPaused }, { caller }) =>
     feeds.open(caller, 'viewer', 'live', () =>
       beginLive({ sql, isPaused, presentChannel, presentWebhook }, caller.app.id),
     ),
   ),
-  route({
-    id: 'followEvents',
-    method: 'GET',
-    path: '/console/api/apps/:app/live/events',
-    access: 'session-or-token',
+  route('followEvents', 'GET /live/events', {
     least: 'member',
     summary: 'Follow the events of an app as they arrive',
     description: `${manners} Once a second the feed reads the 50 latest events of the name, by their own time; without a name, those of each of the 20 names with the latest events.`,
-    params: appParam,
     query: z.strictObject({ name: text(nameLengthMax, 1).optional() }),
     answers: {
       200: {
         description: 'Server-sent events: the last 50 of a week, then each as it arrives.',
         isStream: true,
         schema: tailEvent,
-        example: { type: 'recent', events: [exampleEvent] },
+        example: { type: 'recent', events: [exampleOf(arrivedEvent)] },
       },
     },
-    refusals: ['not_found'],
   }).handle(async ({ sql, clock, feeds }, { caller, query: { name = null } }) =>
     feeds.open(caller, 'member', `events ${name ?? ''}`, () => beginTail({ sql, clock }, caller.app.id, name)),
   ),

@@ -10,20 +10,21 @@ import { explainRoutes } from '../explain/routes.ts';
 import { decodeId, encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { type AnswerForm, type Route, routesWith } from '../http/route.ts';
-import { component, segmentId } from '../http/schemas.ts';
+import { ok, type Route } from '../http/route.ts';
+import { component, exampleOf, lastPage, segmentId } from '../http/schemas.ts';
 import { deliveryPage } from '../messages/delivery-routes.ts';
 import { localTimePasts } from '../messages/local-time.ts';
 import { messageStatuses } from '../messages/message.ts';
-import { exampleMessage, message, presentListed, type presentMessage } from '../messages/present-message.ts';
-import { exampleListed, messagePage, readRoutes } from '../messages/routes.ts';
+import { message, presentListed, type presentMessage } from '../messages/present-message.ts';
+import { messagePage, readRoutes } from '../messages/routes.ts';
 import { clickLook, findMessageTerms, hasClick, listMessages } from '../messages/stored-queries.ts';
 import { filterNode } from '../segments/routes.ts';
+import { routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
-import { exampleExplained, explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
+import { explainCounts, explainDelivery, explainedDelivery, failures } from './explained-delivery.ts';
 import { hideable } from './hide-values.ts';
 import { lendRoutes } from './lent-route.ts';
-import { appParam, lastPage, searchField } from './schemas.ts';
+import { searchField } from './schemas.ts';
 
 export interface MessageAreaDeps {
   readonly sql: Sql;
@@ -46,64 +47,47 @@ const shownAudience = component(
     })
     .describe('As it was sent. Empty where only `external_ids` would stand and the role does not see them.'),
 );
-const toldMessage = {
-  schema: component(
-    'MessageWithFailures',
-    message.extend({
-      audience: shownAudience,
-      exclude_segment_id: segmentId.nullable().describe('The segment that the message leaves out.'),
-      per_second: z.int().nullable().describe('Pushes a second, at most; null: no bound.'),
-      local_send_at: z.string().nullable().describe("The `send_at` that holds on each person's clock, as written."),
-      local_time_past: z.enum(localTimePasts).nullable(),
-      failures,
-    }),
-  ),
-  example: {
-    ...exampleMessage,
+const toldMessage = component(
+  'MessageWithFailures',
+  message.extend({
+    audience: shownAudience,
+    exclude_segment_id: segmentId.nullable().describe('The segment that the message leaves out.'),
+    per_second: z.int().nullable().describe('Pushes a second, at most; null: no bound.'),
+    local_send_at: z.string().nullable().describe("The `send_at` that holds on each person's clock, as written."),
+    local_time_past: z.enum(localTimePasts).nullable(),
+    failures,
+  }),
+  {
+    ...exampleOf(message),
+    audience: { all: true },
     exclude_segment_id: null,
     per_second: null,
     local_send_at: null,
     local_time_past: null,
     failures: [{ code: 'unregistered', count: 1, ...meaningOf('unregistered') }],
   },
-};
-const toldDeliveries = {
-  schema: component('ExplainedDeliveryPage', deliveryPage.extend({ data: z.array(explainedDelivery) })),
-  example: {
-    message_id: exampleMessage.id,
-    status: 'sent',
-    report: exampleMessage.report,
-    data: [exampleExplained],
-    ...lastPage,
-  },
-};
+);
+const toldDeliveries = component('ExplainedDeliveryPage', deliveryPage.extend({ data: z.array(explainedDelivery) }), {
+  message_id: exampleOf(message).id,
+  status: 'sent',
+  report: exampleOf(message).report,
+  data: [exampleOf(explainedDelivery)],
+  ...lastPage,
+});
 
 const batchesLookedAt = clickLook.batches.toLocaleString('en-US');
 
-const route = routesWith<MessageAreaDeps, AppCaller>('Messages');
+const route = routesOfApp<MessageAreaDeps>('Messages', { least: 'viewer' });
 
 export const messageAreaRoutes = [
-  route({
-    id: 'listMessages',
-    method: 'GET',
-    path: '/console/api/apps/:app/messages',
-    access: 'session-or-token',
-    least: 'viewer',
+  route('listMessages', 'GET /messages', {
     summary: 'List messages, newest first',
-    params: appParam,
     query: z.strictObject({
       ...pageQuery(200),
       status: z.enum(messageStatuses).optional(),
       q: searchField.describe('An id, or the beginning of a name.').optional(),
     }),
-    answers: {
-      200: {
-        description: 'A page of messages, without audience and content.',
-        schema: messagePage,
-        example: { data: [exampleListed], has_more: false, next_cursor: null },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of messages, without audience and content.', messagePage),
   }).handle(async ({ sql, cursors }, { caller: { app }, query: { limit, cursor, status = null, q = null } }) => {
     const scope = [app.id, 'console messages', status, q];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
@@ -111,23 +95,13 @@ export const messageAreaRoutes = [
     const rows = await listMessages(sql, app.id, status, after, limit + 1, q);
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
-  route({
-    id: 'getFirstClick',
-    method: 'GET',
-    path: '/console/api/apps/:app/first-click',
-    access: 'session-or-token',
-    least: 'viewer',
+  route('getFirstClick', 'GET /first-click', {
     summary: 'Whether a click is found on the newest or the oldest messages',
     description: `Looks at the newest ${clickLook.messagesPerEnd} messages that were started, then at the oldest ${clickLook.messagesPerEnd}: at ${clickLook.batchesPerMessage} batches of a message at most, and at ${batchesLookedAt} in all. A click elsewhere is not found.`,
-    params: appParam,
-    answers: {
-      200: {
-        description: 'Whether a click was found there.',
-        schema: component('FirstClick', z.strictObject({ seen: z.boolean() })),
-        example: { seen: true },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'Whether a click was found there.',
+      component('FirstClick', z.strictObject({ seen: z.boolean() }), { seen: true }),
+    ),
   }).handle(async ({ sql }, { caller: { app } }) => ({ seen: await hasClick(sql, app.id) })),
   ...lendRoutes<MessageAreaDeps>(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
     tellMore(lent, toldMessage, async ({ error_counts, ...rest }: PresentedMessage, { sql }, appId) => ({
@@ -161,14 +135,14 @@ type DeliveryPage = z.output<typeof deliveryPage>;
 /** Adds the console's further fields to the answer of a route of /v1. */
 function tellMore<Deps, Told extends object>(
   lent: Route<Deps, AppCaller>,
-  form: Pick<AnswerForm, 'schema' | 'example'>,
+  schema: z.ZodType,
   add: (told: Told, deps: Deps, appId: Uuid) => object | Promise<object>,
 ): Route<Deps, AppCaller> {
   const [[status, answer] = []] = Object.entries(lent.answers);
   if (status !== '200' || !answer) throw new Error(`${lent.id} answers more than 200`);
   return {
     ...lent,
-    answers: { 200: { ...answer, ...form } },
+    answers: ok(answer.description, schema),
     answer: async (deps, request) => add((await lent.answer(deps, request)) as Told, deps, request.caller.app.id),
   };
 }

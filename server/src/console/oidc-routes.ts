@@ -15,10 +15,11 @@ import type { Clock } from '../database/clock.ts';
 import { type Sql, transaction } from '../database/db.ts';
 import type { Log } from '../ground/log.ts';
 import { invalid, notFound } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, text } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
-import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
+import { routesOfOrganisation, routesOfVisitor } from './area.ts';
+import { sessionOf } from './caller.ts';
 import { done } from './schemas.ts';
 import { formOf, sessionCookies, visitOf } from './sign-in-routes.ts';
 
@@ -43,15 +44,11 @@ const refusals =
   '`POST /console/api/oidc/link`) or `https_required`';
 const withCookie = { location: 'Where the browser goes.', 'set-cookie': 'The session, or the attempt.' };
 
-const open = routesWith<OidcRouteDeps, Visitor>('Single sign-on');
-const own = routesWith<OidcRouteDeps, ConsoleCaller>('Single sign-on');
+const open = routesOfVisitor<OidcRouteDeps>('Single sign-on');
+const own = routesOfOrganisation<OidcRouteDeps>('Single sign-on', { access: 'session' });
 
 export const oidcRoutes = [
-  open({
-    id: 'beginOidc',
-    method: 'GET',
-    path: '/console/api/oidc/start',
-    access: 'public',
+  open('beginOidc', 'GET /oidc/start', {
     summary: "Go to the provider's sign-in page",
     answers: {
       303: { description: 'To the provider, or back to the sign-in page where that fails.', headers: withCookie },
@@ -68,24 +65,14 @@ export const oidcRoutes = [
       return back(explain(deps, error));
     }
   }),
-  open({
-    id: 'beginOidcByLink',
-    method: 'POST',
-    path: '/console/api/oidc/start',
-    access: 'public',
+  open('beginOidcByLink', 'POST /oidc/start', {
     summary: 'Begin a sign-in that accepts a set-up link or an invitation',
-    body: {
-      schema: component('OidcLink', z.strictObject({ secret: text(64, 1) })),
-      example: { secret: 'Zp3…' },
-    },
-    answers: {
-      200: {
-        description: "The address of the provider's sign-in page.",
-        schema: component('OidcStart', z.strictObject({ url: z.string() })),
-        example: { url: 'https://login.shop.example/authorize?…' },
-        headers: { 'set-cookie': 'The attempt.' },
-      },
-    },
+    body: component('OidcLink', z.strictObject({ secret: text(64, 1) }), { secret: 'Zp3…' }),
+    answers: ok(
+      "The address of the provider's sign-in page.",
+      component('OidcStart', z.strictObject({ url: z.string() }), { url: 'https://login.shop.example/authorize?…' }),
+      { headers: { 'set-cookie': 'The attempt.' } },
+    ),
     refusals: ['not_found', 'https_required'],
   }).handle(async (deps, { caller, body }) => {
     const oidc = oidcOf(deps);
@@ -97,11 +84,7 @@ export const oidcRoutes = [
     });
     return new Answer<200, { url: string }>(200, { 'set-cookie': attempt(form, cookie) }, { url: address });
   }),
-  open({
-    id: 'finishOidc',
-    method: 'GET',
-    path: '/console/api/oidc/callback',
-    access: 'public',
+  open('finishOidc', 'GET /oidc/callback', {
     summary: 'Come back from the provider',
     description: `Refusals lead to \`/console/sign-in?oidc=…\`: ${refusals}.`,
     ignoresUnknownQuery: true,
@@ -152,21 +135,12 @@ export const oidcRoutes = [
 ];
 
 export const oidcLinkRoutes = [
-  own({
-    id: 'linkOidc',
-    method: 'POST',
-    path: '/console/api/oidc/link',
-    access: 'session',
+  own('linkOidc', 'POST /oidc/link', {
     least: 'person',
     summary: 'Link the identity that the provider named to your account, after you signed in by password',
-    answers: {
-      200: {
-        description: 'From now on the provider lets you in.',
-        schema: done,
-        example: { done: true },
-        headers: { 'set-cookie': 'Clears the identity that waited.' },
-      },
-    },
+    answers: ok('From now on the provider lets you in.', done, {
+      headers: { 'set-cookie': 'Clears the identity that waited.' },
+    }),
     refusals: ['not_found'],
   }).handle(async (deps, { caller, header }) => {
     oidcOf(deps);

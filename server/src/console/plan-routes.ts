@@ -6,15 +6,16 @@ import { changePlan, changeSuspension } from '../apps/manage-app.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import type { Teller } from '../database/teller.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, instant } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, exampleOf, instant } from '../http/schemas.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { readUsage } from '../quotas/read-usage.ts';
 import { bringForgottenForward } from '../webhooks/work-queries.ts';
-import { type AppRouteDeps, appExample, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
-import { type AppCaller, type ConsoleCaller, refuseGuest } from './caller.ts';
-import { appParam, checkSeen, seenAt } from './schemas.ts';
+import { type AppRouteDeps, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
+import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { refuseGuest } from './caller.ts';
+import { checkSeen, seenAt } from './schemas.ts';
 
 export interface PlanRouteDeps {
   readonly sql: Sql;
@@ -34,6 +35,12 @@ const planSchema = component(
     ck_per_second: z.int().nullable(),
     quota: quota.describe('Null: no limit.'),
   }),
+  {
+    name: 'free',
+    sk_per_second: 10,
+    ck_per_second: 50,
+    quota: { per_month: 10_000, unit: 'delivery' },
+  },
 );
 const usage = component(
   'Usage',
@@ -45,52 +52,39 @@ const usage = component(
     resets_at: instant,
     months: z.array(z.strictObject({ month: z.string(), used: count })).describe('The last 12, newest first.'),
   }),
+  {
+    plan: 'free',
+    used: 120,
+    limit: 10_000,
+    unit: 'delivery',
+    resets_at: '2026-12-01T00:00:00.000Z',
+    months: [{ month: '2026-11', used: 120 }],
+  },
 );
-const planExample = {
-  name: 'free',
-  sk_per_second: 10,
-  ck_per_second: 50,
-  quota: { per_month: 10_000, unit: 'delivery' },
-};
 
-const own = routesWith<PlanRouteDeps, ConsoleCaller>('Plan');
-const ofApp = routesWith<PlanRouteDeps, AppCaller>('Plan');
+const own = routesOfOrganisation<PlanRouteDeps>('Plan');
+const ofApp = routesOfApp<PlanRouteDeps>('Plan', { least: 'owner' });
 
 export const planListRoutes = [
-  own({
-    id: 'listPlans',
-    method: 'GET',
-    path: '/console/api/plans',
-    access: 'session-or-token',
+  own('listPlans', 'GET /plans', {
     least: 'owner',
     summary: 'List the plans',
-    answers: {
-      200: {
-        description: 'Built in, or from PLANS_FILE.',
-        schema: component('PlanList', z.strictObject({ data: z.array(planSchema) })),
-        example: { data: [planExample] },
-      },
-    },
+    answers: ok(
+      'Built in, or from PLANS_FILE.',
+      component('PlanList', z.strictObject({ data: z.array(planSchema) }), { data: [exampleOf(planSchema)] }),
+    ),
   }).handle(async ({ plans }) => ({ data: [...plans.values()].map(presentPlan) })),
 ];
 
 export const planRoutes = [
-  ofApp({
-    id: 'changePlan',
-    method: 'PUT',
-    path: '/console/api/apps/:app/plan',
-    access: 'session-or-token',
-    least: 'owner',
+  ofApp('changePlan', 'PUT /plan', {
     summary: 'Change the plan; accepted messages stay accepted',
-    params: appParam,
-    body: {
-      schema: component('PlanChange', z.strictObject({ plan: z.string(), updated_at: seenAt })),
-      example: { plan: 'pro', updated_at: '2026-11-21T10:15:30.123Z' },
-    },
-    answers: {
-      200: { description: 'The app. Every process follows within 2 s.', schema: appSchema, example: appExample },
-    },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: component('PlanChange', z.strictObject({ plan: z.string(), updated_at: seenAt }), {
+      plan: 'pro',
+      updated_at: '2026-11-21T10:15:30.123Z',
+    }),
+    answers: ok('The app. Every process follows within 2 s.', appSchema),
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, body }) => {
     const { txSql, clock, plans } = deps;
     const { id } = caller.app;
@@ -102,44 +96,17 @@ export const planRoutes = [
     );
     return present(deps, id);
   }),
-  ofApp({
-    id: 'getUsage',
-    method: 'GET',
-    path: '/console/api/apps/:app/usage',
-    access: 'session-or-token',
-    least: 'owner',
+  ofApp('getUsage', 'GET /usage', {
     summary: 'What the app has used of its quota',
-    params: appParam,
-    answers: {
-      200: {
-        description: 'This month and the last twelve.',
-        schema: usage,
-        example: {
-          plan: 'free',
-          used: 120,
-          limit: 10_000,
-          unit: 'delivery',
-          resets_at: '2026-12-01T00:00:00.000Z',
-          months: [{ month: '2026-11', used: 120 }],
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('This month and the last twelve.', usage),
   }).handle(async ({ sql, clock, plans }, { caller }) =>
     readUsage({ sql, clock }, caller.app.id, planNamed(plans, caller.app.plan)),
   ),
   ...(['suspend', 'resume'] as const).map((word) =>
-    ofApp({
-      id: `${word}App`,
-      method: 'POST',
-      path: `/console/api/apps/:app/${word}` as const,
-      access: 'session-or-token',
-      least: 'owner',
+    ofApp(`${word}App`, `POST /${word}`, {
       summary:
         word === 'suspend' ? 'Refuse every request of an app and stop its sends' : 'End the suspension of an app',
-      params: appParam,
-      answers: { 200: { description: 'The app.', schema: appSchema, example: appExample } },
-      refusals: ['not_found'],
+      answers: ok('The app.', appSchema),
     }).handle(async (deps, { caller }) => {
       const { txSql, clock, teller } = deps;
       const { id } = caller.app;
@@ -152,27 +119,18 @@ export const planRoutes = [
 ];
 
 export const deletionRoutes = [
-  ofApp({
-    id: 'deleteApp',
-    method: 'DELETE',
-    path: '/console/api/apps/:app',
-    access: 'session-or-token',
-    least: 'owner',
+  ofApp('deleteApp', 'DELETE /', {
     summary: 'Delete an app, its name typed again',
     description: 'The app refuses all requests at once. Rows are cleared in the background, tokens and profiles first.',
-    params: appParam,
-    body: { schema: component('AppDeletion', z.strictObject({ name: z.string() })), example: { name: 'Shop' } },
-    answers: {
-      200: {
-        description: 'The rows that are being cleared. The audit log keeps a record of the app.',
-        schema: component(
-          'DeletedApp',
-          z.strictObject({ deleted: z.literal(true), devices: count, users: count, messages: count }),
-        ),
-        example: { deleted: true, devices: 1200, users: 800, messages: 12 },
-      },
-    },
-    refusals: ['not_found'],
+    body: component('AppDeletion', z.strictObject({ name: z.string() }), { name: 'Shop' }),
+    answers: ok(
+      'The rows that are being cleared. The audit log keeps a record of the app.',
+      component(
+        'DeletedApp',
+        z.strictObject({ deleted: z.literal(true), devices: count, users: count, messages: count }),
+        { deleted: true, devices: 1200, users: 800, messages: 12 },
+      ),
+    ),
   }).handle(async ({ txSql, clock, teller }, { caller, body }) => {
     const { id } = caller.app;
     const deleted = await deleteApp({ sql: txSql, clock, by: caller.by }, id, body.name);

@@ -6,8 +6,8 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import { type Cursors, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, pageEnd, segmentId } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, exampleOf, lastPage, pageEnd, segmentId } from '../http/schemas.ts';
 import type { Turns } from '../http/turns.ts';
 import {
   changePropertyType,
@@ -21,19 +21,12 @@ import {
 import { listCatalog, readCatalogKey } from '../properties/list-catalog.ts';
 import { propertyTypes } from '../properties/property.ts';
 import { type CatalogRow, conflictDaysKept, countValues } from '../properties/queries.ts';
-import {
-  builtinField,
-  builtins,
-  exampleBuiltin,
-  exampleProperty,
-  presentProperty,
-  propertySchema,
-} from '../properties/routes.ts';
+import { builtinField, builtins, presentProperty, propertySchema } from '../properties/routes.ts';
 import { listSegmentsNaming, type SegmentNaming } from '../segments/queries.ts';
+import { routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
-import { appParam, lastPage } from './schemas.ts';
 
 export interface PropertyAreaDeps {
   readonly sql: Sql;
@@ -46,6 +39,7 @@ export interface PropertyAreaDeps {
 
 const segmentName = component('SegmentName', z.strictObject({ id: segmentId, name: z.string() }));
 const type = z.enum(propertyTypes);
+const exampleSegments = [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE' }];
 const cataloguedProperty = component(
   'CataloguedProperty',
   propertySchema.extend({
@@ -55,12 +49,13 @@ const cataloguedProperty = component(
       .array(z.strictObject({ day: z.string(), count }))
       .describe(`Days in UTC, of the last ${conflictDaysKept}, on which a value of another type came.`),
   }),
+  {
+    ...exampleOf(propertySchema),
+    segments: exampleSegments,
+    conflict_days: [{ day: '2026-11-20', count: 3 }],
+  },
 );
 const values = z.strictObject({ users: count, devices: count });
-const consequences = component(
-  'PropertyConsequences',
-  z.strictObject({ key: z.string(), type, values, segments: z.array(segmentName) }),
-);
 const editedProperty = component(
   'EditedProperty',
   z.strictObject({
@@ -69,48 +64,37 @@ const editedProperty = component(
     removed: values.describe('Values that are no longer seen.'),
     segments: z.array(segmentName).describe('Segments whose filters compare it, checked again from now on.'),
   }),
+  {
+    key: 'plan',
+    type: 'string',
+    removed: { users: 41230, devices: 12 },
+    segments: exampleSegments,
+  },
 );
 
-const exampleSegments = [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE' }];
-const exampleCatalogued = {
-  ...exampleProperty,
-  segments: exampleSegments,
-  conflict_days: [{ day: '2026-11-20', count: 3 }],
-};
-const exampleEdited = {
-  key: 'plan',
-  type: 'string',
-  removed: { users: 41230, devices: 12 },
-  segments: exampleSegments,
-};
-
-const route = routesWith<PropertyAreaDeps, AppCaller>('Properties');
-const params = { ...appParam, key: { description: 'A key of the catalog.', example: 'plan' } };
-const edited = {
-  200: { description: 'The values and segments that are affected.', schema: editedProperty, example: exampleEdited },
-};
+const consequences = component(
+  'PropertyConsequences',
+  z.strictObject({ key: z.string(), type, values, segments: z.array(segmentName) }),
+  { key: 'plan', type: 'string', values: exampleOf(editedProperty).removed, segments: exampleSegments },
+);
+const route = routesOfApp<PropertyAreaDeps, 'key'>('Properties', {
+  params: { key: { description: 'A key of the catalog.', example: 'plan' } },
+});
+const edited = ok('The values and segments that are affected.', editedProperty);
 
 export const propertyAreaRoutes = [
-  route({
-    id: 'listProperties',
-    method: 'GET',
-    path: '/console/api/apps/:app/properties',
-    access: 'session-or-token',
+  route('listProperties', 'GET /properties', {
     least: 'viewer',
     summary: 'List the catalog of properties by key',
-    params: appParam,
     query: searchedListQuery('The beginning of a key.'),
-    answers: {
-      200: {
-        description: 'A page of keys; `builtins`, the fields that are always there, is on every page.',
-        schema: component(
-          'CatalogPage',
-          z.strictObject({ data: z.array(cataloguedProperty), builtins: z.array(builtinField), ...pageEnd }),
-        ),
-        example: { data: [exampleCatalogued], builtins: [exampleBuiltin], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'A page of keys; `builtins`, the fields that are always there, is on every page.',
+      component(
+        'CatalogPage',
+        z.strictObject({ data: z.array(cataloguedProperty), builtins: z.array(builtinField), ...pageEnd }),
+        { data: [exampleOf(cataloguedProperty)], builtins: [exampleOf(builtinField)], ...lastPage },
+      ),
+    ),
   }).handle(async ({ sql, clock, cursors }, { caller: { app }, query: { limit, cursor, q = null } }) => {
     const scope = [app.id, 'console properties', q];
     const [after = null] = cursor === undefined ? [] : cursors.read(cursor, scope);
@@ -130,53 +114,26 @@ export const propertyAreaRoutes = [
     );
     return { data, builtins, ...end };
   }),
-  route({
-    id: 'declareProperty',
-    method: 'POST',
-    path: '/console/api/apps/:app/properties',
-    access: 'session-or-token',
+  route('declareProperty', 'POST /properties', {
     least: 'admin',
     summary: 'Declare a key before its first value',
-    params: appParam,
-    body: {
-      schema: component('NewProperty', z.strictObject({ key: z.string(), type })),
-      example: { key: 'plan', type: 'string' },
-    },
+    body: component('NewProperty', z.strictObject({ key: z.string(), type }), { key: 'plan', type: 'string' }),
     answers: edited,
-    refusals: ['not_found'],
   }).handle(async (deps, { caller, body }) =>
     edit(deps, caller, body.key, (context) => declareProperty(context, body.key, body.type)),
   ),
-  route({
-    id: 'getProperty',
-    method: 'GET',
-    path: '/console/api/apps/:app/properties/:key',
-    access: 'session-or-token',
+  route('getProperty', 'GET /properties/:key', {
     least: 'viewer',
     summary: 'Read a key of the catalog',
-    params,
-    answers: { 200: { description: 'The key.', schema: cataloguedProperty, example: exampleCatalogued } },
-    refusals: ['not_found'],
+    answers: ok('The key.', cataloguedProperty),
   }).handle(async ({ sql, clock }, { caller: { app }, params: { key } }) => {
     const { row, indexedColumns } = await readKey(sql, app.id, key);
     return present(row, indexedColumns, await segmentsByKey(sql, app.id, [row]), clock);
   }),
-  route({
-    id: 'getPropertyConsequences',
-    method: 'GET',
-    path: '/console/api/apps/:app/properties/:key/consequences',
-    access: 'session-or-token',
+  route('getPropertyConsequences', 'GET /properties/:key/consequences', {
     least: 'admin',
     summary: 'List the values and segments that a change of type or a deletion affects',
-    params,
-    answers: {
-      200: {
-        description: 'Exact at this moment.',
-        schema: consequences,
-        example: { key: 'plan', type: 'string', values: exampleEdited.removed, segments: exampleSegments },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('Exact at this moment.', consequences),
     within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
   }).handle(async ({ sql, countSql }, { caller: { app }, params: { key } }) => {
     const { row } = await readKey(sql, app.id, key);
@@ -187,33 +144,21 @@ export const propertyAreaRoutes = [
       segments: (await listSegmentsNaming(sql, app.id, [key])).map(presentName),
     };
   }),
-  route({
-    id: 'changeProperty',
-    method: 'PATCH',
-    path: '/console/api/apps/:app/properties/:key',
-    access: 'session-or-token',
+  route('changeProperty', 'PATCH /properties/:key', {
     least: 'admin',
     summary: 'Change the type of a key',
     description: 'Nothing is converted: values of the former type are no longer seen.',
-    params,
-    body: { schema: component('PropertyEdit', z.strictObject({ type })), example: { type: 'number' } },
+    body: component('PropertyEdit', z.strictObject({ type }), { type: 'number' }),
     answers: edited,
-    refusals: ['not_found'],
     within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
   }).handle(async (deps, { caller, params: { key }, body }) =>
     edit(deps, caller, key, (context, held) => changePropertyType(context, key, body.type, held)),
   ),
-  route({
-    id: 'deleteProperty',
-    method: 'DELETE',
-    path: '/console/api/apps/:app/properties/:key',
-    access: 'session-or-token',
+  route('deleteProperty', 'DELETE /properties/:key', {
     least: 'admin',
     summary: 'Delete a key with its values',
     description: 'Old values are hidden at once; the next value registers the key again.',
-    params,
     answers: edited,
-    refusals: ['not_found'],
     within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
   }).handle(async (deps, { caller, params: { key } }) =>
     edit(deps, caller, key, (context, held) => retireProperty(context, key, held)),

@@ -9,8 +9,8 @@ import { vendors } from '../delivery/push-vendor.ts';
 import { instantField } from '../ground/instant.ts';
 import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
 import { invalid, noSuch, readId } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, instant } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, count, exampleOf, instant } from '../http/schemas.ts';
 import type { ApiRequest } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { validate } from '../http/validate.ts';
@@ -30,8 +30,8 @@ import {
 } from '../reports/present-console.ts';
 import { amount, asCsv, classSum, grouped, range, readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
+import { routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
-import { appParam } from './schemas.ts';
 
 export interface ReportAreaDeps {
   readonly sql: Sql;
@@ -60,17 +60,17 @@ const figures = component(
     active_devices: count.describe('At the end.'),
     revenue: z.array(z.strictObject({ currency: z.string(), total: amount, direct: amount, influenced: amount })),
   }),
+  {
+    from: '2026-11-20T00:00:00.000Z',
+    to: '2026-11-21T00:00:00.000Z',
+    accepted: 120,
+    sent: 118,
+    failed: 2,
+    clicked: 31,
+    active_devices: 340,
+    revenue: [{ currency: 'EUR', total: '105', direct: '100', influenced: '5' }],
+  },
 );
-const exampleFigures = {
-  from: '2026-11-20T00:00:00.000Z',
-  to: '2026-11-21T00:00:00.000Z',
-  accepted: 120,
-  sent: 118,
-  failed: 2,
-  clicked: 31,
-  active_devices: 340,
-  revenue: [{ currency: 'EUR', total: '105', direct: '100', influenced: '5' }],
-};
 const overview = component(
   'Overview',
   z.strictObject({
@@ -80,6 +80,11 @@ const overview = component(
       .describe('Yesterday is a whole day. The last 7 and 30 days end now. `before` is the same span, just before.'),
     days: z.array(figures).describe('The last 30 days, oldest first; today is not over.'),
   }),
+  {
+    tz: 'UTC',
+    spans: [{ name: 'yesterday', now: exampleOf(figures), before: exampleOf(figures) }],
+    days: [exampleOf(figures)],
+  },
 );
 
 const service = component(
@@ -95,25 +100,31 @@ const service = component(
       .describe('Milliseconds until the service took half of the pushes, counted in steps of 41 %.'),
     p95_ms: count.nullable(),
   }),
+  {
+    channel: 'webpush',
+    provider: 'mozilla',
+    sent: 118,
+    failed: 2,
+    error_counts: { unregistered: 2 },
+    p50_ms: 84,
+    p95_ms: 210,
+  },
 );
-const exampleService = {
-  channel: 'webpush',
-  provider: 'mozilla',
-  sent: 118,
-  failed: 2,
-  error_counts: { unregistered: 2 },
-  p50_ms: 84,
-  p95_ms: 210,
-};
 const exampleRange = { from: '2026-11-01T00:00:00.000Z', to: '2026-11-03T00:00:00.000Z' };
 
 const series = <Kind extends string>(kinds: readonly Kind[]) =>
   z.strictObject({
     step: z.enum(steps),
-    points: z.array(z.strictObject({ at: instant, ...Object.fromEntries(kinds.map((kind) => [kind, count])) })),
+    points: z.array(
+      z.strictObject({
+        at: instant,
+        ...(Object.fromEntries(kinds.map((kind) => [kind, count])) as Record<Kind, typeof count>),
+      }),
+    ),
   });
 const marks = z.strictObject({ displayed: count, clicked: count, dismissed: count });
 const moments = marks.extend({ sent: count, failed: count });
+const noMoments = { sent: 0, failed: 0, displayed: 0, clicked: 0, dismissed: 0 };
 const messageFigures = component(
   'MessageFigures',
   z.strictObject({
@@ -128,8 +139,30 @@ const messageFigures = component(
     purchases: count.describe('Credited to it, direct or influenced, whenever they were made.'),
     revenue: z.array(z.strictObject({ currency: z.string(), direct: classSum, influenced: classSum })),
   }),
+  {
+    accepted: 3,
+    read: 3,
+    outcomes: { step: 'minute', points: [{ at: '2026-11-21T10:15:00.000Z', sent: 2, failed: 1 }] },
+    marks: {
+      step: 'hour',
+      points: [{ at: '2026-11-21T10:00:00.000Z', displayed: 2, clicked: 1, dismissed: 0 }],
+    },
+    later_marks: { displayed: 0, clicked: 0, dismissed: 0 },
+    by_channel: {
+      webpush: { sent: 2, failed: 1, displayed: 2, clicked: 1, dismissed: 0 },
+      apns: noMoments,
+      fcm: noMoments,
+    },
+    purchases: 2,
+    revenue: [
+      {
+        currency: 'EUR',
+        direct: { amount: '100', purchases: 2 },
+        influenced: { amount: '0', purchases: 0 },
+      },
+    ],
+  },
 );
-const noMoments = { sent: 0, failed: 0, displayed: 0, clicked: 0, dismissed: 0 };
 
 const rebuild = component(
   'ReportRebuild',
@@ -143,78 +176,54 @@ const rebuild = component(
     events: count.nullable().describe('Events that were summed up again.'),
     purchases: count.nullable().describe('Settled purchases that were classed again.'),
   }),
+  {
+    status: 'waiting',
+    asked_at: '2026-11-21T10:15:30.123Z',
+    from: null,
+    to: null,
+    started_at: null,
+    finished_at: null,
+    events: null,
+    purchases: null,
+  },
 );
-const exampleRebuild = {
-  status: 'waiting',
-  asked_at: '2026-11-21T10:15:30.123Z',
-  from: null,
-  to: null,
-  started_at: null,
-  finished_at: null,
-  events: null,
-  purchases: null,
-};
 
-const route = routesWith<ReportAreaDeps, AppCaller>('Reports');
-const ofMessages = routesWith<ReportAreaDeps, AppCaller>('Messages');
+const route = routesOfApp<ReportAreaDeps>('Reports');
+const ofMessages = routesOfApp<ReportAreaDeps>('Messages');
 
 export const reportAreaRoutes = [
-  route({
-    id: 'getOverview',
-    method: 'GET',
-    path: '/console/api/apps/:app/overview',
-    access: 'session-or-token',
+  route('getOverview', 'GET /overview', {
     least: 'viewer',
     summary: 'The figures of yesterday, 7 and 30 days, each beside the time before',
     description: `${asCsv}: the days.`,
-    params: appParam,
     query: z.strictObject({ tz: z.string().default('UTC') }),
     readQuery: (given, { timeZones }) =>
       validate(z.strictObject({ tz: timeZoneField(timeZones).default('UTC') }), given),
-    answers: {
-      200: {
-        description: 'The figures.',
-        schema: overview,
-        example: {
-          tz: 'UTC',
-          spans: [{ name: 'yesterday', now: exampleFigures, before: exampleFigures }],
-          days: [exampleFigures],
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('The figures.', overview),
     within: inCountTurn,
   }).handle(async (deps, { caller: { app }, query: { tz }, header, gone }) => {
     const { clock, retentionDays } = deps;
     const found = await readOverview({ ...readerOf(deps, gone), clock, retentionDays }, { appId: app.id, zone: tz });
     return wantsCsv(header('accept')) ? overviewAsCsv(found) : presentOverview(tz, found);
   }),
-  route({
-    id: 'reportDeliverability',
-    method: 'GET',
-    path: '/console/api/apps/:app/reports/deliverability',
-    access: 'session-or-token',
+  route('reportDeliverability', 'GET /reports/deliverability', {
     least: 'viewer',
     summary: 'The answers of push services: outcomes and latency by channel and provider',
     description: `Counts the deliveries that ended in the range, in whole quarters of an hour. ${asCsv}.`,
-    params: appParam,
     ...reportQuery(rangeQuery),
-    answers: {
-      200: {
-        description: 'The report.',
-        schema: component(
-          'DeliverabilityReport',
-          z.strictObject({
-            ...range,
-            ...grouped,
-            services: z.array(service).describe('The figures of the whole range.'),
-            groups: z.array(z.strictObject({ ...range, services: z.array(service) })).optional(),
-          }),
-        ),
-        example: { ...exampleRange, services: [exampleService] },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'The report.',
+      component(
+        'DeliverabilityReport',
+        z.strictObject({
+          ...range,
+          ...grouped,
+          services: z.array(service).describe('The figures of the whole range.'),
+          groups: z.array(z.strictObject({ ...range, services: z.array(service) })).optional(),
+        }),
+        { ...exampleRange, services: [exampleOf(service)] },
+      ),
+    ),
     within: inCountTurn,
   }).handle(async (deps, { caller: { app }, query: asked, header, gone }) => {
     const { range, zone, group } = asked;
@@ -225,45 +234,28 @@ export const reportAreaRoutes = [
     });
     return wantsCsv(header('accept')) ? deliverabilityAsCsv(asked, report) : presentDeliverability(asked, report);
   }),
-  route({
-    id: 'getReportRebuild',
-    method: 'GET',
-    path: '/console/api/apps/:app/reports/rebuild',
-    access: 'session-or-token',
+  route('getReportRebuild', 'GET /reports/rebuild', {
     least: 'viewer',
     summary: 'How the last rebuild of reports went',
-    params: appParam,
-    answers: {
-      200: {
-        description: 'The last rebuild; null when none was asked for here.',
-        schema: component('LastReportRebuild', z.strictObject({ rebuild: rebuild.nullable() })),
-        example: { rebuild: exampleRebuild },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'The last rebuild; null when none was asked for here.',
+      component('LastReportRebuild', z.strictObject({ rebuild: rebuild.nullable() }), { rebuild: exampleOf(rebuild) }),
+    ),
   }).handle(async ({ sql }, { caller: { app } }) => {
     const found = await findRebuild(sql, app.id);
     return { rebuild: found ? presentRebuild(found) : null };
   }),
-  route({
-    id: 'rebuildReports',
-    method: 'POST',
-    path: '/console/api/apps/:app/reports/rebuild',
-    access: 'session-or-token',
+  route('rebuildReports', 'POST /reports/rebuild', {
     least: 'admin',
     summary: 'Compute sums and classes again, as far as events and deliveries are kept',
     description:
       'A worker does it, a day at a time; reports stay readable. While one waits or runs, the answer is that one.',
-    params: appParam,
-    body: {
-      schema: component(
-        'ReportRebuildRange',
-        z.strictObject({ from: instantField.nullable().default(null), to: instantField.nullable().default(null) }),
-      ),
-      example: { from: null, to: null },
-    },
-    answers: { 200: { description: 'The rebuild.', schema: rebuild, example: exampleRebuild } },
-    refusals: ['not_found'],
+    body: component(
+      'ReportRebuildRange',
+      z.strictObject({ from: instantField.nullable().default(null), to: instantField.nullable().default(null) }),
+      { from: null, to: null },
+    ),
+    answers: ok('The rebuild.', rebuild),
   }).handle(async ({ txSql: sql, clock }, { caller: { app, by }, body: { from, to } }) => {
     if (from !== null && to !== null && from.ms >= to.ms)
       throw invalid([{ path: ['to'], code: 'too_small', message: 'to must be later than from.' }]);
@@ -272,44 +264,11 @@ export const reportAreaRoutes = [
     if (!asked) throw new Error('a rebuild that was asked for is not stored');
     return presentRebuild(asked);
   }),
-  ofMessages({
-    id: 'getMessageFigures',
-    method: 'GET',
-    path: '/console/api/apps/:app/messages/:id/figures',
-    access: 'session-or-token',
+  ofMessages('getMessageFigures', 'GET /messages/:id/figures', {
     least: 'viewer',
     summary: 'The outcomes of a message over time and by channel, and its purchases',
-    params: { ...appParam, id: { description: 'The id of a message.', example: 'msg_02y9GVDsTuJUi2BOoCH5G3' } },
-    answers: {
-      200: {
-        description: 'The figures.',
-        schema: messageFigures,
-        example: {
-          accepted: 3,
-          read: 3,
-          outcomes: { step: 'minute', points: [{ at: '2026-11-21T10:15:00.000Z', sent: 2, failed: 1 }] },
-          marks: {
-            step: 'hour',
-            points: [{ at: '2026-11-21T10:00:00.000Z', displayed: 2, clicked: 1, dismissed: 0 }],
-          },
-          later_marks: { displayed: 0, clicked: 0, dismissed: 0 },
-          by_channel: {
-            webpush: { sent: 2, failed: 1, displayed: 2, clicked: 1, dismissed: 0 },
-            apns: noMoments,
-            fcm: noMoments,
-          },
-          purchases: 2,
-          revenue: [
-            {
-              currency: 'EUR',
-              direct: { amount: '100', purchases: 2 },
-              influenced: { amount: '0', purchases: 0 },
-            },
-          ],
-        },
-      },
-    },
-    refusals: ['not_found'],
+    params: { id: { description: 'The id of a message.', example: 'msg_02y9GVDsTuJUi2BOoCH5G3' } },
+    answers: ok('The figures.', messageFigures),
     within: inCountTurn,
   }).handle(async (deps, { caller: { app }, params, gone }) => {
     const id = readId('message', params.id);

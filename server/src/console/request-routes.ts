@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, count, idSchema, instantText, keyId, text } from '../http/schemas.ts';
 import { listChunks } from '../requests/queries.ts';
 import { keptDays, keptMax, type RequestEntry } from '../requests/request-entry.ts';
-import type { AppCaller } from './caller.ts';
-import { appParam } from './schemas.ts';
+import { routesOfApp } from './area.ts';
 
 export interface RequestAreaDeps {
   readonly sql: Sql;
@@ -34,17 +33,12 @@ const note =
 const dayMs = 86_400_000;
 const shownMax = 200;
 
-const route = routesWith<RequestAreaDeps, AppCaller>('Log');
+const route = routesOfApp<RequestAreaDeps>('Log');
 
 export const requestAreaRoutes = [
-  route({
-    id: 'listRequests',
-    method: 'GET',
-    path: '/console/api/apps/:app/requests',
-    access: 'session-or-token',
+  route('listRequests', 'GET /requests', {
     least: 'viewer',
     summary: 'Recent requests of callers, newest first',
-    params: appParam,
     query: z.strictObject({
       status: z
         .string()
@@ -54,30 +48,26 @@ export const requestAreaRoutes = [
       path: text(256).optional().describe('The beginning of the path.'),
       key: text(128).optional().describe("A key's id, or its name."),
     }),
-    answers: {
-      200: {
-        description: `Up to ${shownMax} entries.`,
-        schema: component('RequestList', z.strictObject({ data: z.array(entry), note: z.string() })),
-        example: {
-          data: [
-            {
-              request_id: 'req_3OHYx2g8zVpD6AIcbF7kjW',
-              at: '2026-11-21T10:15:30.123Z',
-              method: 'POST',
-              path: '/v1/messages',
-              status: 400,
-              error: 'validation_failed',
-              issue: 'audience: required',
-              key_id: 'key_02y9GVDsV2ZXUMbsiEJszB',
-              key_name: 'Backend',
-              ms: 3,
-            },
-          ],
-          note,
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      `Up to ${shownMax} entries.`,
+      component('RequestList', z.strictObject({ data: z.array(entry), note: z.string() }), {
+        data: [
+          {
+            request_id: 'req_3OHYx2g8zVpD6AIcbF7kjW',
+            at: '2026-11-21T10:15:30.123Z',
+            method: 'POST',
+            path: '/v1/messages',
+            status: 400,
+            error: 'validation_failed',
+            issue: 'audience: required',
+            key_id: 'key_02y9GVDsV2ZXUMbsiEJszB',
+            key_name: 'Backend',
+            ms: 3,
+          },
+        ],
+        note,
+      }),
+    ),
   }).handle(async ({ sql, clock }, { caller: { app }, query: { status, path, key } }) => {
     const since = new Date(clock.nowMs() - keptDays * dayMs);
     const chunks = await listChunks(sql, app.id, since, keptMax);

@@ -9,7 +9,7 @@ export const accountId = component('AccountId', idSchema('acc'));
 export const organisationId = component('OrganisationId', idSchema('org'));
 export const role = component('Role', z.enum(roles));
 /** The answer of an operation without a result. */
-export const done = component('Done', z.strictObject({ done: z.literal(true) }));
+export const done = component('Done', z.strictObject({ done: z.literal(true) }), { done: true });
 
 export const oneLine = shownName(text(128, 1)).refine(
   (text) => text.trim() !== '',
@@ -24,11 +24,6 @@ export const seenAt = instantText.describe('`updated_at` as it was read; another
 
 /** The words that search a list of the console (contract 19). */
 export const searchField = text(128, 1);
-
-/** The end of a list, for examples. */
-export const lastPage = { has_more: false, next_cursor: null };
-
-export const appParam = { app: { description: 'The id of an app.', example: 'app_02y9GVDsTuJUi2BOoCH5G3' } };
 
 /**
  * Throws the 400 `changed_meanwhile` when the object is newer than the state that the writer saw.

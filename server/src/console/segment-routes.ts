@@ -12,26 +12,20 @@ import { encodeId } from '../ground/ids.ts';
 import { isRecord } from '../ground/is-record.ts';
 import { ApiError, namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, toPage } from '../http/page.ts';
-import { type Route, routesWith } from '../http/route.ts';
-import { component, instant, messageId, text } from '../http/schemas.ts';
+import { ok, type Route } from '../http/route.ts';
+import { component, exampleOf, instant, messageId, text } from '../http/schemas.ts';
 import type { Turns } from '../http/turns.ts';
 import { propertyValue } from '../properties/property.ts';
 import { findSegment, listScheduledUses, listSegments, type ScheduledUse } from '../segments/queries.ts';
-import {
-  exampleSegment,
-  presentSegment,
-  presentSegments,
-  segmentPage,
-  segmentRoutes,
-  segmentSchema,
-} from '../segments/routes.ts';
+import { presentSegment, presentSegments, segmentPage, segmentRoutes, segmentSchema } from '../segments/routes.ts';
 import { editSegment } from '../segments/save-segment.ts';
 import { segmentName } from '../segments/segment.ts';
 import { suggestionsMax, suggestValues } from '../segments/suggest-values.ts';
+import { routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
 import { searchedListQuery } from './list.ts';
-import { appParam, checkSeen, lastPage, searchField, seenAt } from './schemas.ts';
+import { checkSeen, searchField, seenAt } from './schemas.ts';
 
 export interface SegmentAreaDeps {
   readonly sql: Sql;
@@ -51,6 +45,7 @@ const segmentEdit = component(
     description: text(1_024).nullable().optional(),
     filter: filterField.optional(),
   }),
+  { updated_at: exampleOf(segmentSchema).updated_at, name: 'Pro users in Germany' },
 );
 const scheduledUse = component(
   'ScheduledUse',
@@ -70,30 +65,31 @@ const segmentUses = component(
       .array(z.strictObject({ id: draftId, name: z.string(), excludes: z.boolean() }))
       .describe('Drafts, for members: they do not keep the segment.'),
   }),
+  {
+    messages: [
+      {
+        id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+        name: 'Autumn sale',
+        title: 'Sale',
+        excludes: false,
+        run_at: '2026-11-28T09:00:00.000Z',
+      },
+    ],
+    drafts: [{ id: 'drf_02y9GVDsTuJUi2BOoCH5G3', name: 'Winter sale', excludes: false }],
+  },
 );
 const usesMax = 100;
 
-const route = routesWith<SegmentAreaDeps, AppCaller>('Segments');
-const params = { ...appParam, id: { description: 'The id of a segment.', example: exampleSegment.id } };
+const route = routesOfApp<SegmentAreaDeps, 'id'>('Segments', {
+  params: { id: { description: 'The id of a segment.', example: exampleOf(segmentSchema).id } },
+});
 
 export const segmentAreaRoutes = [
-  route({
-    id: 'listSegments',
-    method: 'GET',
-    path: '/console/api/apps/:app/segments',
-    access: 'session-or-token',
+  route('listSegments', 'GET /segments', {
     least: 'viewer',
     summary: 'List segments, newest first',
-    params: appParam,
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'A page of segments.',
-        schema: segmentPage,
-        example: { data: [exampleSegment], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of segments.', segmentPage),
   }).handle(async ({ sql, cursors }, { caller: { app }, query: { limit, cursor, q = null } }) => {
     const scope = [app.id, 'console segments', q];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
@@ -108,18 +104,13 @@ export const segmentAreaRoutes = [
     getSegment: 'viewer',
     deleteSegment: 'admin',
   }),
-  route({
-    id: 'editSegment',
-    method: 'PATCH',
-    path: '/console/api/apps/:app/segments/:id',
-    access: 'session-or-token',
+  route('editSegment', 'PATCH /segments/:id', {
     least: 'member',
     bodyBytesMax: 1024 * 1024,
     summary: 'Rename a segment, or change its filter or description',
-    params,
-    body: { schema: segmentEdit, example: { updated_at: exampleSegment.updated_at, name: 'Pro users in Germany' } },
-    answers: { 200: { description: 'The segment as it is now.', schema: segmentSchema, example: exampleSegment } },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: segmentEdit,
+    answers: ok('The segment as it is now.', segmentSchema),
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body }) => {
     const { updated_at: seen, name, description, filter } = body;
     const edit = {
@@ -134,33 +125,10 @@ export const segmentAreaRoutes = [
     });
     return presentSegment(sql, app.id, await namingMissing('segment', params.id, edited));
   }),
-  route({
-    id: 'getSegmentUses',
-    method: 'GET',
-    path: '/console/api/apps/:app/segments/:id/uses',
-    access: 'session-or-token',
+  route('getSegmentUses', 'GET /segments/:id/uses', {
     least: 'viewer',
     summary: 'List what uses a segment',
-    params,
-    answers: {
-      200: {
-        description: 'A segment with scheduled messages cannot be deleted.',
-        schema: segmentUses,
-        example: {
-          messages: [
-            {
-              id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-              name: 'Autumn sale',
-              title: 'Sale',
-              excludes: false,
-              run_at: '2026-11-28T09:00:00.000Z',
-            },
-          ],
-          drafts: [{ id: 'drf_02y9GVDsTuJUi2BOoCH5G3', name: 'Winter sale', excludes: false }],
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A segment with scheduled messages cannot be deleted.', segmentUses),
   }).handle(async ({ sql }, { caller: { app, role }, params }) => {
     const id = readId('segment', params.id);
     if (!(await findSegment(sql, app.id, id))) throw noSuch('segment', params.id);
@@ -174,27 +142,18 @@ export const segmentAreaRoutes = [
       })),
     };
   }),
-  route({
-    id: 'suggestValues',
-    method: 'GET',
-    path: '/console/api/apps/:app/values',
-    access: 'session-or-token',
+  route('suggestValues', 'GET /values', {
     least: 'member',
     summary: 'Suggest values of a field for a condition',
     description: 'Values of the newest devices, the most frequent first. Others may exist.',
-    params: appParam,
     query: z.strictObject({
       field: text(128).describe('A field of a filter.'),
       q: searchField.describe('The beginning of a value.').optional(),
     }),
-    answers: {
-      200: {
-        description: `At most ${suggestionsMax} values.`,
-        schema: component('ValueList', z.strictObject({ data: z.array(propertyValue) })),
-        example: { data: ['DE', 'FR'] },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      `At most ${suggestionsMax} values.`,
+      component('ValueList', z.strictObject({ data: z.array(propertyValue) }), { data: ['DE', 'FR'] }),
+    ),
   }).handle(async ({ sql }, { caller: { app }, query: { field, q = null } }) => ({
     data: await suggestValues(sql, app.id, field, q),
   })),

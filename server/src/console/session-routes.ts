@@ -9,12 +9,13 @@ import { type Sql, transaction } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, idSchema, instant, lastPage, pageFields } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
+import { routesOfOrganisation } from './area.ts';
 import { type ConsoleCaller, sessionOf } from './caller.ts';
 import { listQuery, pageOf } from './list.ts';
-import { accountId, done, lastPage, organisationId, role } from './schemas.ts';
+import { accountId, done, organisationId, role } from './schemas.ts';
 
 export interface SessionRouteDeps {
   readonly cursors: Cursors;
@@ -33,14 +34,14 @@ const present = component(
     role,
     must_set_up_two_factor: z.boolean().describe('True: every other route is 403 `second_factor_required`.'),
   }),
+  {
+    session_id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
+    account: { id: 'acc_02y9GVDsTuJUi2BOoCH5G3', email: 'anna@shop.example', name: 'Anna', two_factor: true },
+    organisation: { id: 'org_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', require_two_factor: false },
+    role: 'owner',
+    must_set_up_two_factor: false,
+  },
 );
-const presentExample = {
-  session_id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
-  account: { id: 'acc_02y9GVDsTuJUi2BOoCH5G3', email: 'anna@shop.example', name: 'Anna', two_factor: true },
-  organisation: { id: 'org_02y9GVDsTuJUi2BOoCH5G3', name: 'Shop', require_two_factor: false },
-  role: 'owner',
-  must_set_up_two_factor: false,
-};
 const sessionList = component(
   'SessionList',
   z.strictObject(
@@ -55,19 +56,27 @@ const sessionList = component(
       }),
     ),
   ),
+  {
+    data: [
+      {
+        id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
+        is_present: true,
+        address: '192.0.2.7',
+        user_agent: 'Mozilla/5.0',
+        created_at: '2026-11-21T10:15:30.123Z',
+        last_used_at: '2026-11-21T10:16:30.123Z',
+      },
+    ],
+    ...lastPage,
+  },
 );
 
-const route = routesWith<SessionRouteDeps, ConsoleCaller>('Session');
+const route = routesOfOrganisation<SessionRouteDeps>('Session', { access: 'session', least: 'person' });
 
 export const sessionRoutes = [
-  route({
-    id: 'getSession',
-    method: 'GET',
-    path: '/console/api/session',
-    access: 'session',
-    least: 'person',
+  route('getSession', 'GET /session', {
     summary: 'Who is signed in',
-    answers: { 200: { description: 'The person, organisation and role.', schema: present, example: presentExample } },
+    answers: ok('The person, organisation and role.', present),
   }).handle(async (_deps, { caller }) => {
     const session = sessionOf(caller);
     return {
@@ -87,54 +96,19 @@ export const sessionRoutes = [
       must_set_up_two_factor: lacksSecondFactor(session),
     };
   }),
-  route({
-    id: 'signOut',
-    method: 'POST',
-    path: '/console/api/logout',
-    access: 'session',
-    least: 'person',
+  route('signOut', 'POST /logout', {
     summary: 'End this session',
-    answers: {
-      200: {
-        description: 'Done. The cookie is gone.',
-        schema: done,
-        example: { done: true },
-        headers: { 'set-cookie': 'Clears the cookie.' },
-      },
-    },
+    answers: ok('Done. The cookie is gone.', done, { headers: { 'set-cookie': 'Clears the cookie.' } }),
   }).handle(async (deps, { caller }) => {
     const { id } = sessionOf(caller);
     await endSession(deps, caller, id);
     const cookie = caller.cookieForm ? clearCookie(caller.cookieForm) : '';
     return new Answer(200, { 'set-cookie': cookie }, { done: true });
   }),
-  route({
-    id: 'listSessions',
-    method: 'GET',
-    path: '/console/api/sessions',
-    access: 'session',
-    least: 'person',
+  route('listSessions', 'GET /sessions', {
     summary: 'List your sessions',
     query: listQuery,
-    answers: {
-      200: {
-        description: 'Sessions that have not ended, newest first.',
-        schema: sessionList,
-        example: {
-          data: [
-            {
-              id: 'ses_02y9GVDsTuJUi2BOoCH5G3',
-              is_present: true,
-              address: '192.0.2.7',
-              user_agent: 'Mozilla/5.0',
-              created_at: '2026-11-21T10:15:30.123Z',
-              last_used_at: '2026-11-21T10:16:30.123Z',
-            },
-          ],
-          ...lastPage,
-        },
-      },
-    },
+    answers: ok('Sessions that have not ended, newest first.', sessionList),
   }).handle(async ({ sql, clock, cursors }, { caller, query }) => {
     const { id: presentId, accountId: account } = sessionOf(caller);
     const sessions = await listSessions(sql, clock, account);
@@ -153,16 +127,10 @@ export const sessionRoutes = [
       }),
     });
   }),
-  route({
-    id: 'endSession',
-    method: 'DELETE',
-    path: '/console/api/sessions/:session',
-    access: 'session',
-    least: 'person',
+  route('endSession', 'DELETE /sessions/:session', {
     summary: 'End one of your sessions',
     params: { session: { description: 'The id of a session.', example: 'ses_02y9GVDsTuJUi2BOoCH5G3' } },
-    answers: { 200: { description: 'Done: from now on its cookie is 401.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    answers: ok('Done: from now on its cookie is 401.', done),
   }).handle(async (deps, { caller, params }) => {
     const id = decodeId('ses', params.session);
     if (!id || !(await endSession(deps, caller, id)))

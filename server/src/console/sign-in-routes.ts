@@ -20,9 +20,10 @@ import { type ConsoleKeys, signToken, tokenOf } from '../accounts/signed-token.t
 import { firstOrganisationId } from '../apps/queries.ts';
 import type { Audited } from '../audit/record-audit.ts';
 import { ApiError } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, instant, text } from '../http/schemas.ts';
 import { Answer, type ApiRequest } from '../http/server.ts';
+import { routesOfOrganisation, routesOfVisitor } from './area.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done, emailAddress as email, oneLine, role } from './schemas.ts';
 
@@ -53,6 +54,7 @@ const welcome = component(
     oidc: z.string().nullable().describe('The name of the provider of OpenID Connect, if there is one.'),
     demo: z.boolean().describe('The page /demo exists.'),
   }),
+  { can_sign_in: true, needs_setup: false, password: true, oidc: null, demo: true },
 );
 const linkSchema = component(
   'Link',
@@ -63,6 +65,7 @@ const linkSchema = component(
     role: role.nullable(),
     expires_at: instant.nullable(),
   }),
+  { kind: 'invite', organisation: 'Shop', email: 'ben@shop.example', role: 'member', expires_at: null },
 );
 const entered = component(
   'Entered',
@@ -71,28 +74,20 @@ const entered = component(
       .enum(['signed_in', 'second_factor', 'sign_in'])
       .describe('`second_factor`: send a code now. `sign_in`: it is done, and the second factor asks for a sign-in.'),
   }),
+  { next: 'signed_in' },
 );
-const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }));
-const signedInExample = { next: 'signed_in' };
+const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }), {
+  password: '…',
+});
 const withCookie = { 'set-cookie': 'The session, or the step before the second factor.' };
 
-const open = routesWith<SignInDeps, Visitor>('Sign in');
-const own = routesWith<SignInDeps, ConsoleCaller>('Session');
+const open = routesOfVisitor<SignInDeps>('Sign in');
+const own = routesOfOrganisation<SignInDeps>('Session', { access: 'session', least: 'person' });
 
 export const signInRoutes = [
-  open({
-    id: 'getWelcome',
-    method: 'GET',
-    path: '/console/api/welcome',
-    access: 'public',
+  open('getWelcome', 'GET /welcome', {
     summary: 'What the sign-in page shows',
-    answers: {
-      200: {
-        description: 'The ways to sign in.',
-        schema: welcome,
-        example: { can_sign_in: true, needs_setup: false, password: true, oidc: null, demo: true },
-      },
-    },
+    answers: ok('The ways to sign in.', welcome),
   }).handle(async ({ hasOwner, oidc, hasDemo }, { caller }) => ({
     can_sign_in: caller.cookieForm !== null,
     needs_setup: !(await hasOwner()),
@@ -100,90 +95,51 @@ export const signInRoutes = [
     oidc: oidc?.name ?? null,
     demo: await hasDemo(),
   })),
-  open({
-    id: 'getLink',
-    method: 'POST',
-    path: '/console/api/link',
-    access: 'public',
+  open('getLink', 'POST /link', {
     summary: 'Read the purpose of a link',
-    body: { schema: component('LinkSecret', z.strictObject({ secret })), example: { secret: 'Zp3…' } },
-    answers: {
-      200: {
-        description: 'The link is valid.',
-        schema: linkSchema,
-        example: { kind: 'invite', organisation: 'Shop', email: 'ben@shop.example', role: 'member', expires_at: null },
-      },
-    },
+    body: component('LinkSecret', z.strictObject({ secret }), { secret: 'Zp3…' }),
+    answers: ok('The link is valid.', linkSchema),
     refusals: ['not_found'],
   }).handle(async (deps, { body }) => {
     const link = await getLink(deps, body.secret);
     const { kind, organisationName, expiresAt } = link;
     return { kind, organisation: organisationName, email: link.email, role: link.role, expires_at: expiresAt };
   }),
-  open({
-    id: 'setUp',
-    method: 'POST',
-    path: '/console/api/setup',
-    access: 'public',
+  open('setUp', 'POST /setup', {
     summary: 'Make the first owner and name the organisation, once',
-    body: {
-      schema: component('Setup', z.strictObject({ secret, organisation: oneLine, name: oneLine, email, password })),
-      example: { secret: 'Zp3…', organisation: 'Shop', name: 'Anna', email: 'anna@shop.example', password: '…' },
-    },
-    answers: { 200: { description: 'Signed in.', schema: entered, example: signedInExample, headers: withCookie } },
+    body: component('Setup', z.strictObject({ secret, organisation: oneLine, name: oneLine, email, password }), {
+      secret: 'Zp3…',
+      organisation: 'Shop',
+      name: 'Anna',
+      email: 'anna@shop.example',
+      password: '…',
+    }),
+    answers: ok('Signed in.', entered, { headers: withCookie }),
     refusals: ['not_found', 'https_required'],
   }).handle(async (deps, request) => enter(deps, 'setup', request)),
-  open({
-    id: 'acceptInvite',
-    method: 'POST',
-    path: '/console/api/join',
-    access: 'public',
+  open('acceptInvite', 'POST /join', {
     summary: 'Accept an invitation',
-    body: {
-      schema: component('Join', z.strictObject({ secret, name: oneLine, email: email.optional(), password })),
-      example: { secret: 'Zp3…', name: 'Ben', password: '…' },
-    },
-    answers: { 200: { description: 'Signed in.', schema: entered, example: signedInExample, headers: withCookie } },
+    body: component('Join', z.strictObject({ secret, name: oneLine, email: email.optional(), password }), {
+      secret: 'Zp3…',
+      name: 'Ben',
+      password: '…',
+    }),
+    answers: ok('Signed in.', entered, { headers: withCookie }),
     refusals: ['not_found', 'https_required'],
   }).handle(async (deps, request) => enter(deps, 'invite', request)),
-  open({
-    id: 'resetPassword',
-    method: 'POST',
-    path: '/console/api/reset',
-    access: 'public',
+  open('resetPassword', 'POST /reset', {
     summary: 'Set a new password by a reset link',
-    body: {
-      schema: component('Reset', z.strictObject({ secret, password })),
-      example: { secret: 'Zp3…', password: '…' },
-    },
-    answers: {
-      200: {
-        description: 'The password is set; all sessions have ended.',
-        schema: entered,
-        example: signedInExample,
-        headers: withCookie,
-      },
-    },
+    body: component('Reset', z.strictObject({ secret, password }), { secret: 'Zp3…', password: '…' }),
+    answers: ok('The password is set; all sessions have ended.', entered, { headers: withCookie }),
     refusals: ['not_found', 'https_required'],
   }).handle(async (deps, request) => enter(deps, 'reset', request)),
-  open({
-    id: 'signIn',
-    method: 'POST',
-    path: '/console/api/login',
-    access: 'public',
+  open('signIn', 'POST /login', {
     summary: 'Sign in by e-mail address and password',
-    body: {
-      schema: component('Credentials', z.strictObject({ email, password: text(1024, 1) })),
-      example: { email: 'anna@shop.example', password: '…' },
-    },
-    answers: {
-      200: {
-        description: 'Signed in, or a code is needed.',
-        schema: entered,
-        example: signedInExample,
-        headers: withCookie,
-      },
-    },
+    body: component('Credentials', z.strictObject({ email, password: text(1024, 1) }), {
+      email: 'anna@shop.example',
+      password: '…',
+    }),
+    answers: ok('Signed in, or a code is needed.', entered, { headers: withCookie }),
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
     const { caller, body } = request;
@@ -201,17 +157,12 @@ export const signInRoutes = [
     const step = writeCookie(formFor(form, 'step'), signToken(deps.consoleKeys[0].step, result.step), stepSeconds);
     return new Answer<200, { next: 'second_factor' }>(200, { 'set-cookie': step }, { next: 'second_factor' });
   }),
-  open({
-    id: 'signInSecondFactor',
-    method: 'POST',
-    path: '/console/api/login/second-factor',
-    access: 'public',
+  open('signInSecondFactor', 'POST /login/second-factor', {
     summary: 'Finish signing in by a code of the authenticator, or by a recovery code',
-    body: {
-      schema: component('SecondFactorCode', z.strictObject({ code, is_recovery: z.boolean().default(false) })),
-      example: { code: '123456' },
-    },
-    answers: { 200: { description: 'Signed in.', schema: entered, example: signedInExample, headers: withCookie } },
+    body: component('SecondFactorCode', z.strictObject({ code, is_recovery: z.boolean().default(false) }), {
+      code: '123456',
+    }),
+    answers: ok('Signed in.', entered, { headers: withCookie }),
     refusals: ['wrong_credentials', 'https_required', 'rate_limited'],
   }).handle(async (deps, request) => {
     const { body } = request;
@@ -227,18 +178,13 @@ export const signInRoutes = [
 ];
 
 export const secondFactorRoutes = [
-  own({
-    id: 'changePassword',
-    method: 'POST',
-    path: '/console/api/password',
-    access: 'session',
-    least: 'person',
+  own('changePassword', 'POST /password', {
     summary: 'Change your password; your other sessions end',
-    body: {
-      schema: component('PasswordChange', z.strictObject({ current: text(1024, 1), next: password })),
-      example: { current: '…', next: '…' },
-    },
-    answers: { 200: { description: 'Changed.', schema: done, example: { done: true }, headers: withCookie } },
+    body: component('PasswordChange', z.strictObject({ current: text(1024, 1), next: password }), {
+      current: '…',
+      next: '…',
+    }),
+    answers: ok('Changed.', done, { headers: withCookie }),
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
     const token = await confirmed(deps, request, 'password', (given) =>
@@ -246,21 +192,16 @@ export const secondFactorRoutes = [
     );
     return renewed(deps, request, token);
   }),
-  own({
-    id: 'beginSecondFactor',
-    method: 'POST',
-    path: '/console/api/2fa/enable',
-    access: 'session',
-    least: 'person',
+  own('beginSecondFactor', 'POST /2fa/enable', {
     summary: 'Make a second factor; it counts from its first code on',
-    body: { schema: ownPassword, example: { password: '…' } },
-    answers: {
-      200: {
-        description: 'The seed and the recovery codes, shown this once.',
-        schema: component('SecondFactor', z.strictObject({ uri: z.string(), recovery_codes: z.array(z.string()) })),
-        example: { uri: 'otpauth://totp/…', recovery_codes: ['aB3dE-fG7hI'] },
-      },
-    },
+    body: ownPassword,
+    answers: ok(
+      'The seed and the recovery codes, shown this once.',
+      component('SecondFactor', z.strictObject({ uri: z.string(), recovery_codes: z.array(z.string()) }), {
+        uri: 'otpauth://totp/…',
+        recovery_codes: ['aB3dE-fG7hI'],
+      }),
+    ),
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
     const made = await confirmed(deps, request, 'password', (given) =>
@@ -268,22 +209,10 @@ export const secondFactorRoutes = [
     );
     return { uri: made.uri, recovery_codes: [...made.recoveryCodes] };
   }),
-  own({
-    id: 'confirmSecondFactor',
-    method: 'POST',
-    path: '/console/api/2fa/verify',
-    access: 'session',
-    least: 'person',
+  own('confirmSecondFactor', 'POST /2fa/verify', {
     summary: 'Show the first code of a new second factor',
-    body: { schema: component('FirstCode', z.strictObject({ code })), example: { code: '123456' } },
-    answers: {
-      200: {
-        description: 'The second factor counts from now on.',
-        schema: done,
-        example: { done: true },
-        headers: withCookie,
-      },
-    },
+    body: component('FirstCode', z.strictObject({ code }), { code: '123456' }),
+    answers: ok('The second factor counts from now on.', done, { headers: withCookie }),
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
     const token = await confirmed(deps, request, 'code', (given) =>
@@ -291,15 +220,10 @@ export const secondFactorRoutes = [
     );
     return renewed(deps, request, token);
   }),
-  own({
-    id: 'removeSecondFactor',
-    method: 'POST',
-    path: '/console/api/2fa/disable',
-    access: 'session',
-    least: 'person',
+  own('removeSecondFactor', 'POST /2fa/disable', {
     summary: 'Remove your second factor',
-    body: { schema: ownPassword, example: { password: '…' } },
-    answers: { 200: { description: 'Removed.', schema: done, example: { done: true }, headers: withCookie } },
+    body: ownPassword,
+    answers: ok('Removed.', done, { headers: withCookie }),
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
     const token = await confirmed(deps, request, 'password', (given) =>
@@ -307,21 +231,15 @@ export const secondFactorRoutes = [
     );
     return renewed(deps, request, token);
   }),
-  own({
-    id: 'renewRecoveryCodes',
-    method: 'POST',
-    path: '/console/api/2fa/recovery-codes',
-    access: 'session',
-    least: 'person',
+  own('renewRecoveryCodes', 'POST /2fa/recovery-codes', {
     summary: 'Make new recovery codes; the former ones are void',
-    body: { schema: ownPassword, example: { password: '…' } },
-    answers: {
-      200: {
-        description: 'The codes, shown this once.',
-        schema: component('RecoveryCodes', z.strictObject({ recovery_codes: z.array(z.string()) })),
-        example: { recovery_codes: ['aB3dE-fG7hI'] },
-      },
-    },
+    body: ownPassword,
+    answers: ok(
+      'The codes, shown this once.',
+      component('RecoveryCodes', z.strictObject({ recovery_codes: z.array(z.string()) }), {
+        recovery_codes: ['aB3dE-fG7hI'],
+      }),
+    ),
     refusals: ['wrong_credentials'],
   }).handle(async (deps, request) => {
     const codes = await confirmed(deps, request, 'password', (given) =>

@@ -5,9 +5,10 @@ import { pauseService, resumeService } from '../audit/pause-service.ts';
 import type { Sql } from '../database/db.ts';
 import { findPause } from '../database/restore-guard.ts';
 import { ApiError } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
 import { countWaiting, dueCountedMax, type WaitingDeps } from '../messages/count-waiting.ts';
+import { routesOfOrganisation } from './area.ts';
 import { type ConsoleCaller, refuseGuest } from './caller.ts';
 
 export interface SystemRouteDeps extends WaitingDeps {
@@ -28,36 +29,28 @@ const pauseSchema = component(
       .nullable()
       .describe(`Null without a pause. Scheduled messages are counted up to ${dueCountedMax}.`),
   }),
+  {
+    paused: true,
+    since: '2026-11-21T10:15:30.123Z',
+    reason: 'restore',
+    waiting: { messages: 12, expired: 3 },
+  },
 );
-const example = {
-  paused: true,
-  since: '2026-11-21T10:15:30.123Z',
-  reason: 'restore',
-  waiting: { messages: 12, expired: 3 },
-};
 
 const none = { paused: false, since: null, reason: null, waiting: null };
 
-const route = routesWith<SystemRouteDeps, ConsoleCaller>('System');
+const route = routesOfOrganisation<SystemRouteDeps>('System');
 
 export const systemRoutes = [
-  route({
-    id: 'getPause',
-    method: 'GET',
-    path: '/console/api/system/pause',
-    access: 'session-or-token',
+  route('getPause', 'GET /system/pause', {
     least: 'viewer',
     summary: 'Whether sends and webhooks wait',
-    answers: { 200: { description: 'The pause, of every process.', schema: pauseSchema, example } },
+    answers: ok('The pause, of every process.', pauseSchema),
   }).handle(async (deps, { caller }) => read(deps, caller)),
-  route({
-    id: 'pause',
-    method: 'POST',
-    path: '/console/api/system/pause',
-    access: 'session-or-token',
+  route('pause', 'POST /system/pause', {
     least: 'owner',
     summary: 'Stop sends and webhooks; the API goes on accepting',
-    answers: { 200: { description: 'The pause in force.', schema: pauseSchema, example } },
+    answers: ok('The pause in force.', pauseSchema),
   }).handle(async (deps, { caller }) => {
     const { txSql, clock } = deps;
     refuseGuest(caller, 'pause the service');
@@ -65,16 +58,10 @@ export const systemRoutes = [
     if (!(await pauseService(by, 'operator'))) throw new ApiError('internal_error');
     return read(deps, caller);
   }),
-  route({
-    id: 'resume',
-    method: 'POST',
-    path: '/console/api/system/resume',
-    access: 'session-or-token',
+  route('resume', 'POST /system/resume', {
     least: 'owner',
     summary: 'Let sends and webhooks go on, also after a restore',
-    answers: {
-      200: { description: 'No pause.', schema: pauseSchema, example: none },
-    },
+    answers: ok('No pause.', pauseSchema, { example: none }),
   }).handle(async (deps, { caller }) => {
     const { txSql, clock } = deps;
     refuseGuest(caller, 'resume the service');

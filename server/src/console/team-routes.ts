@@ -17,21 +17,12 @@ import { type Sql, transaction } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant, pageEnd } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, idSchema, instant, lastPage, pageEnd } from '../http/schemas.ts';
+import { routesOfOrganisation } from './area.ts';
 import type { ConsoleCaller } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
-import {
-  accountId,
-  checkSeen,
-  done,
-  emailAddress,
-  lastPage,
-  oneLine,
-  organisationId,
-  role,
-  seenAt,
-} from './schemas.ts';
+import { accountId, checkSeen, done, emailAddress, oneLine, organisationId, role, seenAt } from './schemas.ts';
 import { presentToken, token } from './token-routes.ts';
 
 export interface TeamRouteDeps {
@@ -52,21 +43,7 @@ const memberFields = {
   updated_at: instant,
   last_used_at: instant.nullable().describe('The last request of a session that has not ended.'),
 };
-const member = component('Member', z.strictObject(memberFields));
-const inviteFields = {
-  id: component('InviteId', idSchema('inv')),
-  email: z.string().nullable().describe('Null: the person who opens the link gives an address.'),
-  role,
-  created_by: z.string(),
-  created_at: instant,
-  expires_at: instant,
-};
-const invite = component('Invite', z.strictObject(inviteFields));
-const organisation = component(
-  'Organisation',
-  z.strictObject({ id: organisationId, name: z.string(), require_two_factor: z.boolean(), updated_at: instant }),
-);
-const memberExample = {
+const member = component('Member', z.strictObject(memberFields), {
   id: 'acc_02y9GVDsTuJUi2BOoCH5G3',
   email: 'anna@shop.example',
   name: 'Anna',
@@ -75,45 +52,58 @@ const memberExample = {
   joined_at: '2026-11-21T10:15:30.123Z',
   updated_at: '2026-11-21T10:15:30.123Z',
   last_used_at: null,
+});
+const inviteFields = {
+  id: component('InviteId', idSchema('inv')),
+  email: z.string().nullable().describe('Null: the person who opens the link gives an address.'),
+  role,
+  created_by: z.string(),
+  created_at: instant,
+  expires_at: instant,
 };
-const inviteExample = {
+const invite = component('Invite', z.strictObject(inviteFields), {
   id: 'inv_02y9GVDsTuJUi2BOoCH5G3',
   email: 'ben@shop.example',
   role: 'member',
   created_by: 'person anna@shop.example',
   created_at: '2026-11-21T10:15:30.123Z',
   expires_at: '2026-11-24T10:15:30.123Z',
-};
-const organisationExample = {
-  id: 'org_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Shop',
-  require_two_factor: false,
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
+});
+const organisation = component(
+  'Organisation',
+  z.strictObject({ id: organisationId, name: z.string(), require_two_factor: z.boolean(), updated_at: instant }),
+  {
+    id: 'org_02y9GVDsTuJUi2BOoCH5G3',
+    name: 'Shop',
+    require_two_factor: false,
+    updated_at: '2026-11-21T10:15:30.123Z',
+  },
+);
 const orphans = z.array(token).describe('The operator tokens that a former owner leaves: offer to revoke them.');
-const memberParam = { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } };
 
-const route = routesWith<TeamRouteDeps, ConsoleCaller>('Team');
+const route = routesOfOrganisation<TeamRouteDeps, 'member'>('Team', {
+  access: 'session',
+  params: { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } },
+});
 
 export const teamRoutes = [
-  route({
-    id: 'getTeam',
-    method: 'GET',
-    path: '/console/api/team',
-    access: 'session',
+  route('getTeam', 'GET /team', {
     least: 'admin',
     summary: 'Members and open invitations of the organisation',
     query: searchedListQuery('An id, or the beginning of an address or a name.'),
-    answers: {
-      200: {
-        description: 'Members oldest first, as pages; invitations newest first, on the first page.',
-        schema: component(
-          'Team',
-          z.strictObject({ organisation, members: z.array(member), invites: z.array(invite), ...pageEnd }),
-        ),
-        example: { organisation: organisationExample, members: [memberExample], invites: [inviteExample], ...lastPage },
-      },
-    },
+    answers: ok(
+      'Members oldest first, as pages; invitations newest first, on the first page.',
+      component(
+        'Team',
+        z.strictObject({ organisation, members: z.array(member), invites: z.array(invite), ...pageEnd }),
+        {
+          organisation: exampleOf(organisation),
+          members: [exampleOf(member)],
+          invites: [exampleOf(invite)],
+          ...lastPage,
+        },
+      ),
+    ),
   }).handle(async ({ sql, clock, cursors }, { caller, query }) => {
     const [found, members, invites] = await Promise.all([
       findOrganisation(sql, caller.organisationId),
@@ -134,30 +124,24 @@ export const teamRoutes = [
     const open = query.cursor === undefined ? invites.filter(isFound) : [];
     return { organisation: presentOrganisation(found), members: data, invites: open.map(presentInvite), ...end };
   }),
-  route({
-    id: 'invite',
-    method: 'POST',
-    path: '/console/api/team/invites',
-    access: 'session',
+  route('invite', 'POST /team/invites', {
     least: 'admin',
     summary: 'Make an invitation: a link to copy, for one person, within 72 hours',
-    body: {
-      schema: component(
-        'NewInvite',
-        z.strictObject({
-          email: emailAddress.nullable().optional(),
-          role,
-        }),
-      ),
-      example: { email: 'ben@shop.example', role: 'member' },
-    },
-    answers: {
-      200: {
-        description: 'The link, shown this once. No e-mail is sent.',
-        schema: component('MadeInvite', z.strictObject({ ...inviteFields, link: z.string() })),
-        example: { ...inviteExample, link: 'https://push.shop.example/console/join#…' },
-      },
-    },
+    body: component(
+      'NewInvite',
+      z.strictObject({
+        email: emailAddress.nullable().optional(),
+        role,
+      }),
+      { email: 'ben@shop.example', role: 'member' },
+    ),
+    answers: ok(
+      'The link, shown this once. No e-mail is sent.',
+      component('MadeInvite', z.strictObject({ ...inviteFields, link: z.string() }), {
+        ...exampleOf(invite),
+        link: 'https://push.shop.example/console/join#…',
+      }),
+    ),
   }).handle(async ({ sql, txSql, clock, publicUrl }, { caller, body }) => {
     const { by, organisationId: ofOrganisation } = caller;
     checkRank(caller.role, body.role);
@@ -167,16 +151,11 @@ export const teamRoutes = [
     if (!stored) throw notFound();
     return { ...presentInvite(stored), link: `${publicUrl ?? ''}${linkPath('invite', made.secret)}` };
   }),
-  route({
-    id: 'withdrawInvite',
-    method: 'DELETE',
-    path: '/console/api/team/invites/:invite',
-    access: 'session',
+  route('withdrawInvite', 'DELETE /team/invites/:invite', {
     least: 'admin',
     summary: 'Withdraw an invitation that nobody has accepted',
     params: { invite: { description: 'The id of an invitation.', example: 'inv_02y9GVDsTuJUi2BOoCH5G3' } },
-    answers: { 200: { description: 'Withdrawn.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    answers: ok('Withdrawn.', done),
   }).handle(async ({ txSql, clock }, { caller, params }) => {
     const id = decodeId('inv', params.invite);
     const { by, organisationId: orgId } = caller;
@@ -190,26 +169,21 @@ export const teamRoutes = [
     if (!isWithdrawn) throw notFound(`No invitation ${params.invite.slice(0, 80)} in this organisation.`);
     return { done: true as const };
   }),
-  route({
-    id: 'changeRole',
-    method: 'PATCH',
-    path: '/console/api/team/:member',
-    access: 'session',
+  route('changeRole', 'PATCH /team/:member', {
     least: 'admin',
     summary: 'Change the role of a member, whose sessions end',
-    params: memberParam,
-    body: {
-      schema: component('RoleChange', z.strictObject({ role, updated_at: seenAt })),
-      example: { role: 'admin', updated_at: '2026-11-21T10:15:30.123Z' },
-    },
-    answers: {
-      200: {
-        description: 'The member.',
-        schema: component('ChangedMember', z.strictObject({ ...memberFields, tokens: orphans })),
-        example: { ...memberExample, tokens: [] },
-      },
-    },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: component('RoleChange', z.strictObject({ role, updated_at: seenAt }), {
+      role: 'admin',
+      updated_at: '2026-11-21T10:15:30.123Z',
+    }),
+    answers: ok(
+      'The member.',
+      component('ChangedMember', z.strictObject({ ...memberFields, tokens: orphans }), {
+        ...exampleOf(member),
+        tokens: [],
+      }),
+    ),
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller, params, body }) => {
     const place = placeOf(caller, params.member);
     const tokens = await changeRole({ sql: txSql, clock, by: caller.by }, place, {
@@ -220,41 +194,30 @@ export const teamRoutes = [
     if (!now) throw noMember(params.member);
     return { ...presentMember(now), tokens: tokens.map(presentToken) };
   }),
-  route({
-    id: 'removeMember',
-    method: 'DELETE',
-    path: '/console/api/team/:member',
-    access: 'session',
+  route('removeMember', 'DELETE /team/:member', {
     least: 'admin',
     summary: 'Remove a member, whose sessions end',
-    params: memberParam,
-    answers: {
-      200: {
-        description: 'Removed.',
-        schema: component('RemovedMember', z.strictObject({ done: z.literal(true), tokens: orphans })),
-        example: { done: true, tokens: [] },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'Removed.',
+      component('RemovedMember', z.strictObject({ done: z.literal(true), tokens: orphans }), {
+        done: true,
+        tokens: [],
+      }),
+    ),
   }).handle(async ({ txSql, clock }, { caller, params }) => {
     const tokens = await removeMember({ sql: txSql, clock, by: caller.by }, placeOf(caller, params.member));
     return { done: true as const, tokens: tokens.map(presentToken) };
   }),
-  route({
-    id: 'editOrganisation',
-    method: 'PUT',
-    path: '/console/api/organisation',
+  route('editOrganisation', 'PUT /organisation', {
     access: 'session-or-token',
     least: 'owner',
     summary: 'Name the organisation, and say whether its members need a second factor',
-    body: {
-      schema: component(
-        'OrganisationEdit',
-        z.strictObject({ name: oneLine.optional(), require_two_factor: z.boolean().optional(), updated_at: seenAt }),
-      ),
-      example: { require_two_factor: true, updated_at: '2026-11-21T10:15:30.123Z' },
-    },
-    answers: { 200: { description: 'The organisation.', schema: organisation, example: organisationExample } },
+    body: component(
+      'OrganisationEdit',
+      z.strictObject({ name: oneLine.optional(), require_two_factor: z.boolean().optional(), updated_at: seenAt }),
+      { require_two_factor: true, updated_at: '2026-11-21T10:15:30.123Z' },
+    ),
+    answers: ok('The organisation.', organisation),
     refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller, body }) => {
     const { name, require_two_factor: requireTwoFactor } = body;

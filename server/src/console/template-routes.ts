@@ -16,11 +16,11 @@ import {
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { namingMissing, noSuch, notFound, readId } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
-import type { AppCaller } from './caller.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, idSchema, instant, pageComponent } from '../http/schemas.ts';
+import { routesOfApp } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
-import { appParam, checkSeen, done, lastPage, oneLine, seenAt } from './schemas.ts';
+import { checkSeen, done, oneLine, seenAt } from './schemas.ts';
 
 export interface TemplateAreaDeps {
   readonly sql: Sql;
@@ -30,6 +30,12 @@ export interface TemplateAreaDeps {
 }
 
 const number = z.int().min(1);
+const content = { title: 'Sale', body: 'Now on' };
+const by = { created_by: 'person anna@shop.example' };
+const versions = [
+  { version: 2, ...by, created_at: '2026-11-21T10:15:30.123Z' },
+  { version: 1, ...by, created_at: '2026-11-20T10:15:30.123Z' },
+];
 const listedFields = {
   id: component('TemplateId', idSchema('tpl')),
   name: z.string(),
@@ -39,7 +45,15 @@ const listedFields = {
   created_at: instant,
   updated_at: instant,
 };
-const listed = component('ListedTemplate', z.strictObject(listedFields));
+const listed = component('ListedTemplate', z.strictObject(listedFields), {
+  id: 'tpl_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Weekly offer',
+  version: 2,
+  title: 'Sale',
+  changed_by: 'person anna@shop.example',
+  created_at: '2026-11-20T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+});
 const versionFields = { version: number, created_by: z.string(), created_at: instant };
 const storedContent = z.record(z.string(), z.unknown()).describe('Content as in POST /v1/messages.');
 const template = component(
@@ -49,49 +63,31 @@ const template = component(
     content: storedContent,
     versions: z.array(z.strictObject(versionFields)).describe('Newest first.'),
   }),
+  { ...exampleOf(listed), content, versions },
 );
-const versionSchema = component('TemplateVersion', z.strictObject({ ...versionFields, content: storedContent }));
-
-const listedExample = {
-  id: 'tpl_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Weekly offer',
-  version: 2,
-  title: 'Sale',
-  changed_by: 'person anna@shop.example',
+const versionSchema = component('TemplateVersion', z.strictObject({ ...versionFields, content: storedContent }), {
+  version: 1,
+  ...by,
   created_at: '2026-11-20T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const content = { title: 'Sale', body: 'Now on' };
-const by = { created_by: 'person anna@shop.example' };
-const versions = [
-  { version: 2, ...by, created_at: '2026-11-21T10:15:30.123Z' },
-  { version: 1, ...by, created_at: '2026-11-20T10:15:30.123Z' },
-];
-const example = { ...listedExample, content, versions };
-const answers = { 200: { description: 'The template.', schema: template, example } };
-const params = { ...appParam, template: { description: 'The id of a template.', example: example.id } };
-const newTemplate = component('NewTemplate', z.strictObject({ name: oneLine, content: contentSchema }));
+  content,
+});
 
-const route = routesWith<TemplateAreaDeps, AppCaller>('Templates');
+const answers = ok('The template.', template);
+const newTemplate = component('NewTemplate', z.strictObject({ name: oneLine, content: contentSchema }), {
+  name: exampleOf(template).name,
+  content,
+});
+
+const route = routesOfApp<TemplateAreaDeps, 'template'>('Templates', {
+  least: 'member',
+  params: { template: { description: 'The id of a template.', example: exampleOf(template).id } },
+});
 
 export const templateAreaRoutes = [
-  route({
-    id: 'listTemplates',
-    method: 'GET',
-    path: '/console/api/apps/:app/templates',
-    access: 'session-or-token',
-    least: 'member',
+  route('listTemplates', 'GET /templates', {
     summary: 'List templates, newest first, without their content',
-    params: appParam,
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'A page of templates.',
-        schema: component('TemplatePage', z.strictObject(pageFields(listed))),
-        example: { data: [listedExample], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of templates.', pageComponent('TemplatePage', listed)),
   }).handle(async ({ sql, cursors }, { caller: { app }, query }) =>
     pageOf(cursors, await listTemplates(sql, app.id), query, {
       scope: ['templates', app.id],
@@ -102,51 +98,25 @@ export const templateAreaRoutes = [
       present: presentListed,
     }),
   ),
-  route({
-    id: 'createTemplate',
-    method: 'POST',
-    path: '/console/api/apps/:app/templates',
-    access: 'session-or-token',
-    least: 'member',
+  route('createTemplate', 'POST /templates', {
     summary: 'Save content as a template',
-    params: appParam,
-    body: { schema: newTemplate, example: { name: example.name, content } },
+    body: newTemplate,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, body }) =>
     present(sql, app.id, await createTemplate({ sql: txSql, clock, by }, app.id, body)),
   ),
-  route({
-    id: 'getTemplate',
-    method: 'GET',
-    path: '/console/api/apps/:app/templates/:template',
-    access: 'session-or-token',
-    least: 'member',
+  route('getTemplate', 'GET /templates/:template', {
     summary: 'Read a template with its newest content, and the list of its versions',
-    params,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const found = await findTemplate(sql, app.id, readId('template', params.template));
     if (!found) throw noSuch('template', params.template);
     return present(sql, app.id, found);
   }),
-  route({
-    id: 'getTemplateVersion',
-    method: 'GET',
-    path: '/console/api/apps/:app/templates/:template/versions/:version',
-    access: 'session-or-token',
-    least: 'member',
+  route('getTemplateVersion', 'GET /templates/:template/versions/:version', {
     summary: 'Read one version of a template',
-    params: { ...params, version: { description: 'Its number.', example: '1' } },
-    answers: {
-      200: {
-        description: 'The version.',
-        schema: versionSchema,
-        example: { version: 1, ...by, created_at: '2026-11-20T10:15:30.123Z', content },
-      },
-    },
-    refusals: ['not_found'],
+    params: { version: { description: 'Its number.', example: '1' } },
+    answers: ok('The version.', versionSchema),
   }).handle(async ({ sql }, { caller: { app }, params }) => {
     const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : 0;
     const id = readId('template', params.template);
@@ -157,20 +127,15 @@ export const templateAreaRoutes = [
     }
     return { ...presentVersion(found), content: found.content as Record<string, unknown> };
   }),
-  route({
-    id: 'saveTemplate',
-    method: 'PUT',
-    path: '/console/api/apps/:app/templates/:template',
-    access: 'session-or-token',
-    least: 'member',
+  route('saveTemplate', 'PUT /templates/:template', {
     summary: 'Save name and content; other content makes a version, and the newest 100 are kept',
-    params,
-    body: {
-      schema: component('SavedTemplate', newTemplate.extend({ updated_at: seenAt })),
-      example: { name: example.name, content, updated_at: example.updated_at },
-    },
+    body: component('SavedTemplate', newTemplate.extend({ updated_at: seenAt }), {
+      name: exampleOf(template).name,
+      content,
+      updated_at: exampleOf(template).updated_at,
+    }),
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, params, body: { updated_at: seen, ...fields } }) => {
     const id = readId('template', params.template);
     const saved = saveTemplate({ sql: txSql, clock, by }, app.id, id, fields, (former) =>
@@ -178,16 +143,9 @@ export const templateAreaRoutes = [
     );
     return present(sql, app.id, await namingMissing('template', params.template, saved));
   }),
-  route({
-    id: 'deleteTemplate',
-    method: 'DELETE',
-    path: '/console/api/apps/:app/templates/:template',
-    access: 'session-or-token',
-    least: 'member',
+  route('deleteTemplate', 'DELETE /templates/:template', {
     summary: 'Delete a template with its versions; messages that started from it keep their content',
-    params,
-    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    answers: ok('Deleted.', done),
   }).handle(async ({ txSql, clock }, { caller: { app, by }, params }) => {
     const id = readId('template', params.template);
     await namingMissing('template', params.template, removeTemplate({ sql: txSql, clock, by }, app.id, id));

@@ -6,7 +6,7 @@ import type { Sql } from '../database/db.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { changedMeanwhile, invalid, noSuch, readId } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import { component, count, instant, list, messageId, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import { awaitOutcomes } from '../messages/await-outcomes.ts';
@@ -15,9 +15,10 @@ import type { SendRouteDeps } from '../messages/send-routes.ts';
 import { planNamed } from '../quotas/plan.ts';
 import { findTestUsers, listTestDevices, type TestUsers } from '../users/test-user-queries.ts';
 import { replaceTestUsers, testDevicesOfUserMax, testUsersMax } from '../users/test-users.ts';
-import { type AppCaller, refuseSuspended } from './caller.ts';
+import { routesOfApp } from './area.ts';
+import { refuseSuspended } from './caller.ts';
 import { callerOf } from './lent-route.ts';
-import { appParam, seenAt } from './schemas.ts';
+import { seenAt } from './schemas.ts';
 
 export interface TestUserAreaDeps extends Pick<SendRouteDeps, 'accept' | 'wait' | 'plans'> {
   readonly sql: Sql;
@@ -34,50 +35,35 @@ const testUsers = component(
     users: z.array(z.union([byUser.extend(listed), byDevice.extend(listed)])).max(testUsersMax),
     updated_at: instant.nullable().describe('Null: nobody has made the list yet.'),
   }),
+  {
+    users: [
+      { external_id: 'u-42', devices: 2 },
+      { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', devices: 1 },
+    ],
+    updated_at: '2026-11-21T10:15:30.123Z',
+  },
 );
-const example = {
-  users: [
-    { external_id: 'u-42', devices: 2 },
-    { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', devices: 1 },
-  ],
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const answers = { 200: { description: 'The list: users first.', schema: testUsers, example } };
+const answers = ok('The list: users first.', testUsers);
 
-const route = routesWith<TestUserAreaDeps, AppCaller>('Test users');
+const route = routesOfApp<TestUserAreaDeps>('Test users', { least: 'member' });
 
 export const testUserAreaRoutes = [
-  route({
-    id: 'getTestUsers',
-    method: 'GET',
-    path: '/console/api/apps/:app/test-users',
-    access: 'session-or-token',
-    least: 'member',
+  route('getTestUsers', 'GET /test-users', {
     summary: 'The users and devices that a test reaches',
-    params: appParam,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql }, { caller: { app } }) => present(sql, app.id, await findTestUsers(sql, app.id))),
-  route({
-    id: 'setTestUsers',
-    method: 'PUT',
-    path: '/console/api/apps/:app/test-users',
-    access: 'session-or-token',
-    least: 'member',
+  route('setTestUsers', 'PUT /test-users', {
     summary: 'Replace the list of test users',
-    params: appParam,
-    body: {
-      schema: component(
-        'TestUserList',
-        z.strictObject({
-          users: list(z.union([byUser, byDevice]), { most: testUsersMax }),
-          updated_at: seenAt.nullable(),
-        }),
-      ),
-      example: { users: [{ external_id: 'u-42' }], updated_at: null },
-    },
+    body: component(
+      'TestUserList',
+      z.strictObject({
+        users: list(z.union([byUser, byDevice]), { most: testUsersMax }),
+        updated_at: seenAt.nullable(),
+      }),
+      { users: [{ external_id: 'u-42' }], updated_at: null },
+    ),
     answers,
-    refusals: ['not_found', 'changed_meanwhile'],
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock }, { caller: { app, by }, body }) => {
     const externalIds = body.users.flatMap((each) => ('external_id' in each ? [each.external_id] : []));
     const deviceTexts = body.users.flatMap((each) => ('device_id' in each ? [each.device_id] : []));
@@ -90,26 +76,19 @@ export const testUserAreaRoutes = [
     });
     return present(sql, app.id, stored);
   }),
-  route({
-    id: 'sendToTestUsers',
-    method: 'POST',
-    path: '/console/api/apps/:app/test-users/send',
-    access: 'session-or-token',
-    least: 'member',
+  route('sendToTestUsers', 'POST /test-users/send', {
     summary: 'Send content to the test users, by the normal path and quota',
-    params: appParam,
-    body: {
-      schema: component('TestSend', z.strictObject({ content: contentSchema })),
-      example: { content: { title: 'Sale', body: 'Now on' } },
-    },
-    answers: {
-      200: {
-        description: 'The numbers so far, as for any message.',
-        schema: component('TestSent', z.strictObject({ message_id: messageId, report })),
-        example: { message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', report: { accepted: 3, sent: 3, failed: 0, skipped: 0 } },
-      },
-    },
-    refusals: ['not_found', 'quota_exceeded'],
+    body: component('TestSend', z.strictObject({ content: contentSchema }), {
+      content: { title: 'Sale', body: 'Now on' },
+    }),
+    answers: ok(
+      'The numbers so far, as for any message.',
+      component('TestSent', z.strictObject({ message_id: messageId, report }), {
+        message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+        report: { accepted: 3, sent: 3, failed: 0, skipped: 0 },
+      }),
+    ),
+    refusals: ['quota_exceeded'],
   }).handle(async ({ sql, plans, accept, wait }, { caller, body, aside }) => {
     refuseSuspended(caller);
     const { app } = caller;

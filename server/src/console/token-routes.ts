@@ -7,11 +7,11 @@ import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, idSchema, instant, pageFields } from '../http/schemas.ts';
-import type { ConsoleCaller } from './caller.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, idSchema, instant, pageComponent } from '../http/schemas.ts';
+import { routesOfOrganisation } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
-import { lastPage, oneLine, role } from './schemas.ts';
+import { oneLine, role } from './schemas.ts';
 
 interface TokenRouteDeps {
   readonly cursors: Cursors;
@@ -32,8 +32,7 @@ const tokenFields = {
   revoked_at: instant.nullable(),
   is_orphaned: z.boolean().describe('Its maker is no owner any more: revoke it, unless somebody else needs it.'),
 };
-export const token = component('Token', z.strictObject(tokenFields));
-const example = {
+export const token = component('Token', z.strictObject(tokenFields), {
   id: 'tok_02y9GVDsTuJUi2BOoCH5G3',
   name: 'Terraform',
   role: 'admin',
@@ -44,26 +43,15 @@ const example = {
   last_used_at: null,
   revoked_at: null,
   is_orphaned: false,
-};
+});
 
-const route = routesWith<TokenRouteDeps, ConsoleCaller>('Tokens');
+const route = routesOfOrganisation<TokenRouteDeps>('Tokens', { access: 'session', least: 'owner' });
 
 export const tokenRoutes = [
-  route({
-    id: 'listTokens',
-    method: 'GET',
-    path: '/console/api/tokens',
-    access: 'session',
-    least: 'owner',
+  route('listTokens', 'GET /tokens', {
     summary: 'List the operator tokens, revoked ones too',
     query: searchedListQuery('An id, or the beginning of a name.'),
-    answers: {
-      200: {
-        description: 'Newest first.',
-        schema: component('TokenList', z.strictObject(pageFields(token))),
-        example: { data: [example], ...lastPage },
-      },
-    },
+    answers: ok('Newest first.', pageComponent('TokenList', token)),
   }).handle(async ({ sql, cursors }, { caller, query }) =>
     pageOf(cursors, await listTokens(sql, caller.organisationId), query, {
       scope: ['tokens', caller.organisationId],
@@ -74,39 +62,25 @@ export const tokenRoutes = [
       present: presentToken,
     }),
   ),
-  route({
-    id: 'createToken',
-    method: 'POST',
-    path: '/console/api/tokens',
-    access: 'session',
-    least: 'owner',
+  route('createToken', 'POST /tokens', {
     summary: 'Make an operator token',
-    body: {
-      schema: component('NewToken', z.strictObject({ name: oneLine, role })),
-      example: { name: 'Terraform', role: 'admin' },
-    },
-    answers: {
-      200: {
-        description: 'The token, shown this once.',
-        schema: component('MadeToken', z.strictObject({ ...tokenFields, token: z.string() })),
-        example: { ...example, token: 'ot_live_…' },
-      },
-    },
+    body: component('NewToken', z.strictObject({ name: oneLine, role }), { name: 'Terraform', role: 'admin' }),
+    answers: ok(
+      'The token, shown this once.',
+      component('MadeToken', z.strictObject({ ...tokenFields, token: z.string() }), {
+        ...exampleOf(token),
+        token: 'ot_live_…',
+      }),
+    ),
   }).handle(async ({ txSql, clock }, { caller, body }) => {
     const { by, organisationId } = caller;
     const made = await createToken({ sql: txSql, clock, by }, { ...body, organisationId });
     return { ...presentToken(made.token), token: made.text };
   }),
-  route({
-    id: 'revokeToken',
-    method: 'DELETE',
-    path: '/console/api/tokens/:token',
-    access: 'session',
-    least: 'owner',
+  route('revokeToken', 'DELETE /tokens/:token', {
     summary: 'Revoke an operator token now',
     params: { token: { description: 'The id of a token.', example: 'tok_02y9GVDsTuJUi2BOoCH5G3' } },
-    answers: { 200: { description: 'The token with its end.', schema: token, example } },
-    refusals: ['not_found'],
+    answers: ok('The token with its end.', token),
   }).handle(async ({ txSql, clock }, { caller, params }) => {
     const id = decodeId('tok', params.token);
     const { by, organisationId } = caller;

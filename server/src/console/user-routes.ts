@@ -8,20 +8,20 @@ import { encodeId } from '../ground/ids.ts';
 import { anyTimeZones } from '../ground/time-zones.ts';
 import { changedMeanwhile, noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, instant, pageFields, userId } from '../http/schemas.ts';
+import { ok } from '../http/route.ts';
+import { component, exampleOf, instant, pageComponent, userId } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { presentConflict, propertyConflict } from '../properties/property.ts';
 import { editUser } from '../users/edit-user.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId, listUsers } from '../users/queries.ts';
-import { exampleUser, personRoutes, present as presentUser, user } from '../users/routes.ts';
+import { personRoutes, present as presentUser, user } from '../users/routes.ts';
 import { type UserRequest, userRequestSchema } from '../users/user.ts';
-import type { AppCaller } from './caller.ts';
+import { routesOfApp } from './area.ts';
 import { lendRoutes } from './lent-route.ts';
 import { writePerson } from './person-document.ts';
-import { appId, appParam, searchField, seenAt } from './schemas.ts';
+import { appId, searchField, seenAt } from './schemas.ts';
 
 export interface UserAreaDeps {
   readonly sql: Sql;
@@ -34,6 +34,13 @@ export interface UserAreaDeps {
   readonly parseUser: (body: unknown) => UserRequest;
 }
 
+const {
+  properties: _properties,
+  devices: _devices,
+  timezone: _zone,
+  updated_at: _updated,
+  ...listedPart
+} = exampleOf(user);
 const listedUser = component(
   'ListedUser',
   z.strictObject({
@@ -44,15 +51,8 @@ const listedUser = component(
     language: z.string().nullable(),
     created_at: instant,
   }),
+  listedPart,
 );
-const userPage = component('UserPage', z.strictObject(pageFields(listedUser)));
-const {
-  properties: _properties,
-  devices: _devices,
-  timezone: _zone,
-  updated_at: _updated,
-  ...listedExample
-} = exampleUser;
 const heldRecord = component(
   'PersonRecord',
   z.looseObject({
@@ -68,30 +68,19 @@ const heldRecord = component(
   }),
 );
 
-const route = routesWith<UserAreaDeps, AppCaller>('Users');
-const params = { ...appParam, external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
+const route = routesOfApp<UserAreaDeps, 'external_id'>('Users', {
+  params: { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } },
+});
 
 export const userAreaRoutes = [
-  route({
-    id: 'listUsers',
-    method: 'GET',
-    path: '/console/api/apps/:app/users',
-    access: 'session-or-token',
+  route('listUsers', 'GET /users', {
     least: 'member',
     summary: 'List users by their external ids',
-    params: appParam,
     query: z.strictObject({
       ...pageQuery(200),
       q: searchField.describe('An id, or the beginning of an external id or a first name.').optional(),
     }),
-    answers: {
-      200: {
-        description: 'A page of users.',
-        schema: userPage,
-        example: { data: [listedExample], has_more: false, next_cursor: null },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('A page of users.', pageComponent('UserPage', listedUser)),
   }).handle(async ({ sql, cursors }, { caller: { app }, query: { limit, cursor, q = null } }) => {
     const scope = [app.id, 'console users', q];
     const [after = ''] = cursor === undefined ? [] : cursors.read(cursor, scope);
@@ -111,31 +100,24 @@ export const userAreaRoutes = [
     );
   }),
   ...lendRoutes(personRoutes, { getUser: 'member', deleteUser: 'admin' }),
-  route({
-    id: 'editUser',
-    method: 'PATCH',
-    path: '/console/api/apps/:app/users/:external_id',
-    access: 'session-or-token',
+  route('editUser', 'PATCH /users/:external_id', {
     least: 'member',
     summary: 'Change the profile of a user',
     description:
       'A field that is absent is kept, null clears it. The audit log names the fields that changed, and no value; without a change it has no entry.',
-    params,
-    body: {
-      schema: component(
-        'UserEdit',
-        userRequestSchema(anyTimeZones).omit({ external_id: true, device_id: true }).extend({ updated_at: seenAt }),
-      ),
-      example: { updated_at: '2026-11-21T10:15:30.123Z', first_name: 'Ada', properties: { plan: 'pro', trial: null } },
-    },
-    answers: {
-      200: {
-        description: 'The user as it is now.',
-        schema: component('EditedUser', user.extend({ property_conflicts: z.array(propertyConflict) })),
-        example: { ...exampleUser, property_conflicts: [] },
-      },
-    },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: component(
+      'UserEdit',
+      userRequestSchema(anyTimeZones).omit({ external_id: true, device_id: true }).extend({ updated_at: seenAt }),
+      { updated_at: '2026-11-21T10:15:30.123Z', first_name: 'Ada', properties: { plan: 'pro', trial: null } },
+    ),
+    answers: ok(
+      'The user as it is now.',
+      component('EditedUser', user.extend({ property_conflicts: z.array(propertyConflict) }), {
+        ...exampleOf(user),
+        property_conflicts: [],
+      }),
+    ),
+    refusals: ['changed_meanwhile'],
   }).handle(async ({ sql, txSql, clock, parseUser }, { caller, params: { external_id: externalId }, body }) => {
     const appId = caller.app.id;
     const { updated_at: seen, properties, ...attributes } = body;
@@ -158,32 +140,22 @@ export const userAreaRoutes = [
     const conflicts = edited.conflicts.map((conflict) => presentConflict(conflict, edited.user.properties));
     return { ...presentUser(edited), property_conflicts: conflicts };
   }),
-  route({
-    id: 'exportUser',
-    method: 'GET',
-    path: '/console/api/apps/:app/users/:external_id/export',
-    access: 'session-or-token',
+  route('exportUser', 'GET /users/:external_id/export', {
     least: 'admin',
     summary: 'All that is held of one person, as one JSON document',
     description: 'The audit log records the export, without a value of the person.',
-    params,
-    answers: {
-      200: {
-        description: 'Profile, devices, events, deliveries and attributions.',
-        schema: heldRecord,
-        example: {
-          exported_at: '2026-11-21T10:15:30.123Z',
-          external_id: 'u-42',
-          user_id: exampleUser.id,
-          profile: null,
-          devices: [],
-          events: [],
-          deliveries: [],
-          attributions: [],
-        },
+    answers: ok('Profile, devices, events, deliveries and attributions.', heldRecord, {
+      example: {
+        exported_at: '2026-11-21T10:15:30.123Z',
+        external_id: 'u-42',
+        user_id: exampleOf(user).id,
+        profile: null,
+        devices: [],
+        events: [],
+        deliveries: [],
+        attributions: [],
       },
-    },
-    refusals: ['not_found'],
+    }),
   }).handle(async ({ sql, txSql, clock, readTurns }, { caller: { app, by }, params: { external_id: externalId } }) => {
     const id = await findPersonId(sql, app.id, externalId);
     if (id === undefined) throw noSuch('user', externalId);

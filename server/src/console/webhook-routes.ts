@@ -9,17 +9,18 @@ import { decodeId, encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { invalid, notFound } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { ok } from '../http/route.ts';
 import {
   component,
   count,
   deviceId,
+  exampleOf,
   idSchema,
   instant,
   instantText,
   list,
   messageId,
-  pageFields,
+  pageComponent,
   text,
 } from '../http/schemas.ts';
 import type { EndpointUrlRules } from '../webhooks/endpoint-url.ts';
@@ -37,10 +38,11 @@ import type { PostDeps } from '../webhooks/post-event.ts';
 import { presentAttempt } from '../webhooks/present-attempt.ts';
 import { countHeldEvents, findWebhook, listAttempts, listWebhooks, type StoredWebhook } from '../webhooks/queries.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
-import { type AppCaller, type ConsoleCaller, refuseSuspended } from './caller.ts';
+import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { type ConsoleCaller, refuseSuspended } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
-import { appId, appParam, checkSeen, done, lastPage, seenAt } from './schemas.ts';
+import { appId, checkSeen, done, seenAt } from './schemas.ts';
 
 export interface WebhookRouteDeps {
   readonly cursors: Cursors;
@@ -65,6 +67,7 @@ const testResult = component(
     error: z.string().nullable(),
     duration_ms: z.number(),
   }),
+  { at: '2026-11-21T10:15:30.123Z', status_code: 200, error: null, duration_ms: 48 },
 );
 const webhookFields = {
   id: webhookId,
@@ -82,8 +85,20 @@ const webhookFields = {
   created_at: instant,
   updated_at: instant,
 };
-const webhook = component('Webhook', z.strictObject(webhookFields));
-export const webhookState = component('WebhookState', webhook.omit({ held_events: true }));
+const stateExample = {
+  id: 'whk_2LzZ6blcUnSsq7qADFk27Q',
+  app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+  endpoint: 'https://hooks.shop.example/push',
+  events: [],
+  state: 'enabled',
+  consecutive_failures: 0,
+  rotation: null,
+  last_test: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+} as const;
+const webhook = component('Webhook', z.strictObject(webhookFields), { ...stateExample, held_events: 0 });
+export const webhookState = component('WebhookState', webhook.omit({ held_events: true }), stateExample);
 const secretField = { secret: z.string().describe('Shown this once.') };
 const endpoint = text(2048, 1);
 const attempt = component(
@@ -100,43 +115,18 @@ const attempt = component(
     duration_ms: count,
   }),
 );
-export const stateExample = {
-  id: 'whk_2LzZ6blcUnSsq7qADFk27Q',
-  app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
-  endpoint: 'https://hooks.shop.example/push',
-  events: [],
-  state: 'enabled',
-  consecutive_failures: 0,
-  rotation: null,
-  last_test: null,
-  created_at: '2026-11-21T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const example = { ...stateExample, held_events: 0 };
-const testExample = { at: '2026-11-21T10:15:30.123Z', status_code: 200, error: null, duration_ms: 48 };
-const param = { webhook: { description: 'The id of a webhook.', example: 'whk_2LzZ6blcUnSsq7qADFk27Q' } };
 
-const ofApp = routesWith<WebhookRouteDeps, AppCaller>('Webhooks');
-const own = routesWith<WebhookRouteDeps, ConsoleCaller>('Webhooks');
+const ofApp = routesOfApp<WebhookRouteDeps>('Webhooks');
+const own = routesOfOrganisation<WebhookRouteDeps, 'webhook'>('Webhooks', {
+  params: { webhook: { description: 'The id of a webhook.', example: 'whk_2LzZ6blcUnSsq7qADFk27Q' } },
+});
 
 export const appWebhookRoutes = [
-  ofApp({
-    id: 'listWebhooks',
-    method: 'GET',
-    path: '/console/api/apps/:app/webhooks',
-    access: 'session-or-token',
+  ofApp('listWebhooks', 'GET /webhooks', {
     least: 'viewer',
     summary: 'List the webhooks of an app',
-    params: appParam,
     query: searchedListQuery('An id, or the beginning of an endpoint.'),
-    answers: {
-      200: {
-        description: 'Oldest first; an app has at most 10.',
-        schema: component('WebhookList', z.strictObject(pageFields(webhook))),
-        example: { data: [example], ...lastPage },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('Oldest first; an app has at most 10.', pageComponent('WebhookList', webhook)),
   }).handle(async ({ sql, cursors }, { caller, query }) =>
     pageOf(cursors, await listWebhooks(sql, caller.app.id), query, {
       scope: ['webhooks', caller.app.id],
@@ -146,26 +136,20 @@ export const appWebhookRoutes = [
       present: (one) => present(one, one.heldEvents),
     }),
   ),
-  ofApp({
-    id: 'createWebhook',
-    method: 'POST',
-    path: '/console/api/apps/:app/webhooks',
-    access: 'session-or-token',
+  ofApp('createWebhook', 'POST /webhooks', {
     least: 'admin',
     summary: 'Make a webhook',
-    params: appParam,
-    body: {
-      schema: component('NewWebhook', z.strictObject({ endpoint, events: kinds.default([]) })),
-      example: { endpoint: 'https://hooks.shop.example/push', events: [] },
-    },
-    answers: {
-      200: {
-        description: 'The webhook and the secret that signs its requests.',
-        schema: component('MadeWebhook', z.strictObject({ ...webhookFields, ...secretField })),
-        example: { ...example, secret: 'whsec_…' },
-      },
-    },
-    refusals: ['not_found'],
+    body: component('NewWebhook', z.strictObject({ endpoint, events: kinds.default([]) }), {
+      endpoint: 'https://hooks.shop.example/push',
+      events: [],
+    }),
+    answers: ok(
+      'The webhook and the secret that signs its requests.',
+      component('MadeWebhook', z.strictObject({ ...webhookFields, ...secretField }), {
+        ...exampleOf(webhook),
+        secret: 'whsec_…',
+      }),
+    ),
   }).handle(async (deps, { caller, body }) => {
     const made = await createWebhook(changing(deps, caller), deps.posts.rules, { ...body, appId: caller.app.id });
     return { ...(await read(deps.sql, made.id)), secret: made.secret };
@@ -173,34 +157,21 @@ export const appWebhookRoutes = [
 ];
 
 export const webhookRoutes = [
-  own({
-    id: 'getWebhook',
-    method: 'GET',
-    path: '/console/api/webhooks/:webhook',
-    access: 'session-or-token',
+  own('getWebhook', 'GET /webhooks/:webhook', {
     least: 'viewer',
     summary: 'Read a webhook',
-    params: param,
-    answers: { 200: { description: 'The webhook.', schema: webhook, example } },
-    refusals: ['not_found'],
+    answers: ok('The webhook.', webhook),
   }).handle(async ({ sql }, { caller, params }) => read(sql, (await getOwn(sql, caller, params.webhook)).id)),
-  own({
-    id: 'editWebhook',
-    method: 'PATCH',
-    path: '/console/api/webhooks/:webhook',
-    access: 'session-or-token',
+  own('editWebhook', 'PATCH /webhooks/:webhook', {
     least: 'admin',
     summary: 'Change the endpoint or the events of a webhook',
-    params: param,
-    body: {
-      schema: component(
-        'WebhookEdit',
-        z.strictObject({ updated_at: seenAt, endpoint: endpoint.optional(), events: kinds.optional() }),
-      ),
-      example: { updated_at: '2026-11-21T10:15:30.123Z', events: ['message.failed'] },
-    },
-    answers: { 200: { description: 'The webhook as it is now.', schema: webhook, example } },
-    refusals: ['not_found', 'changed_meanwhile'],
+    body: component(
+      'WebhookEdit',
+      z.strictObject({ updated_at: seenAt, endpoint: endpoint.optional(), events: kinds.optional() }),
+      { updated_at: '2026-11-21T10:15:30.123Z', events: ['message.failed'] },
+    ),
+    answers: ok('The webhook as it is now.', webhook),
+    refusals: ['changed_meanwhile'],
   }).handle(async (deps, { caller, params, body }) => {
     const found = await getOwn(deps.sql, caller, params.webhook);
     const { updated_at: seen, ...edit } = body;
@@ -210,50 +181,33 @@ export const webhookRoutes = [
     );
     return read(deps.sql, found.id);
   }),
-  own({
-    id: 'deleteWebhook',
-    method: 'DELETE',
-    path: '/console/api/webhooks/:webhook',
-    access: 'session-or-token',
+  own('deleteWebhook', 'DELETE /webhooks/:webhook', {
     least: 'admin',
     summary: 'Delete a webhook with its events',
-    params: param,
-    answers: { 200: { description: 'Deleted.', schema: done, example: { done: true } } },
-    refusals: ['not_found'],
+    answers: ok('Deleted.', done),
   }).handle(async (deps, { caller, params }) => {
     await removeWebhook(changing(deps, caller), await getOwn(deps.sql, caller, params.webhook));
     return { done: true as const };
   }),
   ...(['enable', 'disable'] as const).map((word) =>
-    own({
-      id: `${word}Webhook`,
-      method: 'POST',
-      path: `/console/api/webhooks/:webhook/${word}` as const,
-      access: 'session-or-token',
+    own(`${word}Webhook`, `POST /webhooks/:webhook/${word}`, {
       least: 'admin',
       summary:
         word === 'enable'
           ? 'Call a webhook again: first one probe, then the held events'
           : 'Stop calling a webhook; its events are held for 72 hours',
-      params: param,
-      answers: { 200: { description: 'The webhook.', schema: webhook, example } },
-      refusals: ['not_found'],
+      answers: ok('The webhook.', webhook),
     }).handle(async (deps, { caller, params }) => {
       const found = await getOwn(deps.sql, caller, params['webhook'] ?? '');
       await (word === 'enable' ? enableWebhook : disableWebhook)(changing(deps, caller), found);
       return read(deps.sql, found.id);
     }),
   ),
-  own({
-    id: 'testWebhook',
-    method: 'POST',
-    path: '/console/api/webhooks/:webhook/test',
-    access: 'session-or-token',
+  own('testWebhook', 'POST /webhooks/:webhook/test', {
     least: 'admin',
     summary: 'Send one signed request, which counts neither as failure nor as success',
-    params: param,
-    answers: { 200: { description: "The endpoint's answer.", schema: testResult, example: testExample } },
-    refusals: ['not_found', 'app_suspended'],
+    answers: ok("The endpoint's answer.", testResult),
+    refusals: ['app_suspended'],
   }).handle(async (deps, request) => {
     const { sql, clock, seal, posts } = deps;
     const found = await getOwn(sql, request.caller, request.params.webhook);
@@ -261,45 +215,31 @@ export const webhookRoutes = [
     if (app) refuseSuspended({ app });
     return request.aside(() => testWebhook({ sql: deps.txSql, clock, seal, by: request.caller.by, ...posts }, found));
   }),
-  own({
-    id: 'rotateWebhookSecret',
-    method: 'POST',
-    path: '/console/api/webhooks/:webhook/rotate',
-    access: 'session-or-token',
+  own('rotateWebhookSecret', 'POST /webhooks/:webhook/rotate', {
     least: 'admin',
     summary: 'Make a new secret, which signs once the rotation is finished',
-    params: param,
-    body: {
-      schema: component(
-        'WebhookRotation',
-        z.strictObject({ finish_at: instantText.nullable().optional(), dual: z.boolean().default(false) }),
-      ),
-      example: { dual: true },
-    },
-    answers: {
-      200: {
-        description: 'The webhook and the pending secret.',
-        schema: component('RotatedWebhook', z.strictObject({ ...webhookFields, ...secretField })),
-        example: { ...example, secret: 'whsec_…' },
-      },
-    },
-    refusals: ['not_found'],
+    body: component(
+      'WebhookRotation',
+      z.strictObject({ finish_at: instantText.nullable().optional(), dual: z.boolean().default(false) }),
+      { dual: true },
+    ),
+    answers: ok(
+      'The webhook and the pending secret.',
+      component('RotatedWebhook', z.strictObject({ ...webhookFields, ...secretField }), {
+        ...exampleOf(webhook),
+        secret: 'whsec_…',
+      }),
+    ),
   }).handle(async (deps, { caller, params, body }) => {
     const found = await getOwn(deps.sql, caller, params.webhook);
     const finishAt = body.finish_at ? new Date(body.finish_at) : null;
     const secret = await rotateSecret(changing(deps, caller), found, { finishAt, isDual: body.dual });
     return { ...(await read(deps.sql, found.id)), secret };
   }),
-  own({
-    id: 'finishWebhookRotation',
-    method: 'POST',
-    path: '/console/api/webhooks/:webhook/rotate/finish',
-    access: 'session-or-token',
+  own('finishWebhookRotation', 'POST /webhooks/:webhook/rotate/finish', {
     least: 'admin',
     summary: 'Let the new secret alone sign',
-    params: param,
-    answers: { 200: { description: 'The webhook.', schema: webhook, example } },
-    refusals: ['not_found'],
+    answers: ok('The webhook.', webhook),
   }).handle(async (deps, { caller, params }) => {
     const found = await getOwn(deps.sql, caller, params.webhook);
     if (!(await finishRotation(changing(deps, caller), found))) {
@@ -307,26 +247,22 @@ export const webhookRoutes = [
     }
     return read(deps.sql, found.id);
   }),
-  own({
-    id: 'replayWebhook',
-    method: 'POST',
-    path: '/console/api/webhooks/:webhook/replay',
-    access: 'session-or-token',
+  own('replayWebhook', 'POST /webhooks/:webhook/replay', {
     least: 'admin',
     summary: 'Send the events of a period again, from the deliveries that are kept',
-    params: param,
-    body: {
-      schema: component('Replay', z.strictObject({ from: instantText, to: instantText, events: kinds.default([]) })),
-      example: { from: '2026-11-21T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z', events: [] },
-    },
-    answers: {
-      200: {
-        description: 'How many events were queued; `complete` is false when something stopped the replay.',
-        schema: component('Replayed', z.strictObject({ queued: count, queued_before: count, complete: z.boolean() })),
-        example: { queued: 120, queued_before: 0, complete: true },
-      },
-    },
-    refusals: ['not_found'],
+    body: component('Replay', z.strictObject({ from: instantText, to: instantText, events: kinds.default([]) }), {
+      from: '2026-11-21T00:00:00.000Z',
+      to: '2026-11-22T00:00:00.000Z',
+      events: [],
+    }),
+    answers: ok(
+      'How many events were queued; `complete` is false when something stopped the replay.',
+      component('Replayed', z.strictObject({ queued: count, queued_before: count, complete: z.boolean() }), {
+        queued: 120,
+        queued_before: 0,
+        complete: true,
+      }),
+    ),
   }).handle(async (deps, request) => {
     const { caller, params, body } = request;
     const found = await getOwn(deps.sql, caller, params.webhook);
@@ -346,22 +282,13 @@ export const webhookRoutes = [
     const done = await request.aside(() => replayEvents(replay, found, { from, to, kinds: body.events }));
     return { queued: done.queued, queued_before: done.queuedBefore, complete: done.stop === undefined };
   }),
-  own({
-    id: 'listWebhookAttempts',
-    method: 'GET',
-    path: '/console/api/webhooks/:webhook/attempts',
-    access: 'session-or-token',
+  own('listWebhookAttempts', 'GET /webhooks/:webhook/attempts', {
     least: 'viewer',
     summary: 'The last requests to a webhook, at most 50',
-    params: param,
-    answers: {
-      200: {
-        description: 'Newest first.',
-        schema: component('WebhookAttemptList', z.strictObject({ data: z.array(attempt) })),
-        example: { data: [] },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok(
+      'Newest first.',
+      component('WebhookAttemptList', z.strictObject({ data: z.array(attempt) }), { data: [] }),
+    ),
   }).handle(async ({ sql }, { caller, params }) => {
     const found = await getOwn(sql, caller, params.webhook);
     return { data: (await listAttempts(sql, found.appId, found.id)).map(presentAttempt) };

@@ -8,8 +8,8 @@ import { encodeId } from '../ground/ids.ts';
 import { anyTimeZones } from '../ground/time-zones.ts';
 import { namingMissing, noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, deviceId, instant, pageFields } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, deviceId, exampleOf, instant, pageFields } from '../http/schemas.ts';
 import { noExceptions } from '../outbound/address-guard.ts';
 import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
@@ -52,6 +52,21 @@ const deviceRequest = component(
     endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
     timeZones: anyTimeZones,
   }),
+  {
+    platform: 'web',
+    token: {
+      endpoint: 'https://fcm.googleapis.com/fcm/send/abc',
+      keys: {
+        p256dh: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
+        auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+      },
+    },
+    locale: 'de-DE',
+    timezone: 'Europe/Berlin',
+    app_version: '4.2.0',
+    os: 'Windows',
+    properties: { topic: 'sport' },
+  },
 );
 
 const text = z.string().nullable();
@@ -70,37 +85,8 @@ const commonFields = {
   created_at: instant,
   last_seen_at: instant,
 };
-const registeredDevice = component(
-  'RegisteredDevice',
-  z.strictObject({
-    ...commonFields,
-    status: z.literal('active'),
-    external_id: text.describe('Null to a client key.'),
-    properties: propertyValues.nullable().describe('The properties of the device itself. Null to a client key.'),
-    property_conflicts: z.array(propertyConflict),
-    created: z.boolean(),
-    ignored: z
-      .array(z.enum(ignorableFields))
-      .optional()
-      .describe('Only to a client key, and only when not empty: fields whose values cannot be used. They are null.'),
-  }),
-);
-export const device = component(
-  'Device',
-  z.strictObject({
-    ...commonFields,
-    token_hint: text.describe('The last characters of the token; null when it was erased.'),
-    status: z.enum(deviceStatuses),
-    status_reason: invalidReason.nullable(),
-    external_id: text,
-    properties: propertyValues.describe('The properties of the device itself.'),
-  }),
-);
-export const devicePage = component('DevicePage', z.strictObject(pageFields(device)));
-const optedOut = component('OptedOutDevice', z.strictObject({ id: deviceId, status: z.literal('unsubscribed') }));
-
 const id = 'dev_4r4tgBwaHmRyQNukgzmqsi';
-export const exampleDevice = {
+const commonExample = {
   id,
   platform: 'web',
   channel: 'webpush',
@@ -115,25 +101,58 @@ export const exampleDevice = {
   created_at: '2026-11-21T10:15:30.123Z',
   last_seen_at: '2026-11-21T10:15:30.123Z',
   properties: { topic: 'sport' },
-};
+} as const;
+const registeredDevice = component(
+  'RegisteredDevice',
+  z.strictObject({
+    ...commonFields,
+    status: z.literal('active'),
+    external_id: text.describe('Null to a client key.'),
+    properties: propertyValues.nullable().describe('The properties of the device itself. Null to a client key.'),
+    property_conflicts: z.array(propertyConflict),
+    created: z.boolean(),
+    ignored: z
+      .array(z.enum(ignorableFields))
+      .optional()
+      .describe('Only to a client key, and only when not empty: fields whose values cannot be used. They are null.'),
+  }),
+  { ...commonExample, status: 'active', external_id: null, property_conflicts: [], created: true },
+);
+export const device = component(
+  'Device',
+  z.strictObject({
+    ...commonFields,
+    token_hint: text.describe('The last characters of the token; null when it was erased.'),
+    status: z.enum(deviceStatuses),
+    status_reason: invalidReason.nullable(),
+    external_id: text,
+    properties: propertyValues.describe('The properties of the device itself.'),
+  }),
+  { ...commonExample, token_hint: '…nd/abc', status: 'active', status_reason: null, external_id: 'u-42' },
+);
+export const devicePage = component('DevicePage', z.strictObject(pageFields(device)), {
+  data: [exampleOf(device)],
+  has_more: true,
+  next_cursor: 'eyJ2IjoxfQ.m3Zk',
+});
+const optedOut = component('OptedOutDevice', z.strictObject({ id: deviceId, status: z.literal('unsubscribed') }), {
+  id,
+  status: 'unsubscribed',
+});
 
-const route = routesWith<DeviceRouteDeps, Caller>('Devices');
-const ofOne = routesWith<Pick<DeviceRouteDeps, 'txSql' | 'clock'>, Caller>('Devices');
+const route = routesWith<DeviceRouteDeps, Caller>({ tag: 'Devices', access: 'client-or-server' });
+const ofOne = routesWith<Pick<DeviceRouteDeps, 'txSql' | 'clock'>, Caller>({
+  tag: 'Devices',
+  access: 'client-or-server',
+});
 
 export const optOutRoutes = [
-  ofOne({
-    id: 'optOutDevice',
-    method: 'DELETE',
-    path: '/v1/devices/:id',
-    access: 'client-or-server',
+  ofOne('optOutDevice', 'DELETE /v1/devices/:id', {
     summary: 'Opt a device out',
     description:
       'The device gets no more pushes, belongs to nobody and loses its token. Repeating the request changes nothing.',
     params: { id: { description: 'The id of a device.', example: id } },
-    answers: {
-      200: { description: 'Opted out.', schema: optedOut, example: { id, status: 'unsubscribed' } },
-    },
-    refusals: ['not_found'],
+    answers: ok('Opted out.', optedOut),
   }).handle(async ({ txSql, clock }, { caller, params }) => {
     const id = readDeviceId(params.id);
     if (!(await optOutDevice({ sql: txSql, clock, by: caller.by }, caller.appId, id)))
@@ -143,41 +162,14 @@ export const optOutRoutes = [
 ];
 
 export const deviceRoutes = [
-  route({
-    id: 'registerDevice',
-    method: 'POST',
-    path: '/v1/devices',
-    access: 'client-or-server',
+  route('registerDevice', 'POST /v1/devices', {
     summary: 'Register a device, or find it again',
     description:
       'The same token is the same device. A field that is absent is kept, null clears it. `environment` is for iOS only. ' +
       '`device_id` replaces the token of that device with this one. A client key may use only properties that the catalog has.',
-    body: {
-      schema: deviceRequest,
-      example: {
-        platform: 'web',
-        token: {
-          endpoint: 'https://fcm.googleapis.com/fcm/send/abc',
-          keys: {
-            p256dh: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
-            auth: 'BTBZMqHH6r4Tts7J_aSIgg',
-          },
-        },
-        locale: 'de-DE',
-        timezone: 'Europe/Berlin',
-        app_version: '4.2.0',
-        os: 'Windows',
-        properties: { topic: 'sport' },
-      },
-    },
+    body: deviceRequest,
     readBody: (given, { parseRegistration }, caller) => parseRegistration(given, caller.scope === 'client'),
-    answers: {
-      200: {
-        description: 'The device, without its token.',
-        schema: registeredDevice,
-        example: { ...exampleDevice, status: 'active', external_id: null, property_conflicts: [], created: true },
-      },
-    },
+    answers: ok('The device, without its token.', registeredDevice),
     refusals: ['not_found'],
   }).handle(async (deps, { caller, body: given, address }) => {
     const isServer = caller.scope === 'server';
@@ -212,10 +204,7 @@ export const deviceRoutes = [
     const { ignored } = given;
     return { ...presentRegistered(registered, isServer), ...(ignored.length > 0 && { ignored: [...ignored] }) };
   }),
-  route({
-    id: 'listDevices',
-    method: 'GET',
-    path: '/v1/devices',
+  route('listDevices', 'GET /v1/devices', {
     access: 'server',
     summary: 'List devices, newest first',
     query: z.strictObject({
@@ -224,19 +213,7 @@ export const deviceRoutes = [
       status: z.enum(deviceStatuses).optional(),
       external_id: z.string().optional(),
     }),
-    answers: {
-      200: {
-        description: 'A page of devices.',
-        schema: devicePage,
-        example: {
-          data: [
-            { ...exampleDevice, token_hint: '…nd/abc', status: 'active', status_reason: null, external_id: 'u-42' },
-          ],
-          has_more: true,
-          next_cursor: 'eyJ2IjoxfQ.m3Zk',
-        },
-      },
-    },
+    answers: ok('A page of devices.', devicePage),
   }).handle(async ({ sql, cursors }, { caller, query }) => {
     const { limit, cursor, platform = null, status = null, external_id: externalId = null } = query;
     const scope = [caller.appId, 'devices', platform, status, externalId];

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isRecord } from '../ground/is-record.ts';
 import { issueOf } from '../ground/issue.ts';
-import { component, idSchema, instant, shownName, text } from '../http/schemas.ts';
+import { component, exampleOf, idSchema, instant, shownName, text } from '../http/schemas.ts';
 
 /** Drafts of an app at most: a guess with room for a large team. */
 export const draftsMax = 500;
@@ -34,8 +34,16 @@ const listedFields = {
   created_at: instant,
   updated_at: instant,
 };
-export const listedDraft = component('ListedDraft', z.strictObject(listedFields));
+export const listedDraft = component('ListedDraft', z.strictObject(listedFields), {
+  id: 'drf_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Autumn sale',
+  title: 'Sale',
+  changed_by: 'person anna@shop.example',
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+});
 export const draft = component(
   'Draft',
   z.strictObject({ ...listedFields, message: z.record(z.string(), z.unknown()) }),
+  { ...exampleOf(listedDraft), message: { audience: { all: true }, content: { title: 'Sale', body: 'Now on' } } },
 );

@@ -1,7 +1,7 @@
 // POST /v1/events. Requests are read by hand (`event.ts`): a test holds their schema to that.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, text } from '../http/schemas.ts';
 import { propertiesByClientsMax } from './catalog-queries.ts';
 import { clientDaysMax } from './check-client-events.ts';
@@ -58,17 +58,26 @@ const trackedEvents = component(
   'TrackedEvents',
   z.strictObject({ events: z.array(trackedEvent).min(1).max(eventsMax) }),
 );
-const trackRequest = component('TrackRequest', z.union([trackedEvent, trackedEvents]));
-const tracked = component('Tracked', z.strictObject({ accepted: count, duplicates: count }));
+const trackRequest = component('TrackRequest', z.union([trackedEvent, trackedEvents]), {
+  events: [
+    {
+      id: 'order-1001',
+      name: 'purchase',
+      device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+      properties: { amount: 79.9, currency: 'EUR' },
+    },
+    { name: 'article_read', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', properties: { section: 'news' } },
+  ],
+});
+const tracked = component('Tracked', z.strictObject({ accepted: count, duplicates: count }), {
+  accepted: 2,
+  duplicates: 0,
+});
 
-const route = routesWith<EventRouteDeps, Caller>('Events');
+const route = routesWith<EventRouteDeps, Caller>({ tag: 'Events', access: 'client-or-server' });
 
 export const eventRoutes = [
-  route({
-    id: 'trackEvents',
-    method: 'POST',
-    path: '/v1/events',
-    access: 'client-or-server',
+  route('trackEvents', 'POST /v1/events', {
     bodyBytesMax: 1024 * 1024,
     clientBodyBytesMax: 256 * 1024,
     summary: 'Track what people did: one event, or up to 50',
@@ -78,27 +87,12 @@ export const eventRoutes = [
       `A new name is \`too_big\` where the app has ${namesMax} already. Client keys add at most ${namesByClientsMax} names, none where ` +
       `the app has ${namesWithClientsMax}, and at most ${propertiesByClientsMax} keys of \`properties\` to a name; more is \`too_big\` ` +
       'with `limit`. An app may refuse new names or purchases from client keys: the answer is 403 with the `path` of the event.',
-    body: {
-      schema: trackRequest,
-      example: {
-        events: [
-          {
-            id: 'order-1001',
-            name: 'purchase',
-            device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-            properties: { amount: 79.9, currency: 'EUR' },
-          },
-          { name: 'article_read', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', properties: { section: 'news' } },
-        ],
-      },
-    },
+    body: trackRequest,
     readBody: (given, _deps, { scope }) => ({
       events: readEvents(given, scope === 'server'),
       pathOf: (index: number) => pathOfEvent(given, index),
     }),
-    answers: {
-      200: { description: 'Stored.', schema: tracked, example: { accepted: 2, duplicates: 0 } },
-    },
+    answers: ok('Stored.', tracked),
     refusals: ['not_found'],
   }).handle(async ({ trackEvents }, { caller, body }) => {
     const { appId, scope, clientEvents } = caller;

@@ -6,7 +6,7 @@ import { deliveryCode } from '../delivery/delivery.ts';
 import { deviceStatuses } from '../devices/device.ts';
 import { encodeId } from '../ground/ids.ts';
 import { issueOf } from '../ground/issue.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, deviceId, messageId, text } from '../http/schemas.ts';
 import { validate } from '../http/validate.ts';
 import {
@@ -22,6 +22,7 @@ import {
 import { step } from './step.ts';
 import { firstByVerdict, verdicts } from './verdict.ts';
 
+const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
 const verdict = component('Verdict', z.enum(verdicts));
 const explainedDevice = component(
   'ExplainedDevice',
@@ -58,6 +59,40 @@ export const explanation = component(
       .describe(`Without \`message_id\`: the newest ${newestMax} messages within ${newestDays} days.`),
     devices,
   }),
+  {
+    message_id: exampleId,
+    external_id: 'u-42',
+    device_id: null,
+    verdict: 'not_in_audience',
+    summary:
+      'u-42 is not in the audience: country is FR, the filter asks for DE. The values are those of now, and may have changed since the message.',
+    steps: [
+      { step: 'user', ok: true, detail: { created_at: '2026-10-02T08:00:00.000Z' } },
+      { step: 'devices', ok: true, detail: { active: 1, invalid: 1, unsubscribed: 0 } },
+      {
+        step: 'audience',
+        ok: false,
+        detail: {
+          path: ['audience', 'filter', 'and', 0],
+          field: 'country',
+          op: 'eq',
+          value: 'DE',
+          actual: 'FR',
+          as_of: 'now',
+        },
+      },
+    ],
+    devices: [
+      {
+        device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+        platform: 'android',
+        status: 'active',
+        verdict: 'not_in_audience',
+        error_code: null,
+        attempts: 0,
+      },
+    ],
+  },
 );
 
 const subjects = ['external_id', 'device_id'] as const;
@@ -129,60 +164,16 @@ function presentCase({ device, verdict, errorCode, attempts }: ExplainedCase) {
   };
 }
 
-const route = routesWith<ExplainDeps, Caller>('Messages');
-const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
+const route = routesWith<ExplainDeps, Caller>({ tag: 'Messages', access: 'server' });
 
 export const explainRoutes = [
-  route({
-    id: 'explain',
-    method: 'GET',
-    path: '/v1/explain',
-    access: 'server',
+  route('explain', 'GET /v1/explain', {
     summary: 'Why did this person, or this device, get a message or not?',
     description:
       'Name exactly one of `external_id` and `device_id`. A stored delivery decides. Without one, audience and exclusion are checked against the present data, and `as_of` says so. The answer names the leaf of the filter that decides: the first false one of an AND, the last one of an OR. An unknown user is an answer; an unknown message or device is 404.',
     query: explainQuery,
     readQuery: (given) => validate(checkedQuery, given),
-    answers: {
-      200: {
-        description: 'The explanation.',
-        schema: explanation,
-        example: {
-          message_id: exampleId,
-          external_id: 'u-42',
-          device_id: null,
-          verdict: 'not_in_audience',
-          summary:
-            'u-42 is not in the audience: country is FR, the filter asks for DE. The values are those of now, and may have changed since the message.',
-          steps: [
-            { step: 'user', ok: true, detail: { created_at: '2026-10-02T08:00:00.000Z' } },
-            { step: 'devices', ok: true, detail: { active: 1, invalid: 1, unsubscribed: 0 } },
-            {
-              step: 'audience',
-              ok: false,
-              detail: {
-                path: ['audience', 'filter', 'and', 0],
-                field: 'country',
-                op: 'eq',
-                value: 'DE',
-                actual: 'FR',
-                as_of: 'now',
-              },
-            },
-          ],
-          devices: [
-            {
-              device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-              platform: 'android',
-              status: 'active',
-              verdict: 'not_in_audience',
-              error_code: null,
-              attempts: 0,
-            },
-          ],
-        },
-      },
-    },
+    answers: ok('The explanation.', explanation),
     refusals: ['not_found'],
   }).handle((deps, { caller, query }) => answerExplain(deps, caller.appId, query)),
 ];

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createLog } from '../ground/log.ts';
-import { bind, routesWith } from './route.ts';
-import { component } from './schemas.ts';
+import { bind, ok, routesWith } from './route.ts';
+import { component, exampleOf, pageComponent } from './schemas.ts';
 import { Answer, type ApiRequest } from './server.ts';
 
 interface Deps {
@@ -12,10 +12,12 @@ interface Deps {
 interface Person {
   readonly name: string;
 }
-const route = routesWith<Deps, Person>('Test');
-const greeted = component('Greeted', z.strictObject({ text: z.string(), kind: z.enum(['short', 'long']) }));
-const answers = { 200: { description: 'A greeting.', schema: greeted, example: { text: 'Hi', kind: 'short' } } };
-const fields = { id: 'greet', method: 'POST', access: 'public', summary: 'Greet', answers } as const;
+const route = routesWith<Deps, Person>({ tag: 'Test', access: 'public' });
+const greeted = component('Greeted', z.strictObject({ text: z.string(), kind: z.enum(['short', 'long']) }), {
+  text: 'Hi',
+  kind: 'short',
+});
+const fields = { summary: 'Greet', answers: ok('A greeting.', greeted) };
 const greeting = async ({ greeting: text }: Deps) => ({ text, kind: 'short' as const });
 
 const request = (given: Partial<ApiRequest<Person>> = {}): ApiRequest<Person> => ({
@@ -41,22 +43,21 @@ const issuesOf = async (answer: Promise<unknown>) =>
 
 describe('a bound route', () => {
   it('refuses query parameters and a body where it describes none', async () => {
-    const [bound] = bind([route({ ...fields, path: '/hello' }).handle(greeting)], newDeps());
+    const [bound] = bind([route('greet', 'POST /hello', fields).handle(greeting)], newDeps());
     expect(await bound?.handle(request())).toEqual({ text: 'Hi', kind: 'short' });
     expect(await issuesOf(bound?.handle(request({ query: { a: '1' } })) as never)).toEqual(['a unrecognized_keys']);
     expect(await issuesOf(bound?.handle(request({ body: { b: 1 } })) as never)).toEqual(['b unrecognized_keys']);
   });
 
   it('hands over parameters of its path, and query and body as its schemas read them', async () => {
-    const greet = route({
+    const greet = route('greet', 'POST /hello/:name/:times', {
       ...fields,
-      path: '/hello/:name/:times',
       params: {
         name: { description: 'Who.', example: 'Ada' },
         times: { description: 'How often.', example: '2' },
       },
       query: z.strictObject({ loud: z.string().transform((text) => text === 'yes') }),
-      body: { schema: z.strictObject({ sign: z.string() }), example: { sign: '!' } },
+      body: component('Sign', z.strictObject({ sign: z.string() }), { sign: '!' }),
     }).handle(async ({ greeting: text }, { params, query, body }) => {
       const loud: boolean = query.loud;
       return { text: `${text} ${params.name} ${params.times} ${loud} ${body.sign}`, kind: 'long' };
@@ -69,12 +70,11 @@ describe('a bound route', () => {
   });
 
   it('uses its own readers where it has some, and its schemas then only describe', async () => {
-    const greet = route({
+    const greet = route('greet', 'POST /hello', {
       ...fields,
-      path: '/hello',
       query: z.strictObject({ a: z.string() }),
       readQuery: (given, deps) => `${deps.greeting} ${Object.keys(given)}`,
-      body: { schema: z.strictObject({}), example: {} },
+      body: component('Signless', z.strictObject({}), {}),
       readBody: (given, _deps, caller) => ({ given, by: caller.name }),
     }).handle(async (_deps, { query, body }) => ({ text: `${query} ${body.given} ${body.by}`, kind: 'long' }));
     const [bound] = bind([greet], newDeps());
@@ -83,9 +83,8 @@ describe('a bound route', () => {
   });
 
   it('does its work around a request before it checks the request', async () => {
-    const greet = route({
+    const greet = route('greet', 'POST /hello', {
       ...fields,
-      path: '/hello',
       async within({ steps }, _request, work) {
         steps.push('before');
         return work().finally(() => steps.push('after'));
@@ -103,7 +102,7 @@ describe('a bound route', () => {
   });
 
   it('compiles only with answers, parameters and statuses as described', () => {
-    const plain = route({ ...fields, path: '/hello' });
+    const plain = route('greet', 'POST /hello', fields);
     // @ts-expect-error: the answer lacks a field.
     plain.handle(async () => ({ text: 'Hi' }));
     // @ts-expect-error: the field has another closed set of values.
@@ -113,9 +112,52 @@ describe('a bound route', () => {
     // @ts-expect-error: the path has no such parameter.
     plain.handle(async (_deps, { params }) => ({ text: params.name, kind: 'short' }));
     // @ts-expect-error: the parameter of the path is not described.
-    route({ ...fields, path: '/hello/:name' });
+    expect(() => route('greet', 'POST /hello/:name', fields).handle(greeting)).toThrow('greet does not describe');
     // @ts-expect-error: the table of errors has no such code.
-    route({ ...fields, path: '/hello', refusals: ['teapot'] });
+    route('greet', 'POST /hello', { ...fields, refusals: ['teapot'] });
+    // @ts-expect-error: there is no such method.
+    route('greet', 'PUSH /hello', fields);
     expect(plain).toHaveProperty('handle');
+  });
+});
+
+describe('an area', () => {
+  const below = routesWith<Deps, Person, 'room'>({
+    tag: 'Rooms',
+    access: 'session',
+    least: 'viewer',
+    prefix: '/rooms/:room',
+    params: { room: { description: 'A room.', example: 'r_1' } },
+  });
+  const paths = { tag: 'Rooms', refusals: ['not_found'], params: { room: { example: 'r_1' } } };
+
+  it('gives its routes tag, access, least role, prefix and parameters', () => {
+    const read = below('read', 'GET /', fields).handle(greeting);
+    expect(read).toMatchObject({ ...paths, method: 'GET', path: '/rooms/:room', access: 'session', least: 'viewer' });
+    const enter = below('enter', 'POST /doors', { ...fields, refusals: ['app_suspended'] }).handle(greeting);
+    expect(enter).toMatchObject({ ...paths, path: '/rooms/:room/doors', refusals: ['not_found', 'app_suspended'] });
+  });
+
+  it('is overruled by what a route says of itself', () => {
+    const close = below('close', 'DELETE /', { ...fields, access: 'public', least: 'admin' }).handle(greeting);
+    expect(close).toMatchObject({ access: 'public', least: 'admin' });
+  });
+
+  it('has no 404 for a path without a parameter', () => {
+    expect(route('greet', 'POST /hello', fields).handle(greeting).refusals).toEqual([]);
+  });
+});
+
+describe('a component', () => {
+  it('has its example, and a page of it has one item', () => {
+    const page = pageComponent('GreetedPage', greeted);
+    expect(exampleOf(page)).toEqual({ data: [{ text: 'Hi', kind: 'short' }], has_more: false, next_cursor: null });
+    expect(() => exampleOf(component('Mute', z.string()))).toThrow('Mute has no example');
+  });
+
+  it('compiles only with an example of its schema', () => {
+    // @ts-expect-error: the kind is none of the closed set.
+    component('Wrong', greeted.clone(), { text: 'Hi', kind: 'medium' });
+    expect(exampleOf(greeted).kind).toBe('short');
   });
 });

@@ -12,11 +12,37 @@ export const namedSchemas = z.registry<{ id: string }>();
 /** The same schemas by name. */
 export const schemasByName = new Map<string, z.ZodType>();
 
-/** Gives a schema a name, by which a description refers to it everywhere. */
-export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+/** A value as a handler may return it, or as an example shows it. Nobody changes it afterwards. */
+export type Shown<Value> = Value extends Date
+  ? Value
+  : Value extends readonly (infer Item)[]
+    ? readonly Shown<Item>[]
+    : Value extends object
+      ? { readonly [Key in keyof Value]: Shown<Value[Key]> }
+      : Value;
+
+const examples = new WeakMap<z.ZodType, unknown>();
+
+/**
+ * Gives a schema a name, by which a description refers to it everywhere. The body of a request or
+ * of an answer also has an example.
+ */
+export function component<Schema extends z.ZodType>(
+  id: string,
+  schema: Schema,
+  example?: Shown<NoInfer<z.input<Schema>>>,
+): Schema {
   namedSchemas.add(schema, { id });
   schemasByName.set(id, schema);
+  if (example !== undefined) examples.set(schema, example);
   return schema;
+}
+
+/** Returns the example of a component. Throws for one without. */
+export function exampleOf<Schema extends z.ZodType>(schema: Schema): Shown<z.input<Schema>> {
+  const example = examples.get(schema) as Shown<z.input<Schema>> | undefined;
+  if (example === undefined) throw new Error(`${namedSchemas.get(schema)?.id} has no example`);
+  return example;
 }
 
 /** Schemas of what the database stores, with `table.column`, or a part of such a document. */
@@ -141,4 +167,14 @@ export const pageEnd = {
 /** The fields of a page (contract 17). */
 export function pageFields<Item extends z.ZodType>(item: Item) {
   return { data: z.array(item), ...pageEnd };
+}
+
+/** The last page, for examples. */
+export const lastPage = { has_more: false, next_cursor: null };
+
+/** A component that is a page of `item`, with its example. */
+export function pageComponent<Item extends z.ZodType>(id: string, item: Item) {
+  const page = component(id, z.strictObject(pageFields(item)));
+  examples.set(page, { data: [exampleOf(item)], ...lastPage });
+  return page;
 }

@@ -15,8 +15,8 @@ import {
 import { decodeId, encodeId, nilUuid } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, messageId, pageFields } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, count, deviceId, exampleOf, instant, messageId, pageFields } from '../http/schemas.ts';
 import { messageStatus, report, reportOf } from './message.ts';
 import { findMessageOutcomes } from './queries.ts';
 
@@ -24,6 +24,7 @@ export interface DeliveryRouteDeps extends TimelineDeps {
   readonly cursors: Cursors;
 }
 
+const location = 'https://updates.push.services.mozilla.com/m/gAAAAABpIEc2';
 export const delivery = component(
   'Delivery',
   z.strictObject({
@@ -44,81 +45,82 @@ export const delivery = component(
     provider_message_id: z.string().nullable(),
     timeline: z.array(timelineEntry).min(1).describe('In time order.'),
   }),
+  {
+    device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    external_id: 'u-42',
+    platform: 'web',
+    channel: 'webpush',
+    status: 'sent',
+    error_code: null,
+    attempts: 2,
+    queued_at: '2026-11-21T10:15:29.900Z',
+    sent_at: '2026-11-21T10:15:41.123Z',
+    failed_at: null,
+    displayed_at: null,
+    clicked_at: '2026-11-21T10:20:02.511Z',
+    dismissed_at: null,
+    action: null,
+    provider_message_id: location,
+    timeline: [
+      { at: '2026-11-21T10:15:29.900Z', type: 'queued' },
+      {
+        at: '2026-11-21T10:15:30.123Z',
+        type: 'attempt',
+        attempt: 1,
+        outcome: 'retry',
+        error_code: 'provider_unavailable',
+        latency_ms: 212,
+        retry_at: '2026-11-21T10:15:41.000Z',
+        provider: {
+          name: 'webpush',
+          http_status: 503,
+          headers: { 'retry-after': '10' },
+          body: 'Service Unavailable',
+          truncated: false,
+          transport_error: null,
+        },
+      },
+      {
+        at: '2026-11-21T10:15:41.123Z',
+        type: 'attempt',
+        attempt: 2,
+        outcome: 'sent',
+        error_code: null,
+        latency_ms: 95,
+        retry_at: null,
+        provider: {
+          name: 'webpush',
+          http_status: 201,
+          headers: { location },
+          body: null,
+          truncated: false,
+          transport_error: null,
+        },
+      },
+      { at: '2026-11-21T10:20:02.511Z', type: 'clicked', action: null },
+    ],
+  },
 );
+const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
 export const deliveryPage = component(
   'DeliveryPage',
   z.strictObject({ message_id: messageId, status: messageStatus, report, ...pageFields(delivery) }),
+  {
+    message_id: exampleId,
+    status: 'sent',
+    report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
+    data: [exampleOf(delivery)],
+    has_more: false,
+    next_cursor: null,
+  },
 );
-
-const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
-const location = 'https://updates.push.services.mozilla.com/m/gAAAAABpIEc2';
-
-export const exampleDelivery = {
-  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-  external_id: 'u-42',
-  platform: 'web',
-  channel: 'webpush',
-  status: 'sent',
-  error_code: null,
-  attempts: 2,
-  queued_at: '2026-11-21T10:15:29.900Z',
-  sent_at: '2026-11-21T10:15:41.123Z',
-  failed_at: null,
-  displayed_at: null,
-  clicked_at: '2026-11-21T10:20:02.511Z',
-  dismissed_at: null,
-  action: null,
-  provider_message_id: location,
-  timeline: [
-    { at: '2026-11-21T10:15:29.900Z', type: 'queued' },
-    {
-      at: '2026-11-21T10:15:30.123Z',
-      type: 'attempt',
-      attempt: 1,
-      outcome: 'retry',
-      error_code: 'provider_unavailable',
-      latency_ms: 212,
-      retry_at: '2026-11-21T10:15:41.000Z',
-      provider: {
-        name: 'webpush',
-        http_status: 503,
-        headers: { 'retry-after': '10' },
-        body: 'Service Unavailable',
-        truncated: false,
-        transport_error: null,
-      },
-    },
-    {
-      at: '2026-11-21T10:15:41.123Z',
-      type: 'attempt',
-      attempt: 2,
-      outcome: 'sent',
-      error_code: null,
-      latency_ms: 95,
-      retry_at: null,
-      provider: {
-        name: 'webpush',
-        http_status: 201,
-        headers: { location },
-        body: null,
-        truncated: false,
-        transport_error: null,
-      },
-    },
-    { at: '2026-11-21T10:20:02.511Z', type: 'clicked', action: null },
-  ],
-};
 
 const nothing: TimelinePart = { placed: [], stoppedBefore: null };
 
-const route = routesWith<DeliveryRouteDeps, Caller>('Messages');
+const route = routesWith<DeliveryRouteDeps, Caller>({ tag: 'Messages', access: 'server' });
 
 export const deliveryRoutes = [
-  route({
-    id: 'listDeliveries',
-    method: 'GET',
-    path: '/v1/messages/:id/deliveries',
-    access: 'server',
+  route('listDeliveries', 'GET /v1/messages/:id/deliveries', {
     summary: 'Why did this person get nothing?',
     description: 'One record per device, with every attempt and the raw answer of the push service.',
     params: { id: { description: 'The id of a message.', example: exampleId } },
@@ -129,21 +131,7 @@ export const deliveryRoutes = [
       device_id: z.string().optional(),
       error_code: z.enum(deliveryCode.options).optional(),
     }),
-    answers: {
-      200: {
-        description: 'The present numbers and a page of deliveries.',
-        schema: deliveryPage,
-        example: {
-          message_id: exampleId,
-          status: 'sent',
-          report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
-          data: [exampleDelivery],
-          has_more: false,
-          next_cursor: null,
-        },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('The present numbers and a page of deliveries.', deliveryPage),
   }).handle(async (deps, { caller, params, query: { limit, cursor, ...filters } }) => {
     const id = decodeId('msg', params.id);
     const scope = [caller.appId, 'deliveries', id ?? null, filters];

@@ -105,6 +105,15 @@ export const messageRequestSchema = component(
   requestFields.superRefine((request, ctx) => {
     for (const issue of timingIssues(request)) ctx.issues.push(issueOf(issue, request));
   }),
+  {
+    audience: { external_ids: ['u-42'] },
+    content: {
+      title: "Hi {{first_name | default: 'there'}}",
+      body: 'Your {{properties.plan}} offer is ready.',
+      url: 'https://shop.example/offers',
+      apns: { sound: 'bell.caf' },
+    },
+  },
 );
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 

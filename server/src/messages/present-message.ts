@@ -5,7 +5,7 @@ import { channelIds } from '../channels/channel.ts';
 import { contentSchema } from '../content/content.ts';
 import { deliveryCode } from '../delivery/delivery.ts';
 import { encodeId } from '../ground/ids.ts';
-import { component, count, instant, keyId, messageId } from '../http/schemas.ts';
+import { component, count, exampleOf, instant, keyId, messageId } from '../http/schemas.ts';
 import { messageStatus, noRuns, report, reportOf } from './message.ts';
 import type { ListedMessage, StoredMessage } from './stored-queries.ts';
 
@@ -13,6 +13,8 @@ const channelCounts = component(
   'ChannelCounts',
   z.strictObject({ accepted: count, sent: count, failed: count, skipped: count }),
 );
+
+const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
 
 export const message = component(
   'Message',
@@ -37,35 +39,35 @@ export const message = component(
     error_counts: z.partialRecord(deliveryCode, count).describe('Final failed and skipped deliveries by code.'),
     engagement: z.strictObject({ displayed: count, clicked: count, dismissed: count }),
   }),
+  {
+    id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+    status: 'sent',
+    status_reason: null,
+    name: 'Autumn sale',
+    metadata: { campaign: 'autumn-26' },
+    created_by: { type: 'key', id: 'key_02y9GVDsV2ZXUMbsiEJszB', name: 'Backend' },
+    audience: { all: true },
+    audience_unmatched: 0,
+    content: { title: 'Sale', body: 'Now on' },
+    idempotency_key: 'sale-2026-11-21',
+    run_at: null,
+    created_at: '2026-11-21T10:15:29.800Z',
+    started_at: '2026-11-21T10:15:29.900Z',
+    finished_at: '2026-11-21T10:15:41.200Z',
+    expires_at: '2026-11-22T10:15:29.900Z',
+    report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
+    by_channel: { webpush: { ...none, accepted: 3, sent: 2, failed: 1 }, apns: none, fcm: none },
+    error_counts: { unregistered: 1 },
+    engagement: { displayed: 1, clicked: 1, dismissed: 0 },
+  },
 );
 
+const { audience: _audience, content: _content, ...listedPart } = exampleOf(message);
 export const listedMessage = component(
   'ListedMessage',
   message.omit({ audience: true, content: true }).extend({ title: z.string().nullable().describe('Not rendered.') }),
+  { ...listedPart, title: 'Sale' },
 );
-
-const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
-export const exampleMessage = {
-  id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-  status: 'sent',
-  status_reason: null,
-  name: 'Autumn sale',
-  metadata: { campaign: 'autumn-26' },
-  created_by: { type: 'key', id: 'key_02y9GVDsV2ZXUMbsiEJszB', name: 'Backend' },
-  audience: { all: true },
-  audience_unmatched: 0,
-  content: { title: 'Sale', body: 'Now on' },
-  idempotency_key: 'sale-2026-11-21',
-  run_at: null,
-  created_at: '2026-11-21T10:15:29.800Z',
-  started_at: '2026-11-21T10:15:29.900Z',
-  finished_at: '2026-11-21T10:15:41.200Z',
-  expires_at: '2026-11-22T10:15:29.900Z',
-  report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
-  by_channel: { webpush: { ...none, accepted: 3, sent: 2, failed: 1 }, apns: none, fcm: none },
-  error_counts: { unregistered: 1 },
-  engagement: { displayed: 1, clicked: 1, dismissed: 0 },
-};
 
 export function presentMessage(stored: StoredMessage) {
   const { id, status, status_reason, name, metadata, created_by, audience_unmatched, ...rest } = presentFigures(stored);

@@ -6,12 +6,12 @@ import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, pageFields } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { exampleOf, pageComponent } from '../http/schemas.ts';
 import { type CancelDeps, cancelMessage } from './cancel-message.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
 import { messageStatuses } from './message.ts';
-import { exampleMessage, listedMessage, message, presentListed, presentMessage } from './present-message.ts';
+import { listedMessage, message, presentListed, presentMessage } from './present-message.ts';
 import { sendRoutes } from './send-routes.ts';
 import { findMessage, listMessages } from './stored-queries.ts';
 
@@ -22,34 +22,25 @@ export interface MessageRouteDeps extends Pick<CancelDeps, 'teller' | 'clock'> {
   readonly cursors: Cursors;
 }
 
-export const messagePage = component('MessagePage', z.strictObject(pageFields(listedMessage)));
+export const messagePage = pageComponent('MessagePage', listedMessage);
 
 const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
-const { audience: _audience, content: _content, ...listedPart } = exampleMessage;
-export const exampleListed = { ...listedPart, title: 'Sale' };
-const params = { id: { description: 'The id of a message.', example: exampleMessage.id } };
 
-const route = routesWith<MessageRouteDeps, Caller>('Messages');
+const route = routesWith<MessageRouteDeps, Caller, 'id'>({
+  tag: 'Messages',
+  access: 'server',
+  params: { id: { description: 'The id of a message.', example: exampleOf(message).id } },
+});
 
 /** The routes that read messages, and their cancel. */
 export const readRoutes = [
-  route({
-    id: 'listMessages',
-    method: 'GET',
-    path: '/v1/messages',
-    access: 'server',
+  route('listMessages', 'GET /v1/messages', {
     summary: 'List messages, newest first',
     query: z.strictObject({
       ...pageQuery(200),
       status: z.enum(messageStatuses).optional(),
     }),
-    answers: {
-      200: {
-        description: 'A page of messages, without audience and content.',
-        schema: messagePage,
-        example: { data: [exampleListed], has_more: false, next_cursor: null },
-      },
-    },
+    answers: ok('A page of messages, without audience and content.', messagePage),
   }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor, status = null } }) => {
     const scope = [caller.appId, '/v1/messages', status];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
@@ -57,45 +48,29 @@ export const readRoutes = [
     const rows = await listMessages(sql, caller.appId, status, after, limit + 1);
     return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAtText, last.id], scope));
   }),
-  route({
-    id: 'getMessage',
-    method: 'GET',
-    path: '/v1/messages/:id',
-    access: 'server',
+  route('getMessage', 'GET /v1/messages/:id', {
     summary: 'Read a message with its present numbers',
-    params,
-    answers: { 200: { description: 'The message.', schema: message, example: exampleMessage } },
-    refusals: ['not_found'],
+    answers: ok('The message.', message),
   }).handle(async ({ sql }, { caller, params }) => {
     return getMessage(sql, caller.appId, params.id);
   }),
-  route({
-    id: 'cancelMessage',
-    method: 'POST',
-    path: '/v1/messages/:id/cancel',
-    access: 'server',
+  route('cancelMessage', 'POST /v1/messages/:id/cancel', {
     summary: 'Cancel a message that is scheduled or being sent',
     description:
       'Takes no body. A scheduled message will not run. Of a message that is being sent, deliveries that have not begun or wait for a retry are skipped as `canceled` and refunded; pushes on the wire end and are recorded. Canceling again changes nothing. A message that was sent or has failed is 400 `not_cancelable`.',
-    params,
-    answers: {
-      200: {
-        description: 'The canceled message; `report` has `pending` while its deliveries are being ended.',
-        schema: message,
-        example: {
-          ...exampleMessage,
-          status: 'canceled',
-          run_at: '2026-11-21T12:00:00.000Z',
-          started_at: null,
-          expires_at: null,
-          report: none,
-          by_channel: { webpush: none, apns: none, fcm: none },
-          error_counts: {},
-          engagement: { displayed: 0, clicked: 0, dismissed: 0 },
-        },
+    answers: ok('The canceled message; `report` has `pending` while its deliveries are being ended.', message, {
+      example: {
+        ...exampleOf(message),
+        status: 'canceled',
+        run_at: '2026-11-21T12:00:00.000Z',
+        started_at: null,
+        expires_at: null,
+        report: none,
+        by_channel: { webpush: none, apns: none, fcm: none },
+        error_counts: {},
+        engagement: { displayed: 0, clicked: 0, dismissed: 0 },
       },
-    },
-    refusals: ['not_found'],
+    }),
   }).handle(async ({ sql, txSql, clock, teller }, { caller, params }) => {
     const id = readId('message', params.id);
     await cancelMessage({ sql: txSql, clock, teller, by: caller.by }, caller.appId, id);

@@ -7,7 +7,7 @@ import { failpoint } from '../ground/failpoint.ts';
 import { encodeId } from '../ground/ids.ts';
 import type { Issue } from '../ground/issue.ts';
 import { invalid } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, instant, messageId } from '../http/schemas.ts';
 import type { Turns } from '../http/turns.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
@@ -62,19 +62,20 @@ const scheduledMessage = component(
     replayed: z.literal(true).optional().describe('Only for a repeated Idempotency-Key: nothing was scheduled again.'),
   }),
 );
-const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, scheduledMessage, dryRunAnswer]));
+const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, scheduledMessage, dryRunAnswer]), {
+  id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+  status: 'sent',
+  replayed: false,
+  report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
+});
 
 /** Taken literally: quotes and case are part of it (contract 16). */
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
-const route = routesWith<SendRouteDeps, Caller>('Messages');
+const route = routesWith<SendRouteDeps, Caller>({ tag: 'Messages', access: 'server' });
 
 export const sendRoutes = [
-  route({
-    id: 'sendMessage',
-    method: 'POST',
-    path: '/v1/messages',
-    access: 'server',
+  route('sendMessage', 'POST /v1/messages', {
     bodyBytesMax: 1024 * 1024,
     summary: 'Send a message now, or schedule it',
     description:
@@ -86,31 +87,11 @@ export const sendRoutes = [
         schema: { type: 'string', pattern: idempotencyKeyPattern.source },
       },
     ],
-    body: {
-      schema: messageRequestSchema,
-      example: {
-        audience: { external_ids: ['u-42'] },
-        content: {
-          title: "Hi {{first_name | default: 'there'}}",
-          body: 'Your {{properties.plan}} offer is ready.',
-          url: 'https://shop.example/offers',
-          apns: { sound: 'bell.caf' },
-        },
-      },
-    },
-    answers: {
-      200: {
-        description:
-          'Accepted, and mostly done; or, with `send_at`, scheduled; or, with `dry_run`, what a send would do.',
-        schema: messageAnswer,
-        example: {
-          id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-          status: 'sent',
-          replayed: false,
-          report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
-        },
-      },
-    },
+    body: messageRequestSchema,
+    answers: ok(
+      'Accepted, and mostly done; or, with `send_at`, scheduled; or, with `dry_run`, what a send would do.',
+      messageAnswer,
+    ),
     refusals: ['not_found', 'quota_exceeded'],
   }).handle(async (deps, { caller, body: message, header, aside, gone }) => {
     const plan = planNamed(deps.plans, caller.plan);

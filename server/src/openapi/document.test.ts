@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, deviceId } from '../http/schemas.ts';
 import { type Api, writeDocument } from './document.ts';
 import { refusalsOfV1 } from './refusals.ts';
@@ -15,22 +15,17 @@ const api: Api = {
   headers: {},
   counted: {},
 };
-const route = routesWith<object, object>('Devices');
-const named = component('NamedDevice', z.strictObject({ id: deviceId }));
-const rename = route({
-  id: 'renameDevice',
-  method: 'PUT',
-  path: '/console/api/apps/:app/devices/:id',
-  access: 'server',
+const route = routesWith<object, object>({ tag: 'Devices', access: 'server' });
+const named = component('NamedDevice', z.strictObject({ id: deviceId }), { id: 'dev_1' });
+const rename = route('renameDevice', 'PUT /console/api/apps/:app/devices/:id', {
   summary: 'Give a device a name',
   params: {
     app: { description: 'An app.', example: 'app_1' },
     id: { description: 'A device.', example: 'dev_1' },
   },
   query: z.strictObject({ notify: z.enum(['yes', 'no']).optional() }),
-  body: { schema: named, example: { id: 'dev_1' } },
-  answers: { 200: { description: 'The device.', schema: named, example: { id: 'dev_1' } } },
-  refusals: ['not_found'],
+  body: named,
+  answers: ok('The device.', named),
 }).handle(async (_deps, { body }) => body);
 
 describe('a document', () => {

@@ -1,8 +1,10 @@
 // Writes a route as an Operation Object of OpenAPI 3.1. Its API decides everything that depends on
 // who may call: the statuses 401, 403 and 503, and the security scheme. So routes cannot differ in
 // it.
+import type { z } from 'zod';
 import type { ApiErrorCode } from '../http/api-error.ts';
 import type { AnswerForm, Route } from '../http/route.ts';
+import { exampleOf } from '../http/schemas.ts';
 import type { Access } from '../http/server.ts';
 import { queryParameters, refTo } from './json-schema.ts';
 import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
@@ -80,7 +82,7 @@ function parametersOf({ path, params, query, headers = [] }: DescribedRoute): ob
 }
 
 function writeBody({ schema, example }: NonNullable<DescribedRoute['body']>, alsoJson: readonly string[] = []): object {
-  const media = { schema: refTo(schema), example };
+  const media = writeMedia(schema, example);
   const types = ['application/json', ...alsoJson];
   return { required: true, content: Object.fromEntries(types.map((type) => [type, media])) };
 }
@@ -94,7 +96,11 @@ function writeAnswer({ description, schema, example, isStream, headers = {} }: A
     description,
     headers: { ...requestIdHeader, ...counted, ...Object.fromEntries(further) },
     ...(schema && {
-      content: { [isStream ? 'text/event-stream' : 'application/json']: { schema: refTo(schema), example } },
+      content: { [isStream ? 'text/event-stream' : 'application/json']: writeMedia(schema, example) },
     }),
   };
+}
+
+function writeMedia(schema: z.ZodType, example: unknown = exampleOf(schema)): object {
+  return { schema: refTo(schema), example };
 }

@@ -1,6 +1,6 @@
 // GET /openapi.json: the public description of the API.
 import { z } from 'zod';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 
@@ -12,34 +12,20 @@ export interface OpenapiRouteDeps {
 }
 
 const contentType = { 'content-type': 'application/json; charset=utf-8' };
-const description = component('Description', z.looseObject({ openapi: z.string() }));
+const description = component('Description', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' });
 
-const route = routesWith<OpenapiRouteDeps, unknown>('Service');
+const route = routesWith<OpenapiRouteDeps, unknown>({ tag: 'Service', access: 'public' });
 
 export const openapiRoutes = [
-  route({
-    id: 'getDescription',
-    method: 'GET',
-    path: '/openapi.json',
-    access: 'public',
+  route('getDescription', 'GET /openapi.json', {
     summary: 'This description',
-    answers: {
-      200: {
-        description: 'OpenAPI 3.1.',
-        schema: description,
-        example: { openapi: '3.1.0' },
-      },
-    },
+    answers: ok('OpenAPI 3.1.', description),
   }).handle(async ({ describe }) => {
     return new Answer(200, contentType, describe());
   }),
-  route({
-    id: 'getConsoleDescription',
-    method: 'GET',
-    path: '/console-openapi.json',
-    access: 'public',
+  route('getConsoleDescription', 'GET /console-openapi.json', {
     summary: "The description of the console's API, which operators' scripts call",
-    answers: { 200: { description: 'OpenAPI 3.1.', schema: description, example: { openapi: '3.1.0' } } },
+    answers: ok('OpenAPI 3.1.', description),
   }).handle(async ({ describeConsole }) => {
     return new Answer(200, contentType, describeConsole());
   }),

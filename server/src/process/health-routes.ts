@@ -6,7 +6,7 @@ import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { missingMigrations } from '../database/migrate.ts';
 import { askRarely } from '../ground/ask-rarely.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 
@@ -32,7 +32,7 @@ const databaseAskedEveryMs = 1000;
  */
 const databaseAnswersWithinMs = 900;
 
-const health = component('Health', z.strictObject({ status: z.literal('ok') }));
+const health = component('Health', z.strictObject({ status: z.literal('ok') }), { status: 'ok' });
 const readiness = component('Readiness', z.strictObject({ status: z.enum(['ready', 'not ready']) }));
 
 export interface HealthRouteDeps {
@@ -40,23 +40,15 @@ export interface HealthRouteDeps {
   readonly isReady: () => Promise<boolean>;
 }
 
-const route = routesWith<HealthRouteDeps, unknown>('Service');
+const route = routesWith<HealthRouteDeps, unknown>({ tag: 'Service', access: 'public' });
 
 export const healthRoutes = [
-  route({
-    id: 'getHealth',
-    method: 'GET',
-    path: '/healthz',
-    access: 'public',
+  route('getHealth', 'GET /healthz', {
     ignoresUnknownQuery: true,
     summary: 'Is the process running?',
-    answers: { 200: { description: 'The process is running.', schema: health, example: { status: 'ok' } } },
+    answers: ok('The process is running.', health),
   }).handle(async () => ({ status: 'ok' })),
-  route({
-    id: 'getReadiness',
-    method: 'GET',
-    path: '/readyz',
-    access: 'public',
+  route('getReadiness', 'GET /readyz', {
     ignoresUnknownQuery: true,
     summary: 'Is the service ready for requests?',
     answers: {

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith, type Shown } from '../http/route.ts';
-import { component, count, instant, pageEnd } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, count, exampleOf, instant, lastPage, pageEnd, type Shown } from '../http/schemas.ts';
 import { type Answer, writtenAnswer } from '../http/server.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
 import type { CatalogPage, ReadCatalog } from './list-catalog.ts';
@@ -33,14 +33,34 @@ export const propertySchema = component(
     first_seen_at: instant.nullable(),
     last_seen_at: instant.nullable(),
   }),
+  {
+    key: 'plan',
+    field: 'properties.plan',
+    type: 'string',
+    filterable: true,
+    operators: operatorsOfType.string,
+    indexed: true,
+    users_count: 41230,
+    samples: ['pro', 'free', 'team'],
+    conflicts_count: 3,
+    last_conflict_at: '2026-11-20T09:00:00.000Z',
+    first_seen_at: '2026-10-01T08:00:00.000Z',
+    last_seen_at: '2026-11-21T10:00:00.000Z',
+  },
 );
 export const builtinField = component(
   'BuiltinField',
   z.strictObject({ field: z.string(), type: z.enum([...propertyTypes, 'datetime']), operators }),
+  { field: 'country', type: 'string', operators: operatorsOfType.string },
 );
 const propertyPage = component(
   'PropertyPage',
   z.strictObject({ data: z.array(propertySchema), builtins: z.array(builtinField), ...pageEnd }),
+  {
+    data: [exampleOf(propertySchema)],
+    builtins: [exampleOf(builtinField)],
+    ...lastPage,
+  },
 );
 
 export const builtins = Object.entries(builtinFields).map(([field, type]) => ({
@@ -49,50 +69,19 @@ export const builtins = Object.entries(builtinFields).map(([field, type]) => ({
   operators: operatorsOfType[type],
 }));
 
-export const exampleProperty = {
-  key: 'plan',
-  field: 'properties.plan',
-  type: 'string',
-  filterable: true,
-  operators: operatorsOfType.string,
-  indexed: true,
-  users_count: 41230,
-  samples: ['pro', 'free', 'team'],
-  conflicts_count: 3,
-  last_conflict_at: '2026-11-20T09:00:00.000Z',
-  first_seen_at: '2026-10-01T08:00:00.000Z',
-  last_seen_at: '2026-11-21T10:00:00.000Z',
-};
-export const exampleBuiltin = { field: 'country', type: 'string', operators: operatorsOfType.string };
-
 /**
  * Requests that shared a read also share its written answer, because writing takes a third of a
  * request's CPU time.
  */
 const presented = new WeakMap<CatalogPage, Answer<200, string>>();
 
-const route = routesWith<PropertyRouteDeps, Caller>('Properties');
+const route = routesWith<PropertyRouteDeps, Caller>({ tag: 'Properties', access: 'server' });
 
 export const propertyRoutes = [
-  route({
-    id: 'listProperties',
-    method: 'GET',
-    path: '/v1/properties',
-    access: 'server',
+  route('listProperties', 'GET /v1/properties', {
     summary: 'List the catalog of properties by key',
     query: z.strictObject(pageQuery(200)),
-    answers: {
-      200: {
-        description: 'A page of keys; `builtins`, the fields that are always there, is on every page.',
-        schema: propertyPage,
-        example: {
-          data: [exampleProperty],
-          builtins: [exampleBuiltin],
-          has_more: false,
-          next_cursor: null,
-        },
-      },
-    },
+    answers: ok('A page of keys; `builtins`, the fields that are always there, is on every page.', propertyPage),
   }).handle(async ({ readCatalog, cursors }, { caller, query: { limit, cursor } }) => {
     const scope = [caller.appId, 'properties'];
     const after = cursor === undefined ? undefined : cursors.read(cursor, scope);

@@ -8,7 +8,7 @@ import type { MessageLedger } from '../delivery/message-ledger.ts';
 import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
 import { type ApiError, notFound } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, text } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
@@ -27,6 +27,7 @@ export interface ReceiptRouteDeps {
   readonly addressLimits: AddressLimits;
 }
 
+const token = 'AgARIjNEVWZ3iJmqu8zd7v8B9I1KSRQLGRqsz7lIF2Ii8kw';
 const actionField = text(64);
 
 const receiptRequest = component(
@@ -42,39 +43,31 @@ const receiptRequest = component(
       const params = { code: 'invalid_value' };
       ctx.addIssue({ code: 'custom', path: ['action'], params, message: 'action goes with the event clicked only.' });
     }),
+  { token, event: 'clicked', action: 'open' },
 );
 const recordedReceipt = component(
   'RecordedReceipt',
   z.strictObject({ recorded: z.boolean().describe('False when that mark was set before.') }),
+  { recorded: true },
 );
 
-const token = 'AgARIjNEVWZ3iJmqu8zd7v8B9I1KSRQLGRqsz7lIF2Ii8kw';
-
-const route = routesWith<ReceiptRouteDeps, unknown>('Receipts');
+const route = routesWith<ReceiptRouteDeps, unknown>({ tag: 'Receipts', access: 'public' });
 
 export const receiptRoutes = [
-  route({
-    id: 'recordReceipt',
-    method: 'POST',
-    path: '/v1/receipts',
-    access: 'public',
+  route('recordReceipt', 'POST /v1/receipts', {
     // A service worker sends text/plain, which needs no preflight.
     alsoJson: ['text/plain'],
     summary: 'Say that a notification was displayed, clicked or dismissed',
     description: 'Each mark is set once. `action` goes with `clicked` only.',
-    body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' } },
-    answers: { 200: { description: 'Recorded, now or before.', schema: recordedReceipt, example: { recorded: true } } },
+    body: receiptRequest,
+    answers: ok('Recorded, now or before.', recordedReceipt),
     refusals: ['not_found', 'rate_limited', 'unavailable'],
   }).handle(async (deps, { body, address }) => {
     const subject = readToken(deps, body.token, address);
     const recorded = await record(deps, subject, body.event, body.action ?? null);
     return { recorded };
   }),
-  route({
-    id: 'openLink',
-    method: 'GET',
-    path: '/v1/r/:token',
-    access: 'public',
+  route('openLink', 'GET /v1/r/:token', {
     ignoresUnknownQuery: true,
     summary: 'Count a click and redirect to its target',
     description: 'The target was stored with the delivery. Other query parameters are ignored. HEAD counts nothing.',
@@ -88,7 +81,7 @@ export const receiptRoutes = [
         headers: { location: 'The address.', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
       },
     },
-    refusals: ['not_found', 'rate_limited', 'unavailable'],
+    refusals: ['rate_limited', 'unavailable'],
   }).handle(async (deps, { params, query: { action }, method, address }) => {
     const subject = readToken(deps, params.token, address);
     const target = await findTarget({ sql: deps.txSql, ledger: deps.ledger }, subject, action);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, instant, messageId, pageEnd } from '../http/schemas.ts';
 import { wantsCsv } from './csv.ts';
 import { reportEngagement } from './engagement.ts';
@@ -53,46 +53,37 @@ export const engagementReport = component(
     messages: z.array(messageEngagement).describe('Messages that began in the range, newest first.'),
     ...pageEnd,
   }),
+  {
+    ...exampleRange,
+    messages: [
+      {
+        message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+        name: 'autumn sale',
+        started_at: '2026-11-01T10:00:00.000Z',
+        accepted: 3,
+        sent: 2,
+        failed: 1,
+        skipped: 0,
+        displayed: 2,
+        clicked: 1,
+        dismissed: 0,
+        purchases: 2,
+        revenue: [{ currency: 'EUR', direct: exampleSum, influenced: emptySum }],
+      },
+    ],
+    has_more: false,
+    next_cursor: null,
+  },
 );
 
-const route = routesWith<EngagementRouteDeps, Caller>('Reports');
+const route = routesWith<EngagementRouteDeps, Caller>({ tag: 'Reports', access: 'server' });
 
 export const engagementRoutes = [
-  route({
-    id: 'reportEngagement',
-    method: 'GET',
-    path: '/v1/reports/engagement',
-    access: 'server',
+  route('reportEngagement', 'GET /v1/reports/engagement', {
     summary: 'The outcomes of the messages that began in a range',
     description: `Purchases are those credited to a message, whenever they were made. ${asCsv}; a further page's cursor is in \`x-next-cursor\`.`,
     ...reportQuery(engagementQuery),
-    answers: {
-      200: {
-        description: 'The report.',
-        schema: engagementReport,
-        example: {
-          ...exampleRange,
-          messages: [
-            {
-              message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-              name: 'autumn sale',
-              started_at: '2026-11-01T10:00:00.000Z',
-              accepted: 3,
-              sent: 2,
-              failed: 1,
-              skipped: 0,
-              displayed: 2,
-              clicked: 1,
-              dismissed: 0,
-              purchases: 2,
-              revenue: [{ currency: 'EUR', direct: exampleSum, influenced: emptySum }],
-            },
-          ],
-          has_more: false,
-          next_cursor: null,
-        },
-      },
-    },
+    answers: ok('The report.', engagementReport),
     within: inCountTurn,
   }).handle(async (deps, { caller: { appId }, query: asked, header, gone }) => {
     const { clock, cursors } = deps;

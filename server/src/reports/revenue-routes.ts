@@ -5,7 +5,7 @@ import type { Sql } from '../database/db.ts';
 import { decodeId, type Uuid } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import type { Cursors } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, messageId, pageEnd } from '../http/schemas.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { wantsCsv } from './csv.ts';
@@ -76,51 +76,40 @@ export const revenueReport = component(
       .describe('The messages of the whole range. The highest direct amount comes first.'),
     ...pageEnd,
   }),
+  {
+    ...exampleRange,
+    window_hours: 24,
+    revenue: [
+      {
+        currency: 'EUR',
+        total: '105',
+        purchases: 3,
+        direct: exampleSum,
+        influenced: { amount: '5', purchases: 1 },
+        unattributed: emptySum,
+        open: emptySum,
+      },
+    ],
+    messages: [{ message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', currency: 'EUR', direct: exampleSum, influenced: emptySum }],
+    events: {
+      install: { count: 12, direct: 3, influenced: 4, unattributed: 5 },
+      session_start: { count: 90, direct: 20, influenced: 30, unattributed: 40 },
+    },
+    has_more: false,
+    next_cursor: null,
+  },
 );
 
-const route = routesWith<RevenueRouteDeps, Caller>('Reports');
+const route = routesWith<RevenueRouteDeps, Caller>({ tag: 'Reports', access: 'server' });
 
 export const revenueRoutes = [
-  route({
-    id: 'reportRevenue',
-    method: 'GET',
-    path: '/v1/reports/revenue',
-    access: 'server',
+  route('reportRevenue', 'GET /v1/reports/revenue', {
     summary: 'The revenue of purchases, and the messages that it is credited to',
     description:
       'Direct: a push was clicked within the window before it. Influenced: a push was sent within the window and not clicked. ' +
       `Sums are exact and never converted. ${asCsv}, without \`events\`; a further page's cursor is in \`x-next-cursor\`.`,
     ...reportQuery(revenueQuery),
-    answers: {
-      200: {
-        description: 'The report.',
-        schema: revenueReport,
-        example: {
-          ...exampleRange,
-          window_hours: 24,
-          revenue: [
-            {
-              currency: 'EUR',
-              total: '105',
-              purchases: 3,
-              direct: exampleSum,
-              influenced: { amount: '5', purchases: 1 },
-              unattributed: emptySum,
-              open: emptySum,
-            },
-          ],
-          messages: [
-            { message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', currency: 'EUR', direct: exampleSum, influenced: emptySum },
-          ],
-          events: {
-            install: { count: 12, direct: 3, influenced: 4, unattributed: 5 },
-            session_start: { count: 90, direct: 20, influenced: 30, unattributed: 40 },
-          },
-          has_more: false,
-          next_cursor: null,
-        },
-      },
-    },
+    answers: ok('The report.', revenueReport),
     refusals: ['not_found'],
     within: inCountTurn,
   }).handle(async (deps, { caller: { appId }, query: asked, header, gone }) => {

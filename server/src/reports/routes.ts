@@ -2,7 +2,7 @@
 // files of their own.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count } from '../http/schemas.ts';
 import { wantsCsv } from './csv.ts';
 import { reportDevices } from './devices-report.ts';
@@ -32,6 +32,14 @@ const deviceReport = component(
     devices: devices.optional().describe('Without `group`.'),
     groups: z.array(z.strictObject({ ...range, devices })).optional(),
   }),
+  {
+    ...exampleRange,
+    devices: {
+      webpush: { registered: 12, active: 340, invalid: 2, unsubscribed: 1 },
+      apns: { registered: 0, active: 0, invalid: 0, unsubscribed: 0 },
+      fcm: { registered: 3, active: 41, invalid: 0, unsubscribed: 0 },
+    },
+  },
 );
 
 const eventCounts = z.record(z.string(), component('EventCount', z.strictObject({ count })));
@@ -43,35 +51,19 @@ const eventReport = component(
     events: eventCounts.optional().describe('Without `group`: by name.'),
     groups: z.array(z.strictObject({ ...range, events: eventCounts })).optional(),
   }),
+  { ...exampleRange, events: { page_view: { count: 420 }, purchase: { count: 3 } } },
 );
 
-const route = routesWith<ReportDeps, Caller>('Reports');
+const route = routesWith<ReportDeps, Caller>({ tag: 'Reports', access: 'server' });
 
 export const reportRoutes = [
   ...revenueRoutes,
   ...engagementRoutes,
-  route({
-    id: 'reportDevices',
-    method: 'GET',
-    path: '/v1/reports/devices',
-    access: 'server',
+  route('reportDevices', 'GET /v1/reports/devices', {
     summary: 'How many devices registered, were active, died and opted out, by channel',
     description: `${asCsv}.`,
     ...reportQuery(rangeQuery),
-    answers: {
-      200: {
-        description: 'The report.',
-        schema: deviceReport,
-        example: {
-          ...exampleRange,
-          devices: {
-            webpush: { registered: 12, active: 340, invalid: 2, unsubscribed: 1 },
-            apns: { registered: 0, active: 0, invalid: 0, unsubscribed: 0 },
-            fcm: { registered: 3, active: 41, invalid: 0, unsubscribed: 0 },
-          },
-        },
-      },
-    },
+    answers: ok('The report.', deviceReport),
     within: inCountTurn,
   }).handle(async (deps, { caller, query: asked, header, gone }) => {
     const { range, group, zone } = asked;
@@ -82,21 +74,11 @@ export const reportRoutes = [
     });
     return wantsCsv(header('accept')) ? devicesAsCsv(periods) : presentDevices(asked, periods);
   }),
-  route({
-    id: 'reportEvents',
-    method: 'GET',
-    path: '/v1/reports/events',
-    access: 'server',
+  route('reportEvents', 'GET /v1/reports/events', {
     summary: 'How many events of each name there were',
     description: `Of more than ${reportedNamesMax} names, those with the most events in the range. ${asCsv}.`,
     ...reportQuery(rangeQuery),
-    answers: {
-      200: {
-        description: 'The report.',
-        schema: eventReport,
-        example: { ...exampleRange, events: { page_view: { count: 420 }, purchase: { count: 3 } } },
-      },
-    },
+    answers: ok('The report.', eventReport),
     within: inCountTurn,
   }).handle(async (deps, { caller, query: asked, header, gone }) => {
     const periods = await reportEvents(readerOf(deps, gone), { appId: caller.appId, ...asked });

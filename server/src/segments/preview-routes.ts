@@ -7,7 +7,7 @@ import type { FieldUses } from '../audience/follow-use.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
 import { issueOf } from '../ground/issue.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, count, instant } from '../http/schemas.ts';
 import type { Turns } from '../http/turns.ts';
 import { preview } from './preview.ts';
@@ -40,6 +40,7 @@ const previewRequest = component(
       const message = `Name exactly one of ${previewed.join(', ')}.`;
       context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: previewed }, given));
     }),
+  { filter: { field: 'country', op: 'eq', value: 'DE' } },
 );
 const previewAnswer = component(
   'Preview',
@@ -50,32 +51,23 @@ const previewAnswer = component(
     by_channel: z.strictObject({ webpush: count, apns: count, fcm: count }),
     evaluated_at: instant,
   }),
+  {
+    count: 1234,
+    users: 1101,
+    by_channel: { webpush: 800, apns: 300, fcm: 134 },
+    evaluated_at: '2026-11-21T10:15:30.123Z',
+  },
 );
 
-const route = routesWith<PreviewRouteDeps, Caller>('Segments');
+const route = routesWith<PreviewRouteDeps, Caller>({ tag: 'Segments', access: 'server' });
 
 export const previewRoutes = [
-  route({
-    id: 'previewAudience',
-    method: 'POST',
-    path: '/v1/segments/preview',
-    access: 'server',
+  route('previewAudience', 'POST /v1/segments/preview', {
     bodyBytesMax: 1024 * 1024,
     summary: 'Count exactly the devices that a filter, a segment or any audience reaches now',
     description: 'A count that takes more than two seconds is 503; `path` leads to its slowest leaf.',
-    body: { schema: previewRequest, example: { filter: { field: 'country', op: 'eq', value: 'DE' } } },
-    answers: {
-      200: {
-        description: 'The count.',
-        schema: previewAnswer,
-        example: {
-          count: 1234,
-          users: 1101,
-          by_channel: { webpush: 800, apns: 300, fcm: 134 },
-          evaluated_at: '2026-11-21T10:15:30.123Z',
-        },
-      },
-    },
+    body: previewRequest,
+    answers: ok('The count.', previewAnswer),
     refusals: ['not_found'],
   }).handle(async (deps, { caller: { appId }, body, gone }) => {
     const { filter, segment_id, audience, exclude_segment_id } = body;

@@ -8,15 +8,15 @@ import type { Sql, Tx } from '../database/db.ts';
 import { decodeId, encodeId, type Uuid } from '../ground/ids.ts';
 import { namingMissing, noSuch, readId } from '../http/api-error.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
-import { routesWith } from '../http/route.ts';
-import { component, instant, pageFields, segmentId, stored } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, exampleOf, instant, pageComponent, segmentId, stored } from '../http/schemas.ts';
 import { operatorsOfType } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
 import { previewRoutes } from './preview-routes.ts';
 import { findSegment, listSegments, type StoredSegment } from './queries.ts';
 import { createSegment, editSegment, removeSegment, type SegmentGiven } from './save-segment.ts';
-import { invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
+import { exampleFilter, invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
   /** The pool of reads. */
@@ -72,64 +72,49 @@ export const segmentSchema = component(
     created_at: instant,
     updated_at: instant,
   }),
+  {
+    id: 'seg_02y9GVDsTuJUi2BOoCH5G3',
+    name: 'Pro users in DE',
+    description: null,
+    filter: exampleFilter,
+    fields: ['country', 'properties.plan'],
+    valid: true,
+    invalid_reason: null,
+    created_at: '2026-11-21T10:15:30.123Z',
+    updated_at: '2026-11-21T10:15:30.123Z',
+  },
 );
-export const segmentPage = component('SegmentPage', z.strictObject(pageFields(segmentSchema)));
-const deletedSegment = component('DeletedSegment', z.strictObject({ id: segmentId, deleted: z.literal(true) }));
+export const segmentPage = pageComponent('SegmentPage', segmentSchema);
+const deletedSegment = component('DeletedSegment', z.strictObject({ id: segmentId, deleted: z.literal(true) }), {
+  id: exampleOf(segmentSchema).id,
+  deleted: true,
+});
 
-const filter = {
-  and: [
-    { field: 'country', op: 'eq', value: 'DE' },
-    { field: 'properties.plan', op: 'eq', value: 'pro' },
-  ],
-};
-export const exampleSegment = {
-  id: 'seg_02y9GVDsTuJUi2BOoCH5G3',
-  name: 'Pro users in DE',
-  description: null,
-  filter,
-  fields: ['country', 'properties.plan'],
-  valid: true,
-  invalid_reason: null,
-  created_at: '2026-11-21T10:15:30.123Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const body = { schema: segmentRequestSchema, example: { name: 'Pro users in DE', filter } };
-const params = { id: { description: 'A segment.', example: exampleSegment.id } };
-const answers = { 200: { description: 'The segment.', schema: segmentSchema, example: exampleSegment } };
+const answers = ok('The segment.', segmentSchema);
 const bodyBytesMax = 1024 * 1024;
 
-const route = routesWith<SegmentRouteDeps, Caller>('Segments');
+const route = routesWith<SegmentRouteDeps, Caller, 'id'>({
+  tag: 'Segments',
+  access: 'server',
+  params: { id: { description: 'A segment.', example: exampleOf(segmentSchema).id } },
+});
 
 export const segmentRoutes = [
-  route({
-    id: 'createSegment',
-    method: 'POST',
-    path: '/v1/segments',
-    access: 'server',
+  route('createSegment', 'POST /v1/segments', {
     bodyBytesMax,
     summary: 'Give a filter a name',
     description: 'The filter is stored, and evaluated again at each use.',
-    body,
+    body: segmentRequestSchema,
     answers,
   }).handle(async ({ sql, txSql, clock }, { caller, address, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
     return presentSegment(sql, caller.appId, await createSegment(deps, caller.appId, readFields(body)));
   }),
   ...previewRoutes,
-  route({
-    id: 'listSegments',
-    method: 'GET',
-    path: '/v1/segments',
-    access: 'server',
+  route('listSegments', 'GET /v1/segments', {
     summary: 'List the segments, newest first',
     query: z.strictObject(pageQuery(200)),
-    answers: {
-      200: {
-        description: 'A page of segments.',
-        schema: segmentPage,
-        example: { data: [exampleSegment], has_more: false, next_cursor: null },
-      },
-    },
+    answers: ok('A page of segments.', segmentPage),
   }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor } }) => {
     const scope = [caller.appId, '/v1/segments'];
     const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
@@ -138,31 +123,19 @@ export const segmentRoutes = [
     const presentOne = await presentSegments(sql, caller.appId, rows);
     return toPage(rows, limit, presentOne, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
   }),
-  route({
-    id: 'getSegment',
-    method: 'GET',
-    path: '/v1/segments/:id',
-    access: 'server',
+  route('getSegment', 'GET /v1/segments/:id', {
     summary: 'Read a segment',
-    params,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql }, { caller, params }) => {
     const found = await findSegment(sql, caller.appId, readId('segment', params.id));
     if (!found) throw noSuch('segment', params.id);
     return presentSegment(sql, caller.appId, found);
   }),
-  route({
-    id: 'replaceSegment',
-    method: 'PUT',
-    path: '/v1/segments/:id',
-    access: 'server',
+  route('replaceSegment', 'PUT /v1/segments/:id', {
     bodyBytesMax,
     summary: 'Replace name, description and filter of a segment',
-    params,
-    body,
+    body: segmentRequestSchema,
     answers,
-    refusals: ['not_found'],
   }).handle(async ({ sql, txSql, clock }, { caller, address, params, body }) => {
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };
     // A malformed id is treated as an unknown one: the 400s of stored data come before the 404
@@ -170,18 +143,10 @@ export const segmentRoutes = [
     const replaced = editSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
     return presentSegment(sql, caller.appId, await namingMissing('segment', params.id, replaced));
   }),
-  route({
-    id: 'deleteSegment',
-    method: 'DELETE',
-    path: '/v1/segments/:id',
-    access: 'server',
+  route('deleteSegment', 'DELETE /v1/segments/:id', {
     summary: 'Delete a segment',
     description: 'A segment that a scheduled message uses is kept: 400 `in_use` names the messages.',
-    params,
-    answers: {
-      200: { description: 'Deleted.', schema: deletedSegment, example: { id: exampleSegment.id, deleted: true } },
-    },
-    refusals: ['not_found'],
+    answers: ok('Deleted.', deletedSegment),
   }).handle(async ({ txSql, clock }, { caller, address, params }) => {
     const id = readId('segment', params.id);
     const deps = { sql: txSql, clock, by: actorOf(caller, address) };

@@ -14,6 +14,13 @@ export const segmentsMax = 1_000;
 
 export const segmentName = shownName(pathName(text(128, 1)));
 
+export const exampleFilter = {
+  and: [
+    { field: 'country', op: 'eq', value: 'DE' },
+    { field: 'properties.plan', op: 'eq', value: 'pro' },
+  ],
+};
+
 export const segmentRequestSchema = component(
   'SegmentRequest',
   z.strictObject({
@@ -21,6 +28,7 @@ export const segmentRequestSchema = component(
     description: text(1_024).nullish(),
     filter: filterField,
   }),
+  { name: 'Pro users in DE', filter: exampleFilter },
 );
 
 /** Reasons why a segment selects nobody now (contract 5.5). */

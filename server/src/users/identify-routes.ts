@@ -8,7 +8,7 @@ import { readDeviceId } from '../devices/device.ts';
 import { encodeId } from '../ground/ids.ts';
 import type { Seal } from '../ground/seal.ts';
 import { ApiError, noSuch } from '../http/api-error.ts';
-import { routesWith } from '../http/route.ts';
+import { ok, routesWith } from '../http/route.ts';
 import { component, deviceId, instant, userId } from '../http/schemas.ts';
 import { identifyDevice } from './identify-device.ts';
 import { isProven } from './identify-proof.ts';
@@ -34,42 +34,24 @@ const identifiedDevice = component(
       .describe('The former user of the device, if it was another one. A client key always reads null.'),
     identified_at: instant.nullable(),
   }),
+  {
+    device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    external_id: 'u-42',
+    user_id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
+    previous_external_id: null,
+    identified_at: '2026-11-21T10:15:30.123Z',
+  },
 );
 
-const exampleDevice = 'dev_4r4tgBwaHmRyQNukgzmqsi';
-
-const route = routesWith<IdentifyRouteDeps, Caller>('Users');
+const route = routesWith<IdentifyRouteDeps, Caller>({ tag: 'Users', access: 'client-or-server' });
 
 export const identifyRoutes = [
-  route({
-    id: 'identifyDevice',
-    method: 'POST',
-    path: '/v1/identify',
-    access: 'client-or-server',
+  route('identifyDevice', 'POST /v1/identify', {
     summary: 'Link a device to a user, or to nobody',
     description:
       'The last request wins. An unknown `external_id` gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_token` or `user_hash` must prove the `external_id`, also by server key, unless `external_id` is null. `identify_form` says which.',
-    body: {
-      schema: identifyRequestSchema,
-      example: {
-        device_id: exampleDevice,
-        external_id: 'u-42',
-        user_token: 'eyJhbGciOiJIUzI1NiIs…',
-      },
-    },
-    answers: {
-      200: {
-        description: 'The user of the device now.',
-        schema: identifiedDevice,
-        example: {
-          device_id: exampleDevice,
-          external_id: 'u-42',
-          user_id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
-          previous_external_id: null,
-          identified_at: '2026-11-21T10:15:30.123Z',
-        },
-      },
-    },
+    body: identifyRequestSchema,
+    answers: ok('The user of the device now.', identifiedDevice),
     refusals: ['not_found', 'identity_check_failed'],
   }).handle(async ({ txSql: sql, clock, seal }, { caller, body }) => {
     const { device_id, external_id: externalId, user_token: userToken, user_hash: userHash } = body;

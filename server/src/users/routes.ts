@@ -8,8 +8,8 @@ import { encodeId } from '../ground/ids.ts';
 import { anyTimeZones } from '../ground/time-zones.ts';
 import { namingMissing, noSuch } from '../http/api-error.ts';
 import { isStorable } from '../http/json.ts';
-import { routesWith } from '../http/route.ts';
-import { component, count, deviceId, instant, userId } from '../http/schemas.ts';
+import { ok, routesWith } from '../http/route.ts';
+import { component, count, deviceId, exampleOf, instant, userId } from '../http/schemas.ts';
 import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import { eraseUser } from './erase-user.ts';
 import { devicesShownMax, type FoundUser, findUserWithDevices } from './find-user.ts';
@@ -26,7 +26,15 @@ export interface UserRouteDeps {
   readonly parseUser: (body: unknown) => UserRequest;
 }
 
-const userRequest = component('UserRequest', userRequestSchema(anyTimeZones));
+const userRequest = component('UserRequest', userRequestSchema(anyTimeZones), {
+  external_id: 'u-42',
+  first_name: 'Ada',
+  country: 'de',
+  language: 'de',
+  timezone: 'Europe/Berlin',
+  properties: { plan: 'pro', age: '31', trial: null },
+  device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+});
 
 export const user = component(
   'User',
@@ -42,65 +50,55 @@ export const user = component(
     created_at: instant,
     updated_at: instant,
   }),
+  {
+    id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
+    external_id: 'u-42',
+    first_name: 'Ada',
+    country: 'DE',
+    language: 'de',
+    timezone: 'Europe/Berlin',
+    properties: { plan: 'pro', age: 30 },
+    devices: ['dev_4r4tgBwaHmRyQNukgzmqsi'],
+    created_at: '2026-10-01T08:00:00.000Z',
+    updated_at: '2026-11-21T10:15:30.123Z',
+  },
 );
 const upsertedUser = component(
   'UpsertedUser',
   user.extend({ created: z.boolean(), property_conflicts: z.array(propertyConflict) }),
+  {
+    ...exampleOf(user),
+    created: false,
+    property_conflicts: [{ key: 'age', expected: 'number', received: 'string', value: '31', kept: 30 }],
+  },
 );
 const erasedUser = component(
   'ErasedUser',
   z.strictObject({ external_id: z.string(), deleted: z.literal(true), devices_removed: count }),
+  { external_id: 'u-42', deleted: true, devices_removed: 2 },
 );
 
-export const exampleUser = {
-  id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
-  external_id: 'u-42',
-  first_name: 'Ada',
-  country: 'DE',
-  language: 'de',
-  timezone: 'Europe/Berlin',
-  properties: { plan: 'pro', age: 30 },
-  devices: ['dev_4r4tgBwaHmRyQNukgzmqsi'],
-  created_at: '2026-10-01T08:00:00.000Z',
-  updated_at: '2026-11-21T10:15:30.123Z',
-};
-const params = { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
-
-const route = routesWith<UserRouteDeps, Caller>('Users');
-const ofPerson = routesWith<Pick<UserRouteDeps, 'txSql' | 'clock'>, Caller>('Users');
+const route = routesWith<UserRouteDeps, Caller>({ tag: 'Users', access: 'server' });
+const ofPerson = routesWith<Pick<UserRouteDeps, 'txSql' | 'clock'>, Caller, 'external_id'>({
+  tag: 'Users',
+  access: 'server',
+  params: { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } },
+});
 
 /** The routes of one existing person. */
 export const personRoutes = [
-  ofPerson({
-    id: 'getUser',
-    method: 'GET',
-    path: '/v1/users/:external_id',
-    access: 'server',
+  ofPerson('getUser', 'GET /v1/users/:external_id', {
     summary: 'Read a user',
-    params,
-    answers: { 200: { description: 'The user.', schema: user, example: exampleUser } },
-    refusals: ['not_found'],
+    answers: ok('The user.', user),
   }).handle(async ({ txSql }, { caller, params }) => {
     const externalId = readExternalId(params.external_id);
     const found = await findUserWithDevices(txSql, caller.appId, externalId);
     if (!found) throw noSuch('user', externalId);
     return present(found);
   }),
-  ofPerson({
-    id: 'deleteUser',
-    method: 'DELETE',
-    path: '/v1/users/:external_id',
-    access: 'server',
+  ofPerson('deleteUser', 'DELETE /v1/users/:external_id', {
     summary: 'Erase a user and opt out its devices',
-    params,
-    answers: {
-      200: {
-        description: 'Erased.',
-        schema: erasedUser,
-        example: { external_id: 'u-42', deleted: true, devices_removed: 2 },
-      },
-    },
-    refusals: ['not_found'],
+    answers: ok('Erased.', erasedUser),
   }).handle(async ({ txSql: sql, clock }, { caller, params, address }) => {
     const externalId = readExternalId(params.external_id);
     const by = actorOf(caller, address);
@@ -111,37 +109,12 @@ export const personRoutes = [
 ];
 
 export const userRoutes = [
-  route({
-    id: 'upsertUser',
-    method: 'POST',
-    path: '/v1/users',
-    access: 'server',
+  route('upsertUser', 'POST /v1/users', {
     summary: 'Create a user, or update the one with this external_id',
     description: 'A field that is absent is kept, null clears it. `device_id` gives the user that device.',
-    body: {
-      schema: userRequest,
-      example: {
-        external_id: 'u-42',
-        first_name: 'Ada',
-        country: 'de',
-        language: 'de',
-        timezone: 'Europe/Berlin',
-        properties: { plan: 'pro', age: '31', trial: null },
-        device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-      },
-    },
+    body: userRequest,
     readBody: (given, { parseUser }) => parseUser(given),
-    answers: {
-      200: {
-        description: 'The user as it is now.',
-        schema: upsertedUser,
-        example: {
-          ...exampleUser,
-          created: false,
-          property_conflicts: [{ key: 'age', expected: 'number', received: 'string', value: '31', kept: 30 }],
-        },
-      },
-    },
+    answers: ok('The user as it is now.', upsertedUser),
     refusals: ['not_found'],
   }).handle(async ({ upsert }, { caller, body }) => {
     const upserted = await namingMissing(

@@ -69,4 +69,5 @@ export const identifyRequestSchema = component(
       const message = 'Send user_token or user_hash, not both.';
       context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: proofs }, given));
     }),
+  { device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', external_id: 'u-42', user_token: 'eyJhbGciOiJIUzI1NiIs…' },
 );
