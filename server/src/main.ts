@@ -1,8 +1,7 @@
 // The entry of the command line: reads the arguments, runs one command, and says in one line why it
 // failed.
 import { Command, CommanderError } from 'commander';
-import { printable } from './cli/answer.ts';
-import { closest } from './cli/closest.ts';
+import { addCommand, type CommandForm } from './cli/command.ts';
 import { CommandError } from './cli/command-error.ts';
 import { isBeingStopped } from './cli/stop-signals.ts';
 import { isDatabaseDown } from './database/db.ts';
@@ -11,45 +10,93 @@ import { readVersion } from './ground/program-name.ts';
 import { ApiError } from './http/api-error.ts';
 import { loadCommandConfig } from './process/service-place.ts';
 
-interface CommandModule {
-  /** The first words that the module adds to the command line. */
+interface Group {
+  /** The first words of its commands. */
   readonly names: readonly string[];
-  load(): Promise<(program: Command) => void>;
+  /** Its help, where its commands have two words. */
+  readonly help?: string;
+  load(): Promise<readonly CommandForm[] | ((program: Command) => void)>;
 }
 
+const operations = async (word: string) => (await import('./cli/operations.ts')).operationCommands(word);
+
 /**
- * In the order of the help. Only the module of the given word is loaded, because loading modules is
+ * In the order of the help. Only the group of the given word is loaded, because loading modules is
  * most of a start.
  */
-const modules: readonly CommandModule[] = [
+const groups: readonly Group[] = [
   { names: ['start'], load: loadStart },
-  { names: ['migrate'], load: async () => (await import('./cli/migrate.ts')).addMigrateCommand },
-  { names: ['pause', 'resume'], load: async () => (await import('./cli/pause.ts')).addPauseCommands },
-  { names: ['app'], load: async () => (await import('./cli/app.ts')).addAppCommands },
-  { names: ['key'], load: async () => (await import('./cli/key.ts')).addKeyCommands },
-  { names: ['channel'], load: async () => (await import('./cli/channel.ts')).addChannelCommands },
-  { names: ['device'], load: async () => (await import('./cli/device.ts')).addDeviceCommands },
-  { names: ['user'], load: async () => (await import('./cli/user.ts')).addUserCommands },
-  { names: ['event'], load: async () => (await import('./cli/event.ts')).addEventCommands },
-  { names: ['property'], load: async () => (await import('./cli/property.ts')).addPropertyCommands },
-  { names: ['webhook'], load: async () => (await import('./cli/webhook.ts')).addWebhookCommands },
+  { names: ['migrate'], load: async () => (await import('./cli/migrate.ts')).migrateCommands },
+  { names: ['pause', 'resume'], load: () => operations('pause') },
+  {
+    names: ['app'],
+    help: 'apps, their plans and their suspension',
+    load: async () => [...(await import('./cli/app.ts')).appCommands, ...(await operations('app'))],
+  },
+  { names: ['key'], help: 'API keys', load: () => operations('key') },
+  {
+    names: ['channel'],
+    help: 'provider credentials of an app',
+    load: async () => [...(await import('./cli/channel.ts')).channelCommands, ...(await operations('channel'))],
+  },
+  {
+    names: ['device'],
+    help: 'undo what strangers did with a client key',
+    load: async () => (await import('./cli/device.ts')).deviceCommands,
+  },
+  { names: ['user'], help: 'erase people', load: async () => (await import('./cli/user.ts')).userCommands },
+  {
+    names: ['event'],
+    help: 'the names of tracked events',
+    load: async () => (await import('./cli/event.ts')).eventCommands,
+  },
+  { names: ['property'], help: 'the keys that an app knows, and their types', load: () => operations('property') },
+  {
+    names: ['webhook'],
+    help: 'webhooks: requests that tell your server what happened',
+    load: () => operations('webhook'),
+  },
   {
     names: ['identify-secret'],
-    load: async () => (await import('./cli/identify-secret.ts')).addIdentifySecretCommands,
+    help: 'the secret that proves the user of a device',
+    load: async () => [
+      ...(await import('./cli/identify-secret.ts')).identifySecretCommands,
+      ...(await operations('identify-secret')),
+    ],
   },
-  { names: ['explain'], load: async () => (await import('./cli/explain.ts')).addExplainCommand },
+  { names: ['explain'], load: () => operations('explain') },
   { names: ['export'], load: async () => (await import('./cli/export.ts')).addExportCommands },
-  { names: ['seed'], load: async () => (await import('./cli/seed.ts')).addSeedCommand },
-  { names: ['import'], load: async () => (await import('./cli/import.ts')).addImportCommand },
+  { names: ['seed'], load: async () => (await import('./cli/seed.ts')).seedCommands },
+  { names: ['import'], load: async () => (await import('./cli/import.ts')).importCommands },
   { names: ['sandbox'], load: async () => (await import('./cli/sandbox.ts')).addSandboxCommand },
-  { names: ['doctor'], load: async () => (await import('./cli/doctor.ts')).addDoctorCommand },
-  { names: ['backup', 'restore'], load: async () => (await import('./cli/backup.ts')).addBackupCommands },
-  { names: ['reports'], load: async () => (await import('./cli/reports.ts')).addReportCommands },
-  { names: ['seal'], load: async () => (await import('./cli/seal.ts')).addSealCommands },
-  { names: ['receipt-key'], load: async () => (await import('./cli/receipt-key.ts')).addReceiptKeyCommands },
-  { names: ['audit'], load: async () => (await import('./cli/audit.ts')).addAuditCommand },
-  { names: ['owner'], load: async () => (await import('./cli/owner.ts')).addOwnerCommands },
-  { names: ['token'], load: async () => (await import('./cli/token.ts')).addTokenCommands },
+  { names: ['doctor'], load: async () => (await import('./cli/doctor.ts')).doctorCommands },
+  { names: ['backup', 'restore'], load: async () => (await import('./cli/backup.ts')).backupCommands },
+  {
+    names: ['reports'],
+    help: 'the stored sums of reports',
+    load: async () => (await import('./cli/reports.ts')).reportsCommands,
+  },
+  {
+    names: ['seal'],
+    help: 'the key that secrets are sealed with',
+    load: async () => (await import('./cli/seal.ts')).sealCommands,
+  },
+  {
+    names: ['receipt-key'],
+    help: 'the key that signs receipt tokens and click links',
+    load: async () => (await import('./cli/receipt-key.ts')).receiptKeyCommands,
+  },
+  { names: ['audit'], load: async () => (await import('./cli/audit.ts')).auditCommands },
+  {
+    names: ['owner'],
+    help: 'links that let a person into the console',
+    load: async () => (await import('./cli/owner.ts')).ownerCommands,
+  },
+  {
+    names: ['token'],
+    help: "operator tokens, for scripts that use the console's API",
+    load: () => operations('token'),
+  },
 ];
 
 async function loadStart(): Promise<(program: Command) => void> {
@@ -60,40 +107,32 @@ async function loadStart(): Promise<(program: Command) => void> {
     );
 }
 
-async function buildProgram(argv: readonly string[]): Promise<Command> {
-  const program = new Command('carillon')
+async function buildProgram(program: Command, argv: readonly string[]): Promise<Command> {
+  program
     .description('One API that rings every device: a self-hosted push notification service.')
     .exitOverride()
     // Nothing is printed here, because `main` prints every error on one line.
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({ writeErr: () => undefined })
     .version(readVersion(), '-V, --version', 'print the version');
   const [word = ''] = argv;
-  const named = modules.filter(({ names }) => names.includes(word));
+  const named = groups.filter(({ names }) => names.includes(word));
   // The help and a word that nobody knows name all commands.
-  for (const { load } of named.length > 0 ? named : modules) (await load())(program);
-  // A group such as `app` alone is no command: say which word is missing instead of printing a
-  // page.
+  for (const { load, help } of named.length > 0 ? named : groups) {
+    const adds = await load();
+    if (typeof adds === 'function') adds(program);
+    else for (const form of adds) addCommand(program, form, help);
+  }
   for (const command of [program, ...program.commands]) {
-    if (command.commands.length === 0) continue;
-    command.helpCommand('help [COMMAND]', 'print this, or the help of a command');
-    command.allowExcessArguments().action((_options, self: Command) => sayWhatIsMissing(self));
+    if (command.commands.length > 0) command.helpCommand('help [COMMAND]', 'print this, or the help of a command');
   }
   return program;
 }
 
-function sayWhatIsMissing(command: Command): never {
-  const [unknown] = command.args;
-  const names = command.commands.map((each) => each.name());
-  if (unknown === undefined) throw new CommandError(`Say what to do: ${names.join(', ')} (or --help)`);
-  const meant = closest(unknown, names);
-  const hint = meant === undefined ? names.join(', ') : `did you mean '${meant}'?`;
-  throw new CommandError(`There is no command '${printable(unknown)}': ${hint} (or --help)`);
-}
-
 /** Runs one command and resolves with its exit status. */
 async function main(argv: readonly string[]): Promise<number> {
+  const program = new Command('carillon');
   try {
-    await (await buildProgram(argv)).parseAsync([...argv], { from: 'user' });
+    await (await buildProgram(program, argv)).parseAsync([...argv], { from: 'user' });
     // A stream reports its errors later.
     await new Promise(setImmediate);
     // `start` is exempt: the service works all the same, and its log reports the failure.
@@ -104,13 +143,18 @@ async function main(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     // The signal's handler ends the process when all clean-ups are done.
     if (isBeingStopped()) return new Promise(() => undefined);
-    process.stderr.write(`carillon: ${inOneLine(explain(error))}\n`);
+    process.stderr.write(`carillon: ${inOneLine(explain(error, program, argv))}\n`);
     return 1;
   }
 }
 
-function explain(error: unknown): string {
-  if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
+function explain(error: unknown, program: Command, [word]: readonly string[]): string {
+  if (error instanceof CommanderError) {
+    if (error.code !== 'commander.help') return error.message.replace(/^error: /, '');
+    // A group such as `app` alone is no command.
+    const group = program.commands.find((each) => each.name() === word) ?? program;
+    return `Say what to do: ${group.commands.map((each) => each.name()).join(', ')} (or --help)`;
+  }
   if (error instanceof ApiError) return (error.details.issues ?? [error]).map((each) => each.message).join(' ');
   if (isDatabaseDown(error) || (error as { code?: unknown }).code === '42501') {
     return describeDatabaseError(error, loadCommandConfig());

@@ -25,6 +25,7 @@ const rows: readonly (readonly string[])[] = [
   ['messages', 'receipts', 'reports', 'explain', 'requests'],
   ['metrics', 'pages', 'console'],
   ['process'],
+  ['seed'],
   ['cli'],
   ['main'],
 ];
@@ -154,8 +155,6 @@ describe('the layout', () => {
     const dialling = new Set(['outbound', 'http2', 'database']);
     const outside = sources.filter((path) => !dialling.has(roomOf(path)) && goesOut(text.get(path) ?? ''));
     expect(outside.map((path) => relative(src, path)).sort()).toEqual([
-      // A command that calls the sandbox at an address which the operator gives.
-      'cli/sandbox-devices.ts',
       // Resolves the path of the server's programs.
       'embedded-postgres/programs.ts',
       // Asks whether a text is an address.
@@ -163,6 +162,8 @@ describe('the layout', () => {
       // These two listen.
       'metrics/server.ts',
       'process/listen-port.ts',
+      // Calls the sandbox at an address which the operator gives.
+      'seed/sandbox-devices.ts',
     ]);
     expect(sources.filter((path) => roomOf(path) === 'webhooks').length).toBeGreaterThan(5);
   });

@@ -373,6 +373,6 @@ const idleWorkers: Workers = {
 };
 
 /** A well-formed id that was never given to anything. */
-export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'seg' | 'app' | 'key'): string {
+export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'seg' | 'app' | 'key' | 'tok' | 'whk'): string {
   return encodeId(prefix, '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f');
 }

@@ -1,70 +1,63 @@
-// `audit`: lists who changed what, newest first.
-import type { Command } from 'commander';
+// `audit`: lists who changed what, newest first: of one app, or of every app and of the service
+// itself. The console lists one organisation's changes; only the machine's operator sees all.
+import { z } from 'zod';
 import { listApps } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
 import { type AuditEntry, presentEntry } from '../audit/entry.ts';
 import { listEntries } from '../audit/queries.ts';
-import { encodeId, nilUuid, type Uuid } from '../ground/ids.ts';
+import { encodeId, nilUuid } from '../ground/ids.ts';
+import { instantText } from '../http/schemas.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, table, withJson } from './answer.ts';
+import { command, wholeBetween } from './command.ts';
 import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
-import { readTime } from './read-time.ts';
-import { wholeNumber } from './whole-number.ts';
-
-interface AuditOptions extends AnswerOptions {
-  readonly from?: string;
-  readonly to?: string;
-  readonly limit: number;
-}
+import { table } from './render.ts';
 
 const limitMax = 10_000;
-const limitDefault = 50;
 
-export function addAuditCommand(program: Command): void {
-  withJson(program.command('audit [APP]'))
-    .description('list who changed what, newest first: of one app, or of all and of the service')
-    .option('--from <TIME>', 'changes from then on')
-    .option('--to <TIME>', 'changes before then')
-    .option('--limit <N>', `how many, 1 to ${limitMax}`, wholeNumber('--limit', 1, limitMax), limitDefault)
-    .action((app: string | undefined, options: AuditOptions) => answer(options, () => list(app, options)));
-}
-
-async function list(appName: string | undefined, { from, to, limit }: AuditOptions): Promise<Answer> {
-  const filter = {
-    from: from === undefined ? null : readTime('--from', from),
-    to: to === undefined ? null : readTime('--to', to),
-    beforeId: null,
-    limit: limit + 1,
-  };
-  return withDatabase(loadCommandConfig(), async ({ sql }) => {
-    const app = appName === undefined ? undefined : await getApp(sql, appName);
-    const found = await listEntries(sql, { ...filter, appId: app?.id ?? null });
-    const entries = found.slice(0, limit);
-    const names = new Map((await listApps(sql)).map(({ id, name }) => [id, name]));
-    const rows = entries.map((entry) => [
-      entry.at.toISOString(),
-      describeActor({ kind: entry.actorKind, name: entry.actorName }),
-      entry.action,
-      nameOfApp(entry.appId, names),
-      entry.target ?? '-',
-      describeChange(entry),
-    ]);
-    const more = found.length > limit ? `\n\nThere are more; see them with: --limit or --to` : '';
-    return {
-      document: { entries: entries.map(presentEntry), has_more: found.length > limit },
-      text:
-        rows.length === 0
-          ? 'Nothing is recorded.'
-          : `${table(['TIME', 'WHO', 'ACTION', 'APP', 'TARGET', 'CHANGE'], rows)}${more}`,
-    };
-  });
-}
-
-/** Returns the app's name, the id of a deleted app, or `-` for a change of the service itself. */
-function nameOfApp(id: Uuid, names: ReadonlyMap<Uuid, string>): string {
-  return id === nilUuid ? '-' : (names.get(id) ?? encodeId('app', id));
-}
+export const auditCommands = [
+  command({
+    form: 'audit [APP]',
+    help: 'list who changed what, newest first: of one app, or of all and of the service',
+    input: z.strictObject({
+      app: z.string().optional(),
+      from: instantText.optional(),
+      to: instantText.optional(),
+      limit: wholeBetween(1, limitMax).default(50),
+    }),
+    writes: {
+      from: '  changes from then on',
+      to: '  changes before then',
+      limit: `--limit <N>  how many, 1 to ${limitMax}`,
+    },
+    run: ({ app: name, from, to, limit }) =>
+      withDatabase(loadCommandConfig(), async ({ sql }) => {
+        const appId = name === undefined ? null : (await getApp(sql, name)).id;
+        const dateOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text));
+        const period = { from: dateOf(from), to: dateOf(to), beforeId: null };
+        const found = await listEntries(sql, { ...period, appId, limit: limit + 1 });
+        const entries = found.slice(0, limit);
+        const names = new Map((await listApps(sql)).map((app) => [app.id, app.name]));
+        const rows = entries.map((entry) => [
+          entry.at.toISOString(),
+          describeActor({ kind: entry.actorKind, name: entry.actorName }),
+          entry.action,
+          // A deleted app has its id alone, and a change of the service itself has none.
+          entry.appId === nilUuid ? '-' : (names.get(entry.appId) ?? encodeId('app', entry.appId)),
+          entry.target ?? '-',
+          describeChange(entry),
+        ]);
+        const hasMore = found.length > limit;
+        const more = hasMore ? '\n\nThere are more; see them with: --limit or --to' : '';
+        const shown = table(['TIME', 'WHO', 'ACTION', 'APP', 'TARGET', 'CHANGE'], rows);
+        const data = entries.map((entry) => ({ id: entry.id, ...presentEntry(entry) }));
+        return {
+          document: { data, has_more: hasMore, next_cursor: null },
+          text: rows.length === 0 ? 'Nothing is recorded.' : `${shown}${more}`,
+        };
+      }),
+  }),
+];
 
 /** Describes each field that is named before or after a change, such as `plan free → pro`. */
 function describeChange({ before, after }: AuditEntry): string {

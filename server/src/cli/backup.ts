@@ -2,7 +2,7 @@
 // make a database from such a file. A restored database is paused until an operator resumes it,
 // because its unsent deliveries may have been sent since the backup was made.
 import { basename, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { recordAudit } from '../audit/record-audit.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { createClock } from '../database/clock.ts';
@@ -18,33 +18,42 @@ import { startEmbeddedPostgres } from '../embedded-postgres/start-postgres.ts';
 import { programName } from '../ground/program-name.ts';
 import { findMasterKeys, loadMasterKey } from '../process/master-key.ts';
 import { describeNoDatabase, loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
+import { type Answer, note } from './answer.ts';
+import { command, flag } from './command.ts';
 import { CommandError } from './command-error.ts';
 import { commandActor } from './context.ts';
 import { onStop } from './stop-signals.ts';
 
-interface BackupCommandOptions extends AnswerOptions {
-  readonly recipient?: string;
+export const backupCommands = [
+  command({
+    form: 'backup <FILE>',
+    help: 'copy the embedded database into a file, while it runs',
+    input: z.strictObject({
+      file: z.string(),
+      recipient: z.string().optional(),
+    }),
+    writes: { recipient: '--recipient <AGE>  encrypt the file for this age recipient (age1…)' },
+    run: ({ file, recipient }) => backup(resolve(file), recipient),
+  }),
+  command({
+    form: 'restore <FILE>',
+    help: 'make the database of an empty DATA_DIR from a backup',
+    input: z.strictObject({
+      file: z.string(),
+      identity: z.string().optional(),
+      accept_unsigned: flag.describe('restore a file whose signature is missing or cannot be checked'),
+    }),
+    writes: { identity: '--identity <FILE>  the age identity that opens an encrypted backup' },
+    run: ({ file, ...options }) => restore(resolve(file), options),
+  }),
+];
+
+interface RestoreOptions {
+  readonly identity?: string | undefined;
+  readonly accept_unsigned: boolean;
 }
 
-interface RestoreOptions extends AnswerOptions {
-  readonly identity?: string;
-  readonly acceptUnsigned?: boolean;
-}
-
-export function addBackupCommands(program: Command): void {
-  withJson(program.command('backup <FILE>'))
-    .description('copy the embedded database into a file, while it runs')
-    .option('--recipient <AGE>', 'encrypt the file for this age recipient (age1…)')
-    .action((file: string, options: BackupCommandOptions) => answer(options, () => backup(resolve(file), options)));
-  withJson(program.command('restore <FILE>'))
-    .description('make the database of an empty DATA_DIR from a backup')
-    .option('--identity <FILE>', 'the age identity that opens an encrypted backup')
-    .option('--accept-unsigned', 'restore a file whose signature is missing or cannot be checked')
-    .action((file: string, options: RestoreOptions) => answer(options, () => restore(resolve(file), options)));
-}
-
-async function backup(file: string, { recipient }: BackupCommandOptions): Promise<Answer> {
+async function backup(file: string, recipient: string | undefined): Promise<Answer> {
   const config = embeddedConfig(loadCommandConfig(), 'backed up');
   if (recipient !== undefined && !(await isRecipient(recipient))) {
     throw new CommandError(`${recipient} is no age recipient: age-keygen prints one that begins with age1`);
@@ -90,7 +99,7 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   const restored = await restoreCluster(file, dataDir, {
     masterKeys: await findMasterKeys(config),
     identityFile: options.identity,
-    acceptsUnsigned: options.acceptUnsigned ?? false,
+    acceptsUnsigned: options.accept_unsigned ?? false,
   });
   const { cluster, facts, isSigned } = restored;
   let paused: Pause | null;

@@ -1,7 +1,7 @@
 // `doctor`: checks everything that an operator is responsible for, and says what to do. Changes
 // nothing. A check that fails to run is a finding and hides no other check.
 import { statfs } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { listCredentials } from '../apps/credential-queries.ts';
 import { createCredentials } from '../apps/credentials.ts';
 import { listUnprovableApps } from '../apps/identify-queries.ts';
@@ -29,7 +29,8 @@ import { loadMasterKey } from '../process/master-key.ts';
 import { listOpenSecretFiles } from '../process/secret-files.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { slotColumn } from '../properties/slots.ts';
-import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import type { Answer } from './answer.ts';
+import { command } from './command.ts';
 import { withAnySchema } from './context.ts';
 import {
   type Finding,
@@ -66,14 +67,16 @@ import {
   readTransactionFacts,
 } from './doctor-queries.ts';
 import { reachHosts } from './doctor-reach.ts';
+import { printable, table } from './render.ts';
 
-export function addDoctorCommand(program: Command): void {
-  withJson(program.command('doctor'))
-    .description(
-      'look at database, clock, credentials, outbound reach, disk, partitions, slots, devices, users and cluster; say what to do',
-    )
-    .action((options: AnswerOptions) => answer(options, () => examine(loadCommandConfig())));
-}
+export const doctorCommands = [
+  command({
+    form: 'doctor',
+    help: 'look at database, clock, credentials, outbound reach, disk, partitions, slots, devices, users and cluster; say what to do',
+    input: z.strictObject({}),
+    run: () => examine(loadCommandConfig()),
+  }),
+];
 
 /** Milliseconds that one statement of the doctor may take, because a person waits. */
 const statementMsMax = 20_000;

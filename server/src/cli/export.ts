@@ -7,13 +7,14 @@ import { writePerson } from '../console/person-document.ts';
 import { decodeId } from '../ground/ids.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { findPersonId } from '../users/queries.ts';
-import { answer, printable, withJson } from './answer.ts';
+import { answer } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
 import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
 import { untilReaderIsGone, writeText } from './output-stream.ts';
 import { writeTable } from './part-file.ts';
+import { printable } from './render.ts';
 import { formatNames, rowFormat } from './row-format.ts';
 
 interface RowOptions {
@@ -28,14 +29,18 @@ export function addExportCommands(program: Command): void {
     .command('export')
     .usage(`user <APP> <EXTERNAL_ID>, or <APP> ${tableNames.join('|')} [--format F] [--message ID] [--output FILE]`)
     .description(`write what is held: of one user, or an app's ${tableNames.join(', ')}`);
-  withJson(exporting.command('rows <APP> <WHAT>', { isDefault: true, hidden: true }))
+  exporting
+    .command('rows <APP> <WHAT>', { isDefault: true, hidden: true })
     .description(`${tableNames.join(', ')}: a row each, on standard output or into a file`)
     .option('--format <FORMAT>', `${formatNames.join(' or ')}`, formatNames[0])
     .option('--message <ID>', 'deliveries of this message alone')
     .option('--output <FILE>', 'write a file; the same command continues an interrupted file')
+    .option('--json', 'print one JSON document')
     .action((app: string, what: string, options: RowOptions) => exportRows(app, what, options));
-  withJson(exporting.command('user <APP> <EXTERNAL_ID>'))
+  exporting
+    .command('user <APP> <EXTERNAL_ID>')
     .description('all that is held of one user, as one JSON document')
+    .option('--json', 'print one JSON document')
     .action((app: string, externalId: string) => untilReaderIsGone(() => exportUser(app, externalId)));
 }
 
@@ -62,7 +67,7 @@ async function exportRows(appName: string, what: string, options: RowOptions): P
     }
     const written = await writeTable(resolve(output), table, format);
     const went = written.resumed ? ', after the rows that were there' : '';
-    await answer(options, async () => ({ document: written, text: `${written.file}  ${written.rows} ${name}${went}` }));
+    await answer(options, { document: written, text: `${written.file}  ${written.rows} ${name}${went}` });
   });
 }
 

@@ -4,8 +4,8 @@ import { type App, findApp, findAppsByName } from '../apps/queries.ts';
 import type { Sql } from '../database/db.ts';
 import { decodeId, encodeId } from '../ground/ids.ts';
 import { programName } from '../ground/program-name.ts';
-import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
+import { printable } from './render.ts';
 
 export async function getApp(sql: Sql, text: string): Promise<App> {
   const id = decodeId('app', text);

@@ -3,7 +3,7 @@
 // with the reason.
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { type CredentialRecord, listCredentials } from '../apps/credential-queries.ts';
 import { addFormerCredential } from '../apps/credentials.ts';
 import type { App } from '../apps/queries.ts';
@@ -11,6 +11,7 @@ import { recordAudit } from '../audit/record-audit.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseVapidKeys } from '../channels/webpush/vapid.ts';
 import type { Config } from '../config.ts';
+import { presentListed } from '../console/app-routes.ts';
 import { loadTimeZones } from '../database/load-time-zones.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { CellTypes } from '../imports/cells.ts';
@@ -24,37 +25,34 @@ import { defaultVapidSubject } from '../process/first-start.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { propertiesPerAppMax } from '../properties/property.ts';
 import { listProperties } from '../properties/queries.ts';
-import { type Answer, type AnswerOptions, answer, note, printable, table, withJson } from './answer.ts';
-import { describe, presentApp } from './app.ts';
+import { type Answer, note } from './answer.ts';
+import { describe } from './app.ts';
+import { command } from './command.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
+import { printable, table } from './render.ts';
 import { readVapidPairs, type VapidPair } from './vapid-file.ts';
-
-interface ImportOptions extends AnswerOptions {
-  readonly vapidFile: readonly string[];
-}
 
 const noteEvery = 25_000;
 
-export function addImportCommand(program: Command): void {
-  withJson(program.command('import <APP> <FILE>'))
-    .description('users and devices from a CSV or NDJSON file, ours or of another service; - reads standard input')
-    .option(
-      '--vapid-file <FILE>',
-      'VAPID keys that browsers in the file subscribed with; may be given several times',
-      (file: string, files: readonly string[]) => [...files, file],
-      [],
-    )
-    .action((app: string, file: string, options: ImportOptions) =>
-      answer(options, () => importInto(app, file, options)),
-    );
-}
+export const importCommands = [
+  command({
+    form: 'import <APP> <FILE>',
+    help: 'users and devices from a CSV or NDJSON file, ours or of another service; - reads standard input',
+    input: z.strictObject({ app: z.string(), file: z.string(), vapid_file: z.array(z.string()).default([]) }),
+    writes: {
+      vapid_file:
+        '--vapid-file <FILE>  VAPID keys that browsers in the file subscribed with; may be given several times',
+    },
+    run: ({ app, file, vapid_file: vapidFiles }) => importInto(app, file, vapidFiles),
+  }),
+];
 
-async function importInto(appName: string, file: string, options: ImportOptions): Promise<Answer> {
+async function importInto(appName: string, file: string, vapidFiles: readonly string[]): Promise<Answer> {
   const config = loadCommandConfig();
-  const pairs = options.vapidFile.flatMap(readVapidPairs);
+  const pairs = vapidFiles.flatMap(readVapidPairs);
   const input = await openInput(file);
   try {
     // The format is detected before the database is opened, because a file of an unknown format
@@ -221,7 +219,7 @@ function present(app: App, format: Detected, rejectedFile: string, done: ImportP
   }
   return {
     document: {
-      app: presentApp(app),
+      app: presentListed(app),
       format: format.name,
       lines: records,
       devices: {

@@ -1,21 +1,22 @@
 // `migrate`: brings the schema up to date, or says whether it is up to date.
 
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { missingMigrations } from '../database/migrate.ts';
 import { programName } from '../ground/program-name.ts';
 import { prepareDatabase } from '../process/prepare-database.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
+import { type Answer, note } from './answer.ts';
+import { command, flag } from './command.ts';
 import { withAnySchema } from './context.ts';
 
-export function addMigrateCommand(program: Command): void {
-  withJson(program.command('migrate'))
-    .description('bring the schema up to date')
-    .option('--check', 'change nothing; exit 1 if it is not up to date')
-    .action((options: AnswerOptions & { check?: boolean }) =>
-      answer(options, () => (options.check ? checkSchema() : migrateSchema())),
-    );
-}
+export const migrateCommands = [
+  command({
+    form: 'migrate',
+    help: 'bring the schema up to date',
+    input: z.strictObject({ check: flag.describe('change nothing; exit 1 if it is not up to date') }),
+    run: ({ check }) => (check ? checkSchema() : migrateSchema()),
+  }),
+];
 
 async function migrateSchema(): Promise<Answer> {
   const { applied, wasEmpty } = await withAnySchema(loadCommandConfig(), { limitMs: 0, mayMake: true }, (sql) =>

@@ -1,41 +1,40 @@
 // `owner …`: links that let a person into the console. A link is printed once and works once;
 // Carillon sends no e-mail.
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { createResetLink, createSetupLink, linkPath } from '../accounts/links.ts';
 import { firstOrganisationId } from '../apps/queries.ts';
-import type { Config } from '../config.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
-import { withDatabase } from './context.ts';
+import type { Answer } from './answer.ts';
+import { command } from './command.ts';
+import { type CommandContext, withDatabase } from './context.ts';
 
-export function addOwnerCommands(program: Command): void {
-  const owner = program.command('owner').description('links that let a person into the console');
-  withJson(owner.command('setup-link'))
-    .description('print the link of the first owner; an earlier link stops working')
-    .action((options: AnswerOptions) => answer(options, setupLink));
-  withJson(owner.command('reset-password <EMAIL>'))
-    .description('print a link that sets a new password, within an hour')
-    .action((email: string, options: AnswerOptions) => answer(options, () => resetPassword(email)));
-}
+export const ownerCommands = [
+  command({
+    form: 'owner setup-link',
+    help: 'print the link of the first owner; an earlier link stops working',
+    input: z.strictObject({}),
+    run: () =>
+      printLink('setup', 'It makes the first owner, once.', (context) => createSetupLink(context, firstOrganisationId)),
+  }),
+  command({
+    form: 'owner reset-password <EMAIL>',
+    help: 'print a link that sets a new password, within an hour',
+    input: z.strictObject({ email: z.string() }),
+    run: ({ email }) =>
+      printLink('reset', 'It sets a new password, once and within an hour.', (context) =>
+        createResetLink(context, email),
+      ),
+  }),
+];
 
-async function setupLink(): Promise<Answer> {
+async function printLink(
+  kind: Parameters<typeof linkPath>[0],
+  what: string,
+  make: (context: CommandContext) => Promise<{ readonly secret: string }>,
+): Promise<Answer> {
   const config = loadCommandConfig();
-  return withDatabase(config, async (context) => {
-    const { secret } = await createSetupLink(context, firstOrganisationId);
-    return describe(config, linkPath('setup', secret), 'It makes the first owner, once.');
-  });
-}
-
-async function resetPassword(email: string): Promise<Answer> {
-  const config = loadCommandConfig();
-  return withDatabase(config, async (context) => {
-    const { secret } = await createResetLink(context, email);
-    return describe(config, linkPath('reset', secret), 'It sets a new password, once and within an hour.');
-  });
-}
-
-/** Without PUBLIC_URL the link is printed as a path. */
-function describe({ publicUrl }: Config, path: string, what: string): Answer {
-  const link = `${publicUrl ?? ''}${path}`;
+  const { secret } = await withDatabase(config, make);
+  // Without PUBLIC_URL the link is printed as a path.
+  const link = `${config.publicUrl ?? ''}${linkPath(kind, secret)}`;
   return { document: { link }, text: `  ${link}\n\n${what} The link is shown this once.` };
 }

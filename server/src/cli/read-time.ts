@@ -1,7 +1,7 @@
 // Reads a time from an option, in the form that the API takes: ISO 8601 with an offset.
 import { instantForm, parseInstant } from '../ground/instant.ts';
-import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
+import { printable } from './render.ts';
 
 /** Throws a `CommandError` that names `option` where the text is no such time. */
 export function readTime(option: string, text: string): Date {

@@ -1,33 +1,33 @@
-// `reports rebuild`: computes the stored results of reports again, from the events and deliveries
-// that are kept.
-import type { Command } from 'commander';
+// `reports rebuild`: computes again what reports have stored, from the events and deliveries that
+// are kept.
+import { z } from 'zod';
 import { recordAudit } from '../audit/record-audit.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
+import { instantText } from '../http/schemas.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
-import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
+import { type Answer, note } from './answer.ts';
+import { command } from './command.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
-import { readTime } from './read-time.ts';
 
-interface RebuildOptions extends AnswerOptions {
-  readonly from?: string;
-  readonly to?: string;
-}
+export const reportsCommands = [
+  command({
+    form: 'reports rebuild <APP>',
+    help: 'compute sums and classes again, as far as events and deliveries are kept; the rest stays as it is',
+    input: z.strictObject({ app: z.string(), from: instantText.optional(), to: instantText.optional() }),
+    writes: {
+      from: '  the beginning; without it as far back as there are events',
+      to: '  the end; without it now',
+    },
+    run: ({ app, from, to }) => rebuild(app, dateOf(from), dateOf(to)),
+  }),
+];
 
-export function addReportCommands(program: Command): void {
-  const reports = program.command('reports').description('the stored sums of reports');
-  withJson(reports.command('rebuild <APP>'))
-    .description('compute sums and classes again, as far as events and deliveries are kept; the rest stays as it is')
-    .option('--from <TIME>', 'the beginning; without it as far back as there are events')
-    .option('--to <TIME>', 'the end; without it now')
-    .action((name: string, options: RebuildOptions) => answer(options, () => rebuild(name, options)));
-}
+const dateOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text));
 
-async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
-  const from = options.from === undefined ? null : readTime('--from', options.from);
-  const to = options.to === undefined ? null : readTime('--to', options.to);
+async function rebuild(name: string, from: Date | null, to: Date | null): Promise<Answer> {
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
   const work = async ({ sql, clock, by }: CommandContext): Promise<Answer> => {
     const { id } = await getApp(sql, name);

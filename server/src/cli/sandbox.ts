@@ -10,7 +10,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { loadConfig, processEnvironment } from '../config.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type AnswerOptions, note, withJson } from './answer.ts';
+import { type AnswerOptions, note } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { runCommandGroup, untilEnded } from './command-group.ts';
 import { wholeNumber } from './whole-number.ts';
@@ -22,7 +22,8 @@ const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.st
 const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import.meta.url));
 
 export function addSandboxCommand(program: Command): void {
-  withJson(program.command('sandbox'))
+  program
+    .command('sandbox')
     .argument('[COMMAND...]', 'after --: a command to run beside it, with settings that send its pushes here')
     .description('run push services with simulated browsers, and their inbox')
     .option(
@@ -31,6 +32,7 @@ export function addSandboxCommand(program: Command): void {
       wholeNumber('--port', 0, 65_535),
       8090,
     )
+    .option('--json', 'print one JSON document')
     .action((command: string[], options: AnswerOptions & { port: number }) => runSandbox(command, options));
 }
 

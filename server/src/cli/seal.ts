@@ -1,7 +1,7 @@
 // `seal rotate`: seals every stored secret with the current master key, so that the former key can
 // be deleted (R-45).
 
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { createFactorSeal } from '../accounts/factor-seal.ts';
 import { resealSecondFactors } from '../accounts/second-factor.ts';
 import { resealCredentials } from '../apps/credentials.ts';
@@ -11,17 +11,18 @@ import { resealReceiptKeys } from '../database/receipt-keys.ts';
 import { loadMasterKey } from '../process/master-key.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { resealWebhookSecrets } from '../webhooks/secrets.ts';
-import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
+import type { Answer } from './answer.ts';
+import { command } from './command.ts';
 import { withDatabase } from './context.ts';
 
-export function addSealCommands(program: Command): void {
-  const seal = program.command('seal').description('the key that secrets are sealed with');
-  withJson(seal.command('rotate'))
-    .description(
-      'seal every stored secret with MASTER_KEY; run it while the service has MASTER_KEY and MASTER_KEY_PREVIOUS',
-    )
-    .action((options: AnswerOptions) => answer(options, rotate));
-}
+export const sealCommands = [
+  command({
+    form: 'seal rotate',
+    help: 'seal every stored secret with MASTER_KEY; run it while the service has MASTER_KEY and MASTER_KEY_PREVIOUS',
+    input: z.strictObject({}),
+    run: rotate,
+  }),
+];
 
 async function rotate(): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async ({ config, sql, clock, by, loadSeal }) => {

@@ -1,48 +1,59 @@
 // `seed`: fills an app with believable people and devices, for trying and measuring. With a sandbox
 // the devices are that sandbox's browsers and phones. Without a sandbox their tokens are valid in
 // form and belong to nobody.
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { createApp, type NewApp } from '../apps/create-app.ts';
 import { listCredentials } from '../apps/credential-queries.ts';
 import { type App, findApp } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';
+import { presentListed } from '../console/app-routes.ts';
 import { type DeviceToken, parseToken } from '../devices/token.ts';
 import { encodeId } from '../ground/ids.ts';
 import { programName, startCommand } from '../ground/program-name.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
-import { describe, describeKeys, presentApp } from './app.ts';
+import type { SeededDevice } from '../seed/population.ts';
+import { type AppOnDevices, connectToSandbox, type SandboxDevices } from '../seed/sandbox-devices.ts';
+import { seedDevices } from '../seed/seed-devices.ts';
+import { appOnDevices, setSeedChannels } from '../seed/set-channels.ts';
+import { makeToken } from '../seed/tokens.ts';
+import { type Answer, note } from './answer.ts';
+import { describe, describeKeys } from './app.ts';
+import { command, wholeBetween } from './command.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
-import { type AppOnDevices, connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
-import { appOnDevices, setSeedChannels } from './seed-channels.ts';
-import { seedDevices } from './seed-devices.ts';
-import type { SeededDevice } from './seed-population.ts';
-import { makeToken } from './seed-tokens.ts';
-import { wholeNumber } from './whole-number.ts';
+import { printable } from './render.ts';
 
 const devicesMax = 100_000_000;
-const defaultSeed = 'carillon';
 const noteEvery = 25_000;
 
-interface SeedOptions extends AnswerOptions {
+interface SeedOptions {
   readonly devices: number;
   readonly seed: string;
-  readonly sandbox?: string;
+  readonly sandbox?: string | undefined;
 }
 
-export function addSeedCommand(program: Command): void {
-  withJson(program.command('seed [APP]'))
-    .description('add believable users, devices and events; without APP in a new app on the plan unlimited')
-    .requiredOption('--devices <N>', 'how many devices', wholeNumber('--devices', 1, devicesMax))
-    .option('--seed <S>', 'the same seed makes the same people', defaultSeed)
-    .option('--sandbox <URL>', 'the inbox address of a sandbox, whose browsers and phones the devices are')
-    .action((app: string | undefined, options: SeedOptions) => answer(options, () => seed(app, options)));
-}
+export const seedCommands = [
+  command({
+    form: 'seed [APP]',
+    help: 'add believable users, devices and events; without APP in a new app on the plan unlimited',
+    input: z.strictObject({
+      app: z.string().optional(),
+      devices: wholeBetween(1, devicesMax),
+      seed: z.string().default('carillon'),
+      sandbox: z.string().optional(),
+    }),
+    writes: {
+      devices: '--devices <N>  how many devices',
+      seed: '--seed <S>  the same seed makes the same people',
+      sandbox: '--sandbox <URL>  the inbox address of a sandbox, whose browsers and phones the devices are',
+    },
+    run: ({ app, ...options }) => seed(app, options),
+  }),
+];
 
 async function seed(appName: string | undefined, options: SeedOptions): Promise<Answer> {
   const config = loadCommandConfig();
@@ -83,8 +94,8 @@ async function makeApp(
 ): Promise<{ app: App; keys: NewApp }> {
   const { sql } = context;
   const keys = await createApp(context, { name: `Seed ${seedName}`, plan: 'unlimited' });
-  await setSeedChannels(context, keys.id, sandbox);
-  // The id is printed before the work begins, so that the app can be found if the work fails.
+  await setSeedChannels({ ...context, seal: await context.loadSeal() }, keys.id, sandbox);
+  // The id is printed before the work begins, so that the app can be found where the work fails.
   note(`Made the app ${encodeId('app', keys.id)}`);
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');
@@ -145,7 +156,7 @@ function present(
   if (keys) lines.push('', describeKeys(keys));
   return {
     document: {
-      app: presentApp(app),
+      app: presentListed(app),
       ...(keys && { server_key: keys.serverKey, client_key: keys.clientKey }),
       seed: options.seed,
       devices: seeded.devices,

@@ -2,12 +2,12 @@
 import { CommandError } from './command-error.ts';
 
 /**
- * Returns an argument parser for an option. The parser throws a `CommandError` for any other text.
+ * Returns a reader for an option or a word. The reader throws a `CommandError` for any other text.
  */
-export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
+export function wholeNumber(name: string, least = 0, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new CommandError(`${option} is a whole number from ${least} to ${most}, not '${text}'`);
+    throw new CommandError(`${name} is a whole number from ${least} to ${most}, not '${text}'`);
   };
 }

@@ -55,7 +55,10 @@ export const systemRoutes = [
     const { txSql, clock } = deps;
     refuseGuest(caller, 'pause the service');
     const by = { sql: txSql, clock, by: caller.by, orgId: caller.organisationId };
-    if (!(await pauseService(by, 'operator'))) throw new ApiError('internal_error');
+    if (!(await pauseService(by, 'operator'))) {
+      const message = 'No service has run on this database yet: start it with START_PAUSED=1.';
+      throw new ApiError('internal_error', { message });
+    }
     return read(deps, caller);
   }),
   route('resume', 'POST /system/resume', {

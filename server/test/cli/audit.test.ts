@@ -23,7 +23,7 @@ interface Shown {
 
 /** The entries, oldest first. */
 async function entriesOf(...parameters: string[]): Promise<Shown[]> {
-  return (await cli.json('audit', '--limit', '10000', ...parameters)).entries.reverse();
+  return (await cli.json('audit', '--limit', '10000', ...parameters)).data.reverse();
 }
 
 describe('audit', () => {
@@ -33,8 +33,15 @@ describe('audit', () => {
     await cli.run('app', 'window', id, '48');
     await cli.run('app', 'suspend', id);
     await cli.run('app', 'resume', id);
-    const common = { actor: me, address: null, app_id: id, target: id, at: expect.stringMatching(/Z$/) };
-    const { entries, has_more: hasMore } = await cli.json('audit', 'Told', '--limit', '4');
+    const common = {
+      id: expect.any(String),
+      actor: me,
+      address: null,
+      app_id: id,
+      target: id,
+      at: expect.stringMatching(/Z$/),
+    };
+    const { data: entries, has_more: hasMore } = await cli.json('audit', 'Told', '--limit', '4');
     expect(hasMore).toBe(true);
     expect(entries).toEqual([
       { ...common, action: 'app.resume', before: null, after: null },
@@ -49,10 +56,10 @@ describe('audit', () => {
 
   it('lists a period of time', async () => {
     const { publicId: id } = await cli.newApp('Timed');
-    const { entries } = await cli.json('audit', id);
+    const { data: entries } = await cli.json('audit', id);
     const at = entries[0].at as string;
-    expect((await cli.json('audit', id, '--to', at)).entries.every((each: { at: string }) => each.at < at)).toBe(true);
-    expect(await cli.json('audit', id, '--from', '2100-01-01T00:00:00Z')).toEqual({ entries: [], has_more: false });
+    expect((await cli.json('audit', id, '--to', at)).data.every((each: { at: string }) => each.at < at)).toBe(true);
+    expect(await cli.json('audit', id, '--from', '2100-01-01T00:00:00Z')).toMatchObject({ data: [], has_more: false });
     expect(await cli.run('audit', id, '--from', 'yesterday')).toMatchObject(refusal(/--from is/));
     expect(await cli.run('audit', 'Nobody')).toMatchObject(refusal(/No app has/));
   });
@@ -174,7 +181,7 @@ describe('every change by the command line', () => {
   it('R-43 names each key that is made, rotated or revoked by its id and its ends', async () => {
     const entries = await entriesOf(app);
     const [, , made, rotated, revoked] = entries.filter(({ action }) => action.startsWith('key.'));
-    const { keys } = await cli.json('key', 'list', app);
+    const { data: keys } = await cli.json('key', 'list', app);
     const [, , former, current] = keys;
     const shown = ({ start, last4 }: { start: string; last4: string }) => ({ start, last4 });
     expect(made).toMatchObject({ target: former.id, after: { scope: 'server', name: 'Backend', ...shown(former) } });

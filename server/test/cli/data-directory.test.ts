@@ -55,7 +55,7 @@ describe('without a database', () => {
     const place = isAbsolute(recorded) ? recorded : join(dataDir, recorded);
     whenDone(async () => rmSync(place, { recursive: true, force: true }));
     expect(made).toMatchObject({ status: 0, stderr: `Made a database in ${place}\n` });
-    expect((await cli.runWith(environment, 'app', 'list', '--json')).json.apps).toMatchObject([{ name: 'Shop' }]);
+    expect((await cli.runWith(environment, 'app', 'list', '--json')).json.data).toMatchObject([{ name: 'Shop' }]);
   });
 });
 

@@ -66,11 +66,3 @@ describe('reports rebuild', () => {
     expect(await cli.run('reports', ...parameters)).toMatchObject(refusal(line));
   });
 });
-
-describe('app window', () => {
-  it.each(['0', '721', '1.5', 'day'])('refuses %s hours', async (hours) => {
-    expect(await cli.run('app', 'window', 'Shop', hours)).toMatchObject(
-      refusal(/HOURS is a whole number from 1 to 720/),
-    );
-  });
-});

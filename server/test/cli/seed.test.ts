@@ -6,9 +6,6 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
-import { personAt } from '../../src/cli/seed-population.ts';
-import { regions } from '../../src/cli/seed-regions.ts';
-import { makeToken } from '../../src/cli/seed-tokens.ts';
 import { localeField } from '../../src/content/locales.ts';
 import { loadTimeZones } from '../../src/database/load-time-zones.ts';
 import { parseToken } from '../../src/devices/token.ts';
@@ -19,6 +16,9 @@ import { timeZoneField } from '../../src/ground/time-zones.ts';
 import { noExceptions } from '../../src/outbound/address-guard.ts';
 import type { StoredProperties } from '../../src/properties/property.ts';
 import { listSlottedAndNumbered } from '../../src/properties/queries.ts';
+import { personAt } from '../../src/seed/population.ts';
+import { regions } from '../../src/seed/regions.ts';
+import { makeToken } from '../../src/seed/tokens.ts';
 import { apnsKey } from '../channels/phone-bundle.ts';
 import { whenDone } from '../database.ts';
 import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
@@ -217,14 +217,14 @@ describe('sandbox, and seed with it', () => {
       const uninstalled = await fetch(`${inbox}/devices/${encodeURIComponent(token)}`, { method: 'DELETE' });
       expect([platform, uninstalled.status]).toEqual([platform, 204]);
     }
-    const { channels } = await cli.json('channel', 'list', app.id);
+    const { data: channels } = await cli.json('channel', 'list', app.id);
     const { apns_keys: keys, service_accounts: accounts } = (await (await fetch(`${inbox}/credentials`)).json()) as {
       apns_keys: { key_id: string }[];
       service_accounts: { client_email: string }[];
     };
     expect(channels).toMatchObject([
-      { channel: 'fcm', client_email: accounts[0]?.client_email },
-      { channel: 'apns', key_id: keys[0]?.key_id },
+      { channel: 'fcm', public: { client_email: accounts[0]?.client_email } },
+      { channel: 'apns', public: { key_id: keys[0]?.key_id } },
       { channel: 'webpush' },
     ]);
 

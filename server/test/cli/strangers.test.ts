@@ -1,5 +1,5 @@
-// The commands that limit and undo what strangers do with a client key: `device purge`, `app
-// events` and `event delete`.
+// The commands that limit and undo what strangers do with a client key: `device purge` and
+// `event delete`.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { clientEventsDefault } from '../../src/apps/caller.ts';
@@ -9,10 +9,6 @@ import { type MadeApp, refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 const dayMs = 24 * 3_600_000;
-
-const shownEvents = (newNames: boolean, purchases: boolean) => ({
-  client_events: { new_names: newNames, purchases },
-});
 
 describe('device purge', () => {
   /** A device registered this many days ago. Only the fields that decide about a purge differ. */
@@ -53,31 +49,14 @@ describe('device purge', () => {
   it.concurrent.each([
     ['without --never-reached', ['purge', 'Demo', '--older-than', '7'], /Say --never-reached/],
     ['without an age', ['purge', 'Demo', '--never-reached'], /--older-than DAYS \(0: all\)/],
-    ['for an age that is no number', ['purge', 'Demo', '--never-reached', '--older-than', 'old'], /DAYS/],
+    [
+      'for an age that is no number',
+      ['purge', 'Demo', '--never-reached', '--older-than', 'old'],
+      /--older-than is a whole number/,
+    ],
     ['for an unknown app', ['purge', 'Nobody', '--never-reached', '--older-than', '7'], /No app has/],
   ])('is refused in one line %s', async (_case, parameters, line) => {
     expect(await cli.run('device', ...parameters)).toMatchObject(refusal(line));
-  });
-});
-
-describe('app events', () => {
-  it('shows what client keys may track, changes the given options, and keeps the others', async () => {
-    const { publicId: id } = await cli.newApp('Strict');
-    expect(await cli.json('app', 'events', id)).toMatchObject({ id, ...shownEvents(true, true) });
-    expect(await cli.json('app', 'events', id, '--new-names', 'off')).toMatchObject(shownEvents(false, true));
-    expect(await cli.json('app', 'events', id, '--purchases', 'off')).toMatchObject(shownEvents(false, false));
-    expect(await cli.json('app', 'events', id, '--new-names', 'on')).toMatchObject(shownEvents(true, false));
-    const { stdout } = await cli.run('app', 'events', id);
-    expect(stdout).toBe('Strict: client keys track new names on, purchases off\n');
-    const { entries } = await cli.json('audit', id);
-    expect(entries.filter(({ action }: { action: string }) => action === 'app.events')).toHaveLength(3);
-  });
-
-  it.concurrent.each([
-    ['a word that is neither on nor off', ['Strict', '--purchases', 'no'], /--purchases is on or off, not 'no'/],
-    ['an unknown app', ['Nobody'], /No app has/],
-  ])('refuses %s in one line', async (_what, parameters, line) => {
-    expect(await cli.run('app', 'events', ...parameters)).toMatchObject(refusal(line));
   });
 });
 

@@ -2,7 +2,7 @@
 // different for each device's seed. Pure and deterministic like the devices.
 import { createECDH, hash } from 'node:crypto';
 import { type DeviceToken, tokenOf } from '../devices/token.ts';
-import type { SeededDevice, Vendor } from './seed-population.ts';
+import type { SeededDevice, Vendor } from './population.ts';
 
 /**
  * Makes a token in the form into which a registration parses it. The text is not parsed again,

@@ -15,8 +15,8 @@ import { learnProperties, recordSightings } from '../properties/learn-properties
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';
 import { findKnownPeople, insertUsers, type UserToAdd } from '../users/insert-many.ts';
-import { eventsOn } from './seed-events.ts';
-import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './seed-population.ts';
+import { eventsOn } from './events.ts';
+import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './population.ts';
 
 export interface SeedPlan {
   readonly appId: Uuid;

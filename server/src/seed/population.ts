@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Platform } from '../channels/channel.ts';
 import type { PropertyValue } from '../properties/property.ts';
-import { type Region, regions } from './seed-regions.ts';
+import { type Region, regions } from './regions.ts';
 
 export interface SeededPerson {
   /** Null: nobody has logged in on these devices. */

@@ -1,7 +1,7 @@
 // Makes the events of a seeded app: believable events of the last weeks, for filters, reports and
 // attribution to find. Pure and deterministic like the people. Events use separate random numbers,
 // so that they do not change the people.
-import { pick, type Random, randomOf, type SeededDevice, type SeededUser } from './seed-population.ts';
+import { pick, type Random, randomOf, type SeededDevice, type SeededUser } from './population.ts';
 
 export interface SeededEvent {
   readonly name: string;

@@ -5,9 +5,8 @@ import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
 import { parseUrl } from '../ground/parse-url.ts';
 import { programName } from '../ground/program-name.ts';
-import { CommandError } from './command-error.ts';
-import type { SeededDevice, Vendor } from './seed-population.ts';
-import { makeToken } from './seed-tokens.ts';
+import type { SeededDevice, Vendor } from './population.ts';
+import { makeToken } from './tokens.ts';
 
 /**
  * The app on the devices: the key that browsers subscribe with, and the app on a phone. A field
@@ -48,10 +47,10 @@ type Kind = Vendor | Exclude<Platform, 'web'>;
 
 const kindOf = ({ platform, vendor }: SeededDevice): Kind | null => (platform === 'web' ? vendor : platform);
 
-/** Connects to the sandbox at `url`. Throws a `CommandError` where no sandbox answers. */
+/** Connects to the sandbox at `url`. Throws an error in words where no sandbox answers. */
 export async function connectToSandbox(url: string): Promise<SandboxDevices> {
   const base = /^https?:\/\//.test(url) ? parseUrl(url) : null;
-  if (!base) throw new CommandError(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
+  if (!base) throw new Error(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
   const call = createCall(base);
   const { environment } = addressesSchema.parse(await call('GET', 'addresses'));
   // For each kind, the number of the next device.
@@ -105,9 +104,9 @@ function createCall(base: URL): (method: string, path: string, body?: object) =>
       signal: AbortSignal.timeout(timeoutMs),
       ...(body && { body: JSON.stringify(body) }),
     }).catch(() => {
-      throw new CommandError(`No sandbox answers at ${base.origin}; start one with: ${programName} sandbox`);
+      throw new Error(`No sandbox answers at ${base.origin}; start one with: ${programName} sandbox`);
     });
-    if (!response.ok) throw new CommandError(`The sandbox answered ${response.status} to ${method} /${path}`);
+    if (!response.ok) throw new Error(`The sandbox answered ${response.status} to ${method} /${path}`);
     return response.json();
   };
 }

@@ -5,15 +5,17 @@
 
 import type { CredentialRecord } from '../apps/credential-queries.ts';
 import { saveCredential } from '../apps/credentials.ts';
+import type { Audited } from '../audit/record-audit.ts';
 import { parseApnsCredential } from '../channels/apns/credential.ts';
 import { type ChannelId, environments } from '../channels/channel.ts';
 import { parseServiceAccount } from '../channels/fcm/credential.ts';
 import { generateVapidKeys } from '../channels/webpush/vapid.ts';
+import type { Clock } from '../database/clock.ts';
+import type { Sql } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { programName } from '../ground/program-name.ts';
+import type { Seal } from '../ground/seal.ts';
 import { defaultVapidSubject } from '../process/first-start.ts';
-import { CommandError } from './command-error.ts';
-import type { CommandContext } from './context.ts';
 import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
 
 /**
@@ -22,31 +24,30 @@ import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
 const sandboxBundleId = 'com.example.shop';
 
 export async function setSeedChannels(
-  { sql, clock, by, loadSeal }: CommandContext,
+  deps: Audited & { readonly sql: Sql; readonly clock: Clock; readonly seal: Seal },
   appId: Uuid,
   sandbox: SandboxDevices | undefined,
 ): Promise<void> {
-  const seal = await loadSeal();
   const save = (channel: ChannelId, shown: Record<string, unknown>, secret: string) =>
-    saveCredential({ sql, clock, by, seal }, { appId, channel, public: shown, secret });
+    saveCredential(deps, { appId, channel, public: shown, secret });
   const { publicKey, privateKey } = generateVapidKeys();
   await save('webpush', { publicKey, subject: defaultVapidSubject }, privateKey);
   if (!sandbox) return;
 
   const { p8, key_id: keyId, team_id: teamId } = await sandbox.makeApnsKey();
   const apns = { keyId, teamId, bundleId: sandboxBundleId, environment: environments[0] };
-  if ('issues' in parseApnsCredential({ ...apns, p8 })) throw new CommandError('The sandbox gave no key for APNs');
+  if ('issues' in parseApnsCredential({ ...apns, p8 })) throw new Error('The sandbox gave no key for APNs');
   await save('apns', apns, p8);
 
   const account = await sandbox.makeServiceAccount();
   const parsed = parseServiceAccount(account, sandbox.environment['FCM_TOKEN_URL'] ?? '');
-  if ('issues' in parsed) throw new CommandError('The sandbox gave no service account for FCM');
+  if ('issues' in parsed) throw new Error('The sandbox gave no service account for FCM');
   const { projectId, clientEmail, privateKeyId } = parsed.credential;
   await save('fcm', { projectId, clientEmail, privateKeyId }, account);
 }
 
 /**
- * Reads from the current credentials which app is on the devices. Throws a `CommandError` where web
+ * Reads from the current credentials which app is on the devices. Throws an error in words where web
  * push has no keys, because browsers cannot subscribe without them.
  */
 export function appOnDevices(credentials: readonly CredentialRecord[]): AppOnDevices {
@@ -54,7 +55,7 @@ export function appOnDevices(credentials: readonly CredentialRecord[]): AppOnDev
     credentials.find((each) => each.channel === channel && each.replacedAt === null)?.public;
   const vapidKey = publicOf('webpush')?.['publicKey'];
   if (typeof vapidKey !== 'string') {
-    throw new CommandError(`Browsers subscribe with web push keys: ${programName} channel set APP webpush`);
+    throw new Error(`Browsers subscribe with web push keys: ${programName} channel set APP webpush`);
   }
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   const apns = publicOf('apns');
