@@ -1,4 +1,5 @@
-// A person changes their own password: every session ends, and a new one begins.
+// A person changes their own password: every session and every link to reset the password ends, and
+// a new session begins.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { transaction } from '../database/db.ts';
 import { encodeId, mintUuid } from '../ground/ids.ts';
@@ -6,6 +7,7 @@ import { ApiError } from '../http/api-error.ts';
 import { findPasswordHash, savePassword } from './account-queries.ts';
 import { beginSession, endSessions, type Visit } from './begin-session.ts';
 import { refuseCommonPassword } from './common-passwords.ts';
+import { endLinks } from './link-queries.ts';
 import type { Session } from './session.ts';
 import { lockVerified, type SignInDeps } from './sign-in.ts';
 
@@ -27,6 +29,7 @@ export async function changePassword(
     const account = await lockVerified(tx, accountId, former);
     await savePassword(tx, clock, accountId, mintUuid(clock.nowMs()), hash);
     await endSessions({ tx }, accountId);
+    await endLinks(tx, clock, 'reset', accountId);
     const change = { appId: null, orgId: account.organisationId, action: 'password.change' } as const;
     await recordAudit({ tx, clock, by }, { ...change, target: encodeId('acc', accountId) });
     return beginSession({ tx, clock }, account, visit);

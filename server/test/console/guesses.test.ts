@@ -430,6 +430,15 @@ describe('a step between password and second factor', () => {
   });
 });
 
+it('a link that resets a password ends when the password is changed', async () => {
+  const email = 'linked@shop.example';
+  const person = await join(email);
+  const { secret } = await createResetLink(t, email);
+  expect((await person('POST', '/password', { current: password, next: 'a fourth long password' })).status).toBe(200);
+  const reset = await visitor('POST', '/reset', { secret, password: 'a fifth long password' });
+  expect(reset.status).toBe(404);
+});
+
 describe('a sign-in beside a change of the password', () => {
   it('opens nothing by the former password once the change is done', async () => {
     const email = 'racing@shop.example';
