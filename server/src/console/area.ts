@@ -1,6 +1,8 @@
 // The three kinds of areas in the console's API, by whom they serve: who may call their routes,
 // where the paths begin, and which parameters all of them have.
 import { type Area, type ParamForms, routesWith } from '../http/route.ts';
+import type { ApiRequest } from '../http/server.ts';
+import type { Turns } from '../http/turns.ts';
 import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
 
 /** Facts in which the areas of one kind differ. */
@@ -26,4 +28,13 @@ export function routesOfOrganisation<Deps, Named extends string = never>(tag: st
 export function routesOfApp<Deps, Named extends string = never>(tag: string, shared: Shared<Named> = {}) {
   const params = { ...appParam, ...shared.params };
   return routesWith<Deps, AppCaller, Named | 'app'>({ tag, prefix: appPrefix, access, ...shared, params });
+}
+
+/** The `within` of routes that count or report: their work waits for a turn of the organisation. */
+export function inCountTurn<Result>(
+  { countTurns }: { readonly countTurns: Turns },
+  { caller, aside }: ApiRequest<ConsoleCaller>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return aside(() => countTurns.run(caller.organisationId, work));
 }

@@ -6,7 +6,7 @@ import type { Sql } from '../database/db.ts';
 import { textCell, writeRow } from '../ground/csv.ts';
 import { type Cursors, pageQuery, toPage } from '../http/page.ts';
 import { ok } from '../http/route.ts';
-import { component, instant, instantText, pageFields } from '../http/schemas.ts';
+import { component, instant, instantText, pageComponent } from '../http/schemas.ts';
 import { Answer } from '../http/server.ts';
 import { routesOfApp, routesOfOrganisation } from './area.ts';
 import { appId, searchField } from './schemas.ts';
@@ -33,24 +33,19 @@ const entry = component(
     before: z.record(z.string(), z.unknown()).nullable(),
     after: z.record(z.string(), z.unknown()).nullable(),
   }),
+  {
+    id: '01930000-0000-7000-8000-000000000001',
+    at: '2026-11-21T10:15:30.123Z',
+    actor: { kind: 'person', id: 'acc_02y9GVDsTuJUi2BOoCH5G3', name: 'anna@shop.example' },
+    address: '192.0.2.7',
+    action: 'app.plan',
+    app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
+    target: 'app_02y9GVDsTuJUi2BOoCH5G3',
+    before: { plan: 'free' },
+    after: { plan: 'pro' },
+  },
 );
-const page = component('AuditPage', z.strictObject(pageFields(entry)), {
-  data: [
-    {
-      id: '01930000-0000-7000-8000-000000000001',
-      at: '2026-11-21T10:15:30.123Z',
-      actor: { kind: 'person', id: 'acc_02y9GVDsTuJUi2BOoCH5G3', name: 'anna@shop.example' },
-      address: '192.0.2.7',
-      action: 'app.plan',
-      app_id: 'app_02y9GVDsTuJUi2BOoCH5G3',
-      target: 'app_02y9GVDsTuJUi2BOoCH5G3',
-      before: { plan: 'free' },
-      after: { plan: 'pro' },
-    },
-  ],
-  has_more: false,
-  next_cursor: null,
-});
+const page = pageComponent('AuditPage', entry);
 const query = z.strictObject({
   ...pageQuery(200),
   q: searchField

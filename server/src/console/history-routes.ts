@@ -20,10 +20,8 @@ import {
   deviceId,
   exampleOf,
   instant,
-  lastPage,
   messageId,
   pageComponent,
-  pageFields,
   segmentId,
 } from '../http/schemas.ts';
 import { listMessageNames } from '../messages/stored-queries.ts';
@@ -49,6 +47,7 @@ const segmentOfUser = component(
     name: z.string(),
     devices: count.describe('Active devices of the user that the segment selects now.'),
   }),
+  { id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE', devices: 2 },
 );
 const eventOfUser = component(
   'EventOfUser',
@@ -60,6 +59,14 @@ const eventOfUser = component(
     before_sign_in: z.boolean().describe('A device sent it before it belonged to the user.'),
     properties: z.record(z.string(), z.unknown()),
   }),
+  {
+    id: '01930000-0000-7000-8000-000000000001',
+    name: 'purchase',
+    occurred_at: '2026-11-21T10:15:30.123Z',
+    device_id: null,
+    before_sign_in: false,
+    properties: { amount: 79.9, currency: 'EUR' },
+  },
 );
 const ofMessage = {
   message_id: messageId,
@@ -88,13 +95,7 @@ export const historyAreaRoutes = [
     summary: 'The segments that select a user now',
     description: 'Each page asks `limit` segments and shows those that select the user, so a page may be empty.',
     query: z.strictObject(pageQuery(50)),
-    answers: ok(
-      'A page of segments, newest first.',
-      component('UserSegments', z.strictObject(pageFields(segmentOfUser)), {
-        data: [{ id: 'seg_02y9GVDsTuJUi2BOoCH5G3', name: 'Pro users in DE', devices: 2 }],
-        ...lastPage,
-      }),
-    ),
+    answers: ok('A page of segments, newest first.', pageComponent('UserSegments', segmentOfUser)),
   }).handle(async ({ sql, clock, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
     const person = await getPerson(sql, app.id, params.external_id);
     const scope = [app.id, 'user segments', person.id];
@@ -114,22 +115,7 @@ export const historyAreaRoutes = [
   ofUsers('listUserEvents', 'GET /users/:external_id/events', {
     summary: 'The events of a user and of their devices, the latest first',
     query: z.strictObject(pageQuery(200)),
-    answers: ok(
-      'A page of events.',
-      component('UserEvents', z.strictObject(pageFields(eventOfUser)), {
-        data: [
-          {
-            id: '01930000-0000-7000-8000-000000000001',
-            name: 'purchase',
-            occurred_at: '2026-11-21T10:15:30.123Z',
-            device_id: null,
-            before_sign_in: false,
-            properties: { amount: 79.9, currency: 'EUR' },
-          },
-        ],
-        ...lastPage,
-      }),
-    ),
+    answers: ok('A page of events.', pageComponent('UserEvents', eventOfUser)),
   }).handle(async ({ sql, cursors }, { caller: { app }, params, query: { limit, cursor } }) => {
     const person = await getPerson(sql, app.id, params.external_id);
     const scope = [app.id, 'user events', person.id];

@@ -17,7 +17,7 @@ import { type NamesOf, readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
 import { messageRevenue, revenueReport } from '../reports/revenue-routes.ts';
 import { reportRoutes } from '../reports/routes.ts';
-import { routesOfApp } from './area.ts';
+import { inCountTurn, routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
 
@@ -129,7 +129,7 @@ export const lentReportRoutes = [
         ],
       }),
     ),
-    within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
+    within: inCountTurn,
   }).handle(async (deps, { caller: { app }, query: { range, zone, group }, gone }) => {
     const asked = { appId: app.id, range, periods: periodsOf(range, group ?? 'day', zone), after: null, limit: 1 };
     const { periods } = await reportEngagement({ ...readerOf(deps, gone), clock: deps.clock }, asked);

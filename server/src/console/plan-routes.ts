@@ -35,12 +35,7 @@ const planSchema = component(
     ck_per_second: z.int().nullable(),
     quota: quota.describe('Null: no limit.'),
   }),
-  {
-    name: 'free',
-    sk_per_second: 10,
-    ck_per_second: 50,
-    quota: { per_month: 10_000, unit: 'delivery' },
-  },
+  { name: 'free', sk_per_second: 10, ck_per_second: 50, quota: { per_month: 10_000, unit: 'delivery' } },
 );
 const usage = component(
   'Usage',

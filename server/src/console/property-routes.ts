@@ -23,7 +23,7 @@ import { propertyTypes } from '../properties/property.ts';
 import { type CatalogRow, conflictDaysKept, countValues } from '../properties/queries.ts';
 import { builtinField, builtins, presentProperty, propertySchema } from '../properties/routes.ts';
 import { listSegmentsNaming, type SegmentNaming } from '../segments/queries.ts';
-import { routesOfApp } from './area.ts';
+import { inCountTurn, routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
@@ -64,12 +64,7 @@ const editedProperty = component(
     removed: values.describe('Values that are no longer seen.'),
     segments: z.array(segmentName).describe('Segments whose filters compare it, checked again from now on.'),
   }),
-  {
-    key: 'plan',
-    type: 'string',
-    removed: { users: 41230, devices: 12 },
-    segments: exampleSegments,
-  },
+  { key: 'plan', type: 'string', removed: { users: 41230, devices: 12 }, segments: exampleSegments },
 );
 
 const consequences = component(
@@ -134,7 +129,7 @@ export const propertyAreaRoutes = [
     least: 'admin',
     summary: 'List the values and segments that a change of type or a deletion affects',
     answers: ok('Exact at this moment.', consequences),
-    within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
+    within: inCountTurn,
   }).handle(async ({ sql, countSql }, { caller: { app }, params: { key } }) => {
     const { row } = await readKey(sql, app.id, key);
     return {
@@ -150,7 +145,7 @@ export const propertyAreaRoutes = [
     description: 'Nothing is converted: values of the former type are no longer seen.',
     body: component('PropertyEdit', z.strictObject({ type }), { type: 'number' }),
     answers: edited,
-    within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
+    within: inCountTurn,
   }).handle(async (deps, { caller, params: { key }, body }) =>
     edit(deps, caller, key, (context, held) => changePropertyType(context, key, body.type, held)),
   ),
@@ -159,7 +154,7 @@ export const propertyAreaRoutes = [
     summary: 'Delete a key with its values',
     description: 'Old values are hidden at once; the next value registers the key again.',
     answers: edited,
-    within: ({ countTurns }, { caller, aside }, work) => aside(() => countTurns.run(caller.organisationId, work)),
+    within: inCountTurn,
   }).handle(async (deps, { caller, params: { key } }) =>
     edit(deps, caller, key, (context, held) => retireProperty(context, key, held)),
   ),

@@ -11,7 +11,6 @@ import { type TimeZones, timeZoneField } from '../ground/time-zones.ts';
 import { invalid, noSuch, readId } from '../http/api-error.ts';
 import { ok } from '../http/route.ts';
 import { component, count, exampleOf, instant } from '../http/schemas.ts';
-import type { ApiRequest } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { validate } from '../http/validate.ts';
 import { askForRebuild } from '../reports/asked-rebuild.ts';
@@ -30,8 +29,7 @@ import {
 } from '../reports/present-console.ts';
 import { amount, asCsv, classSum, grouped, range, readerOf } from '../reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../reports/report-request.ts';
-import { routesOfApp } from './area.ts';
-import type { AppCaller } from './caller.ts';
+import { inCountTurn, routesOfApp } from './area.ts';
 
 export interface ReportAreaDeps {
   readonly sql: Sql;
@@ -42,12 +40,6 @@ export interface ReportAreaDeps {
   readonly timeZones: TimeZones;
   readonly retentionDays: number;
 }
-
-const inCountTurn = <Result>(
-  { countTurns }: ReportAreaDeps,
-  { caller, aside }: ApiRequest<AppCaller>,
-  work: () => Promise<Result>,
-): Promise<Result> => aside(() => countTurns.run(caller.organisationId, work));
 
 const figures = component(
   'OverviewFigures',
@@ -154,13 +146,7 @@ const messageFigures = component(
       fcm: noMoments,
     },
     purchases: 2,
-    revenue: [
-      {
-        currency: 'EUR',
-        direct: { amount: '100', purchases: 2 },
-        influenced: { amount: '0', purchases: 0 },
-      },
-    ],
+    revenue: [{ currency: 'EUR', direct: { amount: '100', purchases: 2 }, influenced: { amount: '0', purchases: 0 } }],
   },
 );
 

@@ -76,9 +76,7 @@ const entered = component(
   }),
   { next: 'signed_in' },
 );
-const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }), {
-  password: '…',
-});
+const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }), { password: '…' });
 const withCookie = { 'set-cookie': 'The session, or the step before the second factor.' };
 
 const open = routesOfVisitor<SignInDeps>('Sign in');

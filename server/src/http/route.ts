@@ -129,7 +129,10 @@ const bodyMethods = ['POST', 'PUT', 'PATCH'];
 /** `GET /v1/devices/:id` */
 type Address<Path extends string> = `${RouteFields['method']} ${Path}`;
 
-/** Defines a route: `route('getDevice', 'GET /v1/devices/:id', { … }).handle(async (deps, request) => …)`. */
+/**
+ * Defines a route:
+ * `route('getDevice', 'GET /v1/devices/:id', { … }).handle(async (deps, request) => …)`.
+ */
 export type DefineRoute<Deps, Caller, Named extends string = never> = <
   const Path extends string,
   Answers extends AnswerForms,

@@ -56,11 +56,7 @@ export const builtinField = component(
 const propertyPage = component(
   'PropertyPage',
   z.strictObject({ data: z.array(propertySchema), builtins: z.array(builtinField), ...pageEnd }),
-  {
-    data: [exampleOf(propertySchema)],
-    builtins: [exampleOf(builtinField)],
-    ...lastPage,
-  },
+  { data: [exampleOf(propertySchema)], builtins: [exampleOf(builtinField)], ...lastPage },
 );
 
 export const builtins = Object.entries(builtinFields).map(([field, type]) => ({
