@@ -2,12 +2,10 @@
 import { z } from 'zod';
 import type { Clock } from '../database/clock.ts';
 import type { Sql } from '../database/db.ts';
-import { decodeId, nilUuid } from '../ground/ids.ts';
 import type { TimeZones } from '../ground/time-zones.ts';
 import type { Cursors } from '../http/page.ts';
 import { ok, type Route } from '../http/route.ts';
 import { component, count, exampleOf, instant } from '../http/schemas.ts';
-import { Answer } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';
 import { listMessageNames } from '../messages/stored-queries.ts';
 import { reportEngagement } from '../reports/engagement.ts';
@@ -68,36 +66,18 @@ const namedEngagement = component(
   },
 );
 
-interface ReportWithMessages {
-  readonly messages: readonly { readonly message_id: string }[];
-}
-
 /**
  * Names the messages of a report, as JSON and as CSV. Messages in the report of revenue may have
  * been sent before its range.
  */
 const withNames =
   (schema: z.ZodType) =>
-  (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => {
-    const { 200: answer } = lent.answers;
-    return {
-      ...lent,
-      answers: ok(answer?.description ?? '', schema),
-      async answer(deps, request) {
-        const namesOf: NamesOf = (appId, ids) => listMessageNames(deps.sql, appId, [...new Set(ids)]);
-        const report = await lent.answer({ ...deps, namesOf }, request);
-        if (report instanceof Answer) return report;
-        const { messages, ...rest } = report as ReportWithMessages;
-        const ids = messages.map(({ message_id: id }) => decodeId('msg', id) ?? nilUuid);
-        const found = await namesOf(request.caller.app.id, ids);
-        const named = messages.map((row, place) => {
-          const { name = null, title = null } = found.get(ids[place] ?? '') ?? {};
-          return { ...row, name, title };
-        });
-        return { ...rest, messages: named };
-      },
-    };
-  };
+  (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => ({
+    ...lent,
+    answers: ok(lent.answers[200]?.description ?? '', schema),
+    answer: (deps, request) =>
+      lent.answer({ ...deps, namesOf: (appId, ids) => listMessageNames(deps.sql, appId, ids) }, request),
+  });
 
 const ofReports = routesOfApp<LentReportDeps>('Reports');
 

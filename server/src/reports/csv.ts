@@ -1,18 +1,34 @@
-// Reports as CSV, for a spreadsheet. Cells with names from a caller are built with `textCell`.
-// Pure.
-import { writeRow } from '../ground/csv.ts';
+// Reports as CSV, for a spreadsheet: the rows of the JSON answer, with a column for each path into
+// them. Pure.
+import { textCell, writeRow } from '../ground/csv.ts';
 import { Answer } from '../http/server.ts';
 
-export type Cell = string | number | null;
+/** Columns of texts from a caller, which must not begin a formula. */
+const textColumns: ReadonlySet<string> = new Set(['name', 'title']);
 
-/** Builds an answer of status 200. `further`: headers in addition to the content type. */
+/**
+ * Builds an answer of status 200. A column is a path into the rows, such as `direct.amount`, which
+ * is headed `direct_amount`. It is empty where a row has no value.
+ */
 export function csvAnswer(
   columns: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  further: Readonly<Record<string, string>> = {},
+  rows: readonly object[],
+  nextCursor: string | null = null,
 ): Answer<200> {
-  const text = [columns, ...rows].map(writeRow).join('');
-  return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...further }, text);
+  const lines = [
+    columns.map((column) => column.replaceAll('.', '_')),
+    ...rows.map((row) => columns.map((column) => cellAt(row, column))),
+  ];
+  const cursor: Record<string, string> = nextCursor === null ? {} : { 'x-next-cursor': nextCursor };
+  return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...cursor }, lines.map(writeRow).join(''));
+}
+
+function cellAt(row: object, column: string): string | number | null {
+  let value: unknown = row;
+  for (const key of column.split('.')) value = (value as Readonly<Record<string, unknown>> | undefined)?.[key];
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === 'string') return textColumns.has(column) ? textCell(value) : value;
+  return typeof value === 'number' ? value : null;
 }
 
 /**

@@ -95,11 +95,8 @@ export const engagementRoutes = [
     const report = await reportEngagement({ ...readerOf(deps, gone), clock }, page);
     const nextCursor = (last: { startedAtText: string; messageId: Uuid }): string =>
       cursors.write([last.startedAtText, last.messageId], scope);
-    if (!wantsCsv(header('accept'))) return presentEngagement(asked, report, nextCursor);
-    const names = await deps.namesOf?.(
-      appId,
-      report.messages.map((row) => row.messageId),
-    );
-    return engagementAsCsv(asked, report, nextCursor, names);
+    const ids = report.messages.map((row) => row.messageId);
+    const names = await deps.namesOf?.(appId, [...new Set(ids)]);
+    return (wantsCsv(header('accept')) ? engagementAsCsv : presentEngagement)(asked, report, nextCursor, names);
   }),
 ];

@@ -1,11 +1,11 @@
 // The answers of the reports that only the console has: the same rows as JSON and as CSV. Pure.
 import { errorCodes } from '../channels/error-code.ts';
 import type { Answer } from '../http/server.ts';
-import { type Cell, csvAnswer } from './csv.ts';
+import { csvAnswer } from './csv.ts';
 import type { DeliverabilityReport, ServiceFigures } from './deliverability.ts';
 import type { MessageFigures } from './message-figures.ts';
 import type { Figures, Overview } from './overview.ts';
-import { presentRange } from './present.ts';
+import { byCurrency, presentRange } from './present.ts';
 import type { AskedRange } from './report-request.ts';
 
 function presentFigures({ fromMs, toMs, activeDevices, ...figures }: Figures) {
@@ -22,17 +22,11 @@ export function presentOverview(zone: string, { spans, days }: Overview) {
   };
 }
 
-/** The days: one row for each currency, and one without a currency when there were no purchases. */
+/** The days by currency. */
 export function overviewAsCsv({ days }: Overview): Answer<200> {
-  const counts = ['accepted', 'sent', 'failed', 'clicked', 'active_devices'] as const;
-  const sums = ['currency', 'total', 'direct', 'influenced'] as const;
-  const rows = days.flatMap((day) => {
-    const { from, to, revenue, ...figures } = presentFigures(day);
-    const cells: Cell[] = [from, to, ...counts.map((name) => figures[name])];
-    if (revenue.length === 0) return [[...cells, null, null, null, null]];
-    return revenue.map((row) => [...cells, ...sums.map((name) => row[name])]);
-  });
-  return csvAnswer(['from', 'to', ...counts, ...sums], rows);
+  const counts = ['accepted', 'sent', 'failed', 'clicked', 'active_devices'];
+  const columns = ['from', 'to', ...counts, 'currency', 'total', 'direct', 'influenced'];
+  return csvAnswer(columns, days.map(presentFigures).flatMap(byCurrency));
 }
 
 function presentService({ channel, provider, sent, failed, errorCounts, p50Ms, p95Ms }: ServiceFigures) {
@@ -56,13 +50,13 @@ export function deliverabilityAsCsv(
   { range, group }: AskedRange,
   { services, periods }: DeliverabilityReport,
 ): Answer<200> {
-  const rows = (group === null ? [{ ...range, services }] : periods).flatMap((period) => {
-    const { from, to } = presentRange(period);
-    return period.services.map(({ channel, provider, sent, failed, errorCounts, p50Ms, p95Ms }): Cell[] => [
-      ...[from, to, channel, provider, sent, failed, p50Ms, p95Ms],
-      ...errorCodes.map((code) => errorCounts[code] ?? 0),
-    ]);
-  });
+  const noErrors = Object.fromEntries(errorCodes.map((code) => [code, 0]));
+  const rows = (group === null ? [{ ...range, services }] : periods).flatMap((period) =>
+    period.services.map((figures) => {
+      const { error_counts: errors, ...service } = presentService(figures);
+      return { ...presentRange(period), ...service, ...noErrors, ...errors };
+    }),
+  );
   const columns = ['from', 'to', 'channel', 'provider', 'sent', 'failed', 'p50_ms', 'p95_ms'];
   return csvAnswer([...columns, ...errorCodes], rows);
 }

@@ -1,11 +1,10 @@
 // The answers of reports: the same rows as JSON and as CSV. Pure.
 
-import { textCell } from '../ground/csv.ts';
 import { add, parseDecimal, writeDecimal } from '../ground/decimal.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import type { Answer } from '../http/server.ts';
 import { attributedNames } from './attribution.ts';
-import { type Cell, csvAnswer } from './csv.ts';
+import { csvAnswer } from './csv.ts';
 import type { ChannelDevices } from './devices-report.ts';
 import type { CurrencyRevenue, EngagementReport } from './engagement.ts';
 import type { Funnel, MessageFunnel } from './engagement-queries.ts';
@@ -45,10 +44,12 @@ function pageEnd<Row>(rows: readonly Row[], limit: number, nextCursor: (last: Ro
   return { has_more: hasMore, next_cursor: hasMore ? nextCursor(last) : null };
 }
 
+/** With `names`, each message has its name and its title. */
 export function presentRevenue(
   asked: Asked,
   { windowHours, knowsCounts, periods, sums, messages }: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
+  names?: MessageNames,
 ) {
   const presented = presentPeriods(asked, periods, (_, i) => ({
     revenue: sums.revenueOf(i),
@@ -59,15 +60,25 @@ export function presentRevenue(
     currency: row.currency,
     direct: { amount: plain(row.directAmount), purchases: row.directCount },
     influenced: { amount: plain(row.influencedAmount), purchases: row.influencedCount },
+    ...(names && namesIn(names, row)),
   }));
   const end = pageEnd(messages, asked.limit, nextCursor);
   return { ...presentRange(asked.range), window_hours: windowHours, ...presented, messages: rows, ...end };
+}
+
+function namesIn(names: MessageNames, { messageId }: { readonly messageId: Uuid }) {
+  const { name = null, title = null } = names.get(messageId) ?? {};
+  return { name, title };
 }
 
 /** Without trailing zeros. */
 function plain(amount: string): string {
   return writeDecimal(parseDecimal(amount));
 }
+
+const none = { amount: '0', purchases: 0 };
+const noRevenue = { total: '0', purchases: 0, direct: none, influenced: none, unattributed: none, open: none };
+const columnsOf = (...sums: string[]): string[] => sums.flatMap((sum) => [`${sum}.amount`, `${sum}.purchases`]);
 
 /**
  * One row for each currency of a period, and a row of zeros for a period without purchases. Then
@@ -76,56 +87,30 @@ function plain(amount: string): string {
  */
 export function revenueAsCsv(
   asked: Asked,
-  { periods, sums, messages }: RevenueReport,
+  report: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
   names?: MessageNames,
 ): Answer<200> {
-  const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
-  const classes = ['direct', 'influenced', 'unattributed'] as const;
+  const ofPeriods = report.periods.flatMap((period, i) => {
+    const rows = report.sums.revenueOf(i);
+    const shown = rows.length === 0 && asked.group !== null ? [noRevenue] : rows;
+    return shown.map((row) => ({ ...presentRange(period), ...row }));
+  });
+  const { messages, from, to, next_cursor: next } = presentRevenue(asked, report, nextCursor, names);
+  const ofMessages = messages.map((row) => ({
+    from,
+    to,
+    ...row,
+    total: writeDecimal(add(parseDecimal(row.direct.amount), parseDecimal(row.influenced.amount))),
+    purchases: row.direct.purchases + row.influenced.purchases,
+  }));
   // `open` comes last, because it is a part of the total and not a class.
-  const columnsOfSums = [...classes, 'open'] as const;
-  const headings = columnsOfSums.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
-  const noNames: Cell[] = names ? [null, null] : [];
-  const ofPeriods = periods.flatMap((period, i) => {
-    const { from, to } = presentRange(period);
-    const rows = sums.revenueOf(i).map((row): Cell[] => {
-      const ofClasses = columnsOfSums.flatMap((name) => [row[name].amount, row[name].purchases]);
-      return [from, to, null, row.currency, row.total, row.purchases, ...ofClasses, ...noNames];
-    });
-    if (rows.length > 0 || asked.group === null) return rows;
-    return [[from, to, null, null, '0', 0, ...columnsOfSums.flatMap((): Cell[] => ['0', 0]), ...noNames]];
-  });
-  const { from, to } = presentRange(asked.range);
-  const ofMessages = messages.slice(0, asked.limit).map((row): Cell[] => {
-    const sum = writeDecimal(add(parseDecimal(row.directAmount), parseDecimal(row.influencedAmount)));
-    return [
-      ...[from, to, encodeId('msg', row.messageId), row.currency, sum, row.directCount + row.influencedCount],
-      ...[
-        plain(row.directAmount),
-        row.directCount,
-        plain(row.influencedAmount),
-        row.influencedCount,
-        ...[null, null, null, null],
-      ],
-      ...(names ? [nameCell(names, row, 'name'), nameCell(names, row, 'title')] : []),
-    ];
-  });
-  const rows = [...ofPeriods, ...ofMessages];
-  const columnsOfNames = names ? ['name', 'title'] : [];
-  const end = cursorHeader(pageEnd(messages, asked.limit, nextCursor));
-  return csvAnswer([...columns, ...headings, ...columnsOfNames], rows, end);
+  const ofSums = columnsOf('direct', 'influenced', 'unattributed', 'open');
+  const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases', ...ofSums];
+  return csvAnswer([...columns, ...(names ? ['name', 'title'] : [])], [...ofPeriods, ...ofMessages], next);
 }
 
-function nameCell(names: MessageNames, { messageId }: { readonly messageId: Uuid }, field: 'name' | 'title'): Cell {
-  const text = names.get(messageId)?.[field] ?? null;
-  return text === null ? null : textCell(text);
-}
-
-function cursorHeader({ next_cursor: next }: { next_cursor: string | null }): Record<string, string> {
-  return next === null ? {} : { 'x-next-cursor': next };
-}
-
-const funnelSteps = ['accepted', 'sent', 'failed', 'skipped', 'displayed', 'clicked', 'dismissed'] as const;
+const funnelSteps = ['accepted', 'sent', 'failed', 'skipped', 'displayed', 'clicked', 'dismissed'];
 
 interface FunnelRow extends Funnel {
   readonly purchases: number;
@@ -137,10 +122,12 @@ function presentFunnel(row: FunnelRow) {
   return { accepted, sent, failed, skipped, displayed, clicked, dismissed, purchases, revenue };
 }
 
+/** With `names`, each message has its title. */
 export function presentEngagement(
   asked: Asked,
   { periods, messages }: EngagementReport,
   nextCursor: (last: MessageFunnel) => string,
+  names?: MessageNames,
 ) {
   const presented = asked.group === null ? {} : presentPeriods(asked, periods, presentFunnel);
   const rows = messages.slice(0, asked.limit).map((row) => ({
@@ -148,46 +135,35 @@ export function presentEngagement(
     name: row.name,
     started_at: row.startedAt,
     ...presentFunnel(row),
+    ...(names && namesIn(names, row)),
   }));
   const end = pageEnd(messages, asked.limit, nextCursor);
   return { ...presentRange(asked.range), ...presented, messages: rows, ...end };
 }
 
+/** One row for each currency, and one without a currency when there were no purchases. */
+export function byCurrency<Row extends { readonly revenue: readonly object[] }>(row: Row): object[] {
+  return row.revenue.length === 0 ? [row] : row.revenue.map((ofCurrency) => ({ ...row, ...ofCurrency }));
+}
+
 /**
- * A page of messages, or the periods: one row for each currency, and one without a currency when
- * there were no purchases. With `names`, the last column of a page is the title of each message.
+ * A page of messages, or the periods, by currency. With `names`, the last column of a page is the
+ * title of each message.
  */
 export function engagementAsCsv(
   asked: Asked,
-  { periods, messages }: EngagementReport,
+  report: EngagementReport,
   nextCursor: (last: MessageFunnel) => string,
   names?: MessageNames,
 ): Answer<200> {
-  const headings = [...funnelSteps, 'purchases', 'currency'];
-  const sums = ['direct_amount', 'direct_purchases', 'influenced_amount', 'influenced_purchases'];
-  const cellsOf = (row: FunnelRow): Cell[][] => {
-    const steps: Cell[] = [...funnelSteps.map((step) => row[step]), row.purchases];
-    if (row.revenue.length === 0) return [[...steps, null, null, null, null, null]];
-    return row.revenue.map(({ currency, direct, influenced }) => [
-      ...[...steps, currency, direct.amount, direct.purchases, influenced.amount, influenced.purchases],
-    ]);
-  };
+  const columns = [...funnelSteps, 'purchases', 'currency', ...columnsOf('direct', 'influenced')];
   if (asked.group !== null) {
-    const rows = periods.flatMap((period) => {
-      const { from, to } = presentRange(period);
-      return cellsOf(period).map((cells) => [from, to, ...cells]);
-    });
-    return csvAnswer(['from', 'to', ...headings, ...sums], rows);
+    const rows = report.periods.map((period) => ({ ...presentRange(period), ...presentFunnel(period) }));
+    return csvAnswer(['from', 'to', ...columns], rows.flatMap(byCurrency));
   }
-  const rows = messages.slice(0, asked.limit).flatMap((message) => {
-    const id = encodeId('msg', message.messageId);
-    const name = message.name === null ? null : textCell(message.name);
-    const title = names ? [nameCell(names, message, 'title')] : [];
-    return cellsOf(message).map((cells) => [id, name, message.startedAt.toISOString(), ...cells, ...title]);
-  });
-  const headers = cursorHeader(pageEnd(messages, asked.limit, nextCursor));
-  const columns = ['message_id', 'name', 'started_at', ...headings, ...sums, ...(names ? ['title'] : [])];
-  return csvAnswer(columns, rows, headers);
+  const { messages, next_cursor: next } = presentEngagement(asked, report, nextCursor, names);
+  const ofMessages = ['message_id', 'name', 'started_at', ...columns, ...(names ? ['title'] : [])];
+  return csvAnswer(ofMessages, messages.flatMap(byCurrency), next);
 }
 
 export function presentDevices(asked: AskedRange, periods: readonly (Range & { channels: ChannelDevices[] })[]) {
@@ -198,12 +174,7 @@ export function presentDevices(asked: AskedRange, periods: readonly (Range & { c
 }
 
 export function devicesAsCsv(periods: readonly (Range & { channels: ChannelDevices[] })[]): Answer<200> {
-  const rows = periods.flatMap((period) => {
-    const { from, to } = presentRange(period);
-    return period.channels.map((row) => [
-      ...[from, to, row.channel, row.registered, row.active, row.invalid, row.unsubscribed],
-    ]);
-  });
+  const rows = periods.flatMap((period) => period.channels.map((row) => ({ ...presentRange(period), ...row })));
   return csvAnswer(['from', 'to', 'channel', 'registered', 'active', 'invalid', 'unsubscribed'], rows);
 }
 
@@ -215,9 +186,6 @@ export function presentEvents(asked: AskedRange, periods: readonly (Range & { na
 }
 
 export function eventsAsCsv(periods: readonly (Range & { names: NamedCount[] })[]): Answer<200> {
-  const rows = periods.flatMap((period) => {
-    const { from, to } = presentRange(period);
-    return period.names.map(({ name, count }) => [from, to, textCell(name), count]);
-  });
+  const rows = periods.flatMap((period) => period.names.map((row) => ({ ...presentRange(period), ...row })));
   return csvAnswer(['from', 'to', 'name', 'count'], rows);
 }

@@ -22,7 +22,7 @@ export interface ReportDeps {
   readonly countTurns: Turns;
   readonly clock: Clock;
   readonly timeZones: TimeZones;
-  /** Absent: the CSV of a report has only the ids of its messages. */
+  /** Absent: a report has only the ids of its messages. */
   readonly namesOf?: NamesOf;
 }
 

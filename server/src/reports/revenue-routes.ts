@@ -139,12 +139,9 @@ export const revenueRoutes = [
     });
     const nextCursor = (last: MessageRevenue): string =>
       deps.cursors.write([last.directAmount, last.messageId, last.currency], scope);
-    if (!wantsCsv(header('accept'))) return presentRevenue(asked, report, nextCursor);
-    const names = await deps.namesOf?.(
-      appId,
-      report.messages.map((row) => row.messageId),
-    );
-    return revenueAsCsv(asked, report, nextCursor, names);
+    const ids = report.messages.map((row) => row.messageId);
+    const names = await deps.namesOf?.(appId, [...new Set(ids)]);
+    return (wantsCsv(header('accept')) ? revenueAsCsv : presentRevenue)(asked, report, nextCursor, names);
   }),
 ];
 
