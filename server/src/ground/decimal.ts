@@ -46,5 +46,5 @@ export function writeDecimal(decimal: Decimal): string {
 }
 
 function unitsAt({ units, scale }: Decimal, wanted: number): bigint {
-  return units * 10n ** BigInt(wanted - scale);
+  return scale === wanted ? units : units * 10n ** BigInt(wanted - scale);
 }

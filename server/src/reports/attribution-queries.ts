@@ -3,9 +3,13 @@
 // arrays.
 import { copyRows } from '../database/copy-rows.ts';
 import type { Fragment, Tx } from '../database/db.ts';
+import { writeDecimal } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName, AttributionClass } from './attribution.ts';
-import type { Range } from './periods.ts';
+import type { Between, Marks, Place } from './marks.ts';
+import { quarterMs, type Range } from './periods.ts';
+import { within } from './queries.ts';
+import type { Tallied } from './tally.ts';
 
 export interface AttributableEvent {
   readonly id: Uuid;
@@ -18,42 +22,36 @@ export interface AttributableEvent {
   readonly amount: string;
 }
 
-/** A position among an app's events of a name. */
-export interface EventPosition {
-  readonly at: Date;
-  readonly id: Uuid;
-}
-
-const columns = (tx: Tx): Fragment => tx`
-  id, at, subject_id, device_id, external_id, coalesce(currency, '') AS currency, coalesce(amount, 0)::text AS amount`;
-
-export interface EventsAsked {
+export interface EventsAsked extends Between {
   readonly appId: Uuid;
   readonly name: AttributedName;
-  readonly range: Range;
-  /** Only events after this position. */
-  readonly after: EventPosition | null;
-  /** Only events with an id up to this one. */
-  readonly receivedTo?: Uuid;
-  /** Only events of these subjects. */
-  readonly subjectIds?: readonly Uuid[];
+  /**
+   * True: late events, which stand before the place of `from` and were received after its mark.
+   * False: the events after its place.
+   */
+  readonly isLate: boolean;
   readonly limit: number;
 }
 
-function ofSubjects(tx: Tx, subjectIds: readonly Uuid[] | undefined): Fragment {
-  return subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`;
-}
-
-/** Lists the events of a range by time and id. */
+/** Lists late events in the order of their receipt, or other events in the order in which they occurred. */
 export async function listEvents(tx: Tx, asked: EventsAsked): Promise<AttributableEvent[]> {
-  const { appId, name, range, after, receivedTo, subjectIds, limit } = asked;
-  const from = after && after.at.getTime() > range.fromMs ? after.at : new Date(range.fromMs);
+  const { appId, name, from, to, range, subjectIds, isLate, limit } = asked;
+  const upTo = (place: Place): Fragment => tx`AND at <= ${place.at} AND (at < ${place.at} OR id <= ${place.id})`;
+  // The conditions on name and time must match the predicate of the index word for word.
+  const late = tx`
+    AND name IN ('purchase', 'install', 'session_start')
+    AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 240)
+    AND id > ${from.receivedTo} ${upTo(from)}`;
+  const after = tx`AND at >= ${from.at} AND (at > ${from.at} OR id > ${from.id})`;
   return tx<AttributableEvent[]>`
-    SELECT ${columns(tx)} FROM events
-    WHERE app_id = ${appId} AND name = ${name} AND at >= ${from} AND at < ${new Date(range.toMs)}
-      ${after === null ? tx`` : tx`AND (at > ${after.at} OR (at = ${after.at} AND id > ${after.id}))`}
-      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`} ${ofSubjects(tx, subjectIds)}
-    ORDER BY at, id LIMIT ${limit}`;
+    SELECT id, at, subject_id, device_id, external_id, coalesce(currency, '') AS currency,
+      coalesce(amount, 0)::text AS amount
+    FROM events
+    WHERE app_id = ${appId} AND name = ${name} ${isLate ? late : after}
+      ${to === undefined ? tx`` : tx`AND id <= ${to.receivedTo} ${upTo(to)}`}
+      ${range === undefined ? tx`` : tx`AND ${within(tx, tx`at`, range)}`}
+      ${subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`}
+    ORDER BY ${isLate ? tx`id` : tx`at, id`} LIMIT ${limit}`;
 }
 
 /**
@@ -67,37 +65,6 @@ export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Ran
   const [row] = await tx<{ at: Date | null }[]>`
     SELECT least(${firstOf('purchase')}, ${firstOf('install')}, ${firstOf('session_start')}) AS at`;
   return row?.at?.getTime();
-}
-
-/**
- * Lists events up to a position, in the order of ids, that were received after the settled ones;
- * with `range`, only those of that range.
- */
-export async function listLateEvents(
-  tx: Tx,
-  asked: {
-    readonly appId: Uuid;
-    readonly name: AttributedName;
-    readonly upTo: EventPosition;
-    readonly afterId: Uuid;
-    readonly receivedTo?: Uuid;
-    readonly range?: Range;
-    readonly subjectIds?: readonly Uuid[];
-    readonly limit: number;
-  },
-): Promise<AttributableEvent[]> {
-  const { appId, name, upTo, afterId, receivedTo, range, subjectIds, limit } = asked;
-  // The two conditions on name and time must match the index's predicate word for word.
-  return tx<AttributableEvent[]>`
-    SELECT ${columns(tx)} FROM events
-    WHERE app_id = ${appId} AND name = ${name} AND id > ${afterId}
-      AND name IN ('purchase', 'install', 'session_start')
-      AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 240)
-      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`}
-      AND at <= ${upTo.at} AND (at < ${upTo.at} OR id <= ${upTo.id})
-      ${range === undefined ? tx`` : tx`AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`}
-      ${ofSubjects(tx, subjectIds)}
-    ORDER BY id LIMIT ${limit}`;
 }
 
 export interface DeviceOwner {
@@ -172,53 +139,36 @@ export async function listMessagesOfBatches(
     SELECT id, message_id FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[]) AND app_id = ${appId}`;
 }
 
-/** How far an app's events of a name are settled. */
-export interface Progress {
-  readonly settledAt: Date;
-  readonly settledId: Uuid;
-  readonly receivedTo: Uuid;
-}
-
-/** Stores the progress from which settling starts. */
-export async function insertProgress(tx: Tx, appId: Uuid, name: AttributedName, start: Progress): Promise<void> {
-  await tx`
-    INSERT INTO attribution_progress (app_id, name, settled_at, settled_id, received_to)
-    VALUES (${appId}, ${name}, ${start.settledAt}, ${start.settledId}, ${start.receivedTo})
-    ON CONFLICT (app_id, name) DO NOTHING`;
-}
-
 /**
- * Locks an app's events of a name, so that no other transaction settles them until this one ends.
+ * Finds how far an app's events of each name are settled. With `isLocked`, nothing of the app is
+ * settled until the transaction ends.
  */
-export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {
-  const [row] = await tx<Progress[]>`
-    SELECT settled_at, settled_id, received_to FROM attribution_progress
-    WHERE app_id = ${appId} AND name = ${name} FOR UPDATE`;
-  return row;
-}
-
-/**
- * Locks all of an app's events and returns their progress by name. Names without progress are left
- * out.
- */
-export async function lockProgressOfApp(tx: Tx, appId: Uuid): Promise<Map<AttributedName, Progress>> {
-  const rows = await tx<(Progress & { name: AttributedName })[]>`
-    SELECT name, settled_at, settled_id, received_to FROM attribution_progress
-    WHERE app_id = ${appId} ORDER BY name FOR UPDATE`;
+export async function findSettled(tx: Tx, appId: Uuid, isLocked = false): Promise<ReadonlyMap<AttributedName, Marks>> {
+  const rows = await tx<(Marks & { name: AttributedName })[]>`
+    SELECT name, settled_at AS at, settled_id AS id, received_to FROM attribution_progress
+    WHERE app_id = ${appId} ORDER BY name ${isLocked ? tx`FOR UPDATE` : tx``}`;
   return new Map(rows.map((row) => [row.name, row]));
 }
 
-export async function findProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {
-  const [row] = await tx<Progress[]>`
-    SELECT settled_at, settled_id, received_to FROM attribution_progress WHERE app_id = ${appId} AND name = ${name}`;
-  return row;
-}
-
-export async function updateProgress(tx: Tx, appId: Uuid, name: AttributedName, to: Progress): Promise<void> {
-  await tx`
-    UPDATE attribution_progress
-    SET settled_at = ${to.settledAt}, settled_id = ${to.settledId}, received_to = ${to.receivedTo}
-    WHERE app_id = ${appId} AND name = ${name}`;
+/**
+ * Stores how far an app's events of a name are settled. Returns false and stores nothing when
+ * another process has settled some since `from` was read. Until the transaction ends no other
+ * settles any.
+ */
+export async function advanceSettled(
+  tx: Tx,
+  appId: Uuid,
+  name: AttributedName,
+  from: Marks,
+  to: Marks,
+): Promise<boolean> {
+  const { count } = await tx`
+    INSERT INTO attribution_progress AS p (app_id, name, settled_at, settled_id, received_to)
+    VALUES (${appId}, ${name}, ${to.at}, ${to.id}, ${to.receivedTo})
+    ON CONFLICT (app_id, name) DO UPDATE
+    SET settled_at = excluded.settled_at, settled_id = excluded.settled_id, received_to = excluded.received_to
+    WHERE p.settled_at = ${from.at} AND p.settled_id = ${from.id} AND p.received_to = ${from.receivedTo}`;
+  return count === 1;
 }
 
 export interface SettledPurchase {
@@ -247,32 +197,29 @@ export async function insertAttributions(
   );
 }
 
-export interface CreditedTotal {
-  /** The first instant of the quarter of an hour. */
-  readonly bucketMs: number;
-  readonly currency: string;
-  readonly class: 'direct' | 'influenced';
-  readonly messageId: Uuid;
-  readonly count: number;
-  readonly amount: string;
-}
+const totalColumns = {
+  timestamptz: ['bucket'],
+  text: ['currency', 'class'],
+  uuid: ['messageId'],
+  bigint: ['count'],
+  numeric: ['amount'],
+} as const;
 
-/** Adds to the totals that are credited to messages. */
+/** Adds credits, counted by quarters of an hour, to the totals. Those of no message are not stored. */
 export async function addCreditedTotals(
   tx: Tx,
   appId: Uuid,
   name: AttributedName,
-  totals: readonly CreditedTotal[],
+  rows: readonly Tallied[],
 ): Promise<void> {
+  const totals = rows.flatMap(({ period, amount, ...row }) =>
+    row.messageId === null ? [] : [{ ...row, bucket: new Date(period * quarterMs), amount: writeDecimal(amount) }],
+  );
+  if (totals.length === 0) return;
   await tx`
     INSERT INTO credited_totals (app_id, name, bucket, currency, class, message_id, count, amount)
     SELECT ${appId}::uuid, ${name}, t.bucket, t.currency, t.class, t.message_id, t.count, t.amount
-    FROM unnest(
-      ${totals.map(({ bucketMs }) => new Date(bucketMs).toISOString())}::timestamptz[],
-      ${totals.map(({ currency }) => currency)}::text[], ${totals.map((one) => one.class)}::text[],
-      ${totals.map(({ messageId }) => messageId)}::uuid[], ${totals.map(({ count }) => count)}::bigint[],
-      ${totals.map(({ amount }) => amount)}::numeric[]
-    ) AS t (bucket, currency, class, message_id, count, amount)
+    FROM ${tx.rows('t', totalColumns, totals)}
     ON CONFLICT (app_id, name, bucket, currency, class, message_id) DO UPDATE SET
       count = credited_totals.count + excluded.count, amount = credited_totals.amount + excluded.amount`;
 }
@@ -299,21 +246,13 @@ const keptMessages = (tx: Tx, appId: Uuid, keptFrom: Uuid): Fragment => tx`
  * whose events belong to nobody now.
  */
 export async function deleteAttributions(tx: Tx, appId: Uuid, range: Range, keptFrom: Uuid): Promise<void> {
-  const within = tx`at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`;
+  const inRange = within(tx, tx`at`, range);
   await tx`
     DELETE FROM attributions
-    WHERE app_id = ${appId} AND ${within}
+    WHERE app_id = ${appId} AND ${inRange}
       AND (message_id IS NULL OR (message_id IN (${keptMessages(tx, appId, keptFrom)}) AND event_id IN (
         SELECT id FROM events
-        WHERE app_id = ${appId} AND name = 'purchase' AND ${within} AND (device_id IS NOT NULL OR external_id IS NOT NULL))))`;
-}
-
-/** Deletes the credited totals of a range. */
-export async function deleteCreditedTotals(tx: Tx, appId: Uuid, name: AttributedName, range: Range): Promise<void> {
-  await tx`
-    DELETE FROM credited_totals
-    WHERE app_id = ${appId} AND name = ${name}
-      AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
+        WHERE app_id = ${appId} AND name = 'purchase' AND ${inRange} AND (device_id IS NOT NULL OR external_id IS NOT NULL))))`;
 }
 
 /**
@@ -327,8 +266,7 @@ export async function deleteTotalsOfKept(
   range: Range,
   keptFrom: Uuid,
 ): Promise<{ bucket: Date; messageId: Uuid; count: number }[]> {
-  const ofRange = tx`
-    app_id = ${appId} AND name = ${name} AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
+  const ofRange = tx`app_id = ${appId} AND name = ${name} AND ${within(tx, tx`bucket`, range)}`;
   return tx<{ bucket: Date; messageId: Uuid; count: number }[]>`
     WITH gone AS (
       DELETE FROM credited_totals WHERE ${ofRange} AND message_id IN (${keptMessages(tx, appId, keptFrom)})
@@ -339,12 +277,14 @@ export async function deleteTotalsOfKept(
 }
 
 /** Sums up the settled purchases of a range again, by quarters of an hour. */
-export async function insertTotalsOfAttributions(tx: Tx, appId: Uuid, range: Range): Promise<void> {
+export async function sumAttributionsAgain(tx: Tx, appId: Uuid, range: Range): Promise<void> {
+  await tx`
+    DELETE FROM credited_totals WHERE app_id = ${appId} AND name = 'purchase' AND ${within(tx, tx`bucket`, range)}`;
   await tx`
     INSERT INTO credited_totals (app_id, name, bucket, currency, class, message_id, count, amount)
     SELECT app_id, 'purchase', date_bin('15 minutes', at, '2000-01-01T00:00:00Z'), currency, class, message_id, count(*), sum(amount)
     FROM attributions
-    WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)} AND message_id IS NOT NULL
+    WHERE app_id = ${appId} AND ${within(tx, tx`at`, range)} AND message_id IS NOT NULL
     GROUP BY 1, 3, 4, 5, 6`;
 }
 

@@ -6,30 +6,21 @@ import type { Clock } from '../database/clock.ts';
 import { planWithoutValues, type Sql, type Tx, transaction } from '../database/db.ts';
 import { deletePeopleChanges, listPeopleChanges } from '../devices/link-queries.ts';
 import { type Uuid, uuidFloorOf } from '../ground/ids.ts';
-import { type AttributedName, attributedNames } from './attribution.ts';
-import {
-  type AttributableEvent,
-  type EventPosition,
-  findNextEventMs,
-  listEvents,
-  lockProgressOfApp,
-  type Progress,
-} from './attribution-queries.ts';
+import { attributedNames } from './attribution.ts';
+import { findNextEventMs, findSettled } from './attribution-queries.ts';
 import { chunkEvents } from './chunk.ts';
-import { classifyEvents } from './classify-events.ts';
+import { classBetween, notWithin } from './class-between.ts';
 import type { DueApp } from './due-apps-queries.ts';
-import { findSubjects, readLate, readOpenOf } from './open-events.ts';
+import { type Between, commitMsMax, type Marks, noEvent, placeAt } from './marks.ts';
+import { findSubjects } from './open-events.ts';
 import {
-  deleteAllOpenCredits,
+  deleteOpen,
   deleteOpenCreditsOf,
-  deleteOpenProgress,
   findOpenProgress,
   insertOpenCredits,
-  type OpenProgress,
   upsertOpenProgress,
 } from './open-queries.ts';
-import { quarterMs, type Range } from './periods.ts';
-import { commitMsMax, isSettled, nothingSettled } from './settled.ts';
+import { quarterMs } from './periods.ts';
 
 export interface ClassAheadDeps {
   readonly sql: Sql;
@@ -46,8 +37,6 @@ const ageMsMin = 330_000;
 
 /** Changes that one transaction processes. */
 const changesAtOnce = 100;
-
-const everything: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
 
 /**
  * Classes the due events of every app, or of `apps`. Settled events are skipped. Call it after
@@ -67,21 +56,9 @@ export async function classAhead({ sql, clock }: ClassAheadDeps, apps?: readonly
  */
 export async function forgetClassedAhead(sql: Sql, appId: Uuid): Promise<void> {
   await transaction(sql, async (tx) => {
-    await lockProgressOfApp(tx, appId);
-    await forget(tx, appId);
+    await findSettled(tx, appId, true);
+    await deleteOpen(tx, appId);
   });
-}
-
-async function forget(tx: Tx, appId: Uuid): Promise<void> {
-  await deleteOpenProgress(tx, appId);
-  await deleteAllOpenCredits(tx, appId);
-}
-
-interface Classing {
-  readonly tx: Tx;
-  readonly appId: Uuid;
-  readonly windowMs: number;
-  readonly settledOf: (name: AttributedName) => Progress;
 }
 
 /**
@@ -91,100 +68,54 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   // The statements find rows by ids. With statistics from before the app existed, the planner would
   // scan whole tables.
   await planWithoutValues(tx);
-  const settled = await lockProgressOfApp(tx, appId);
-  const firstSettledMs = Math.min(...[...settled.values()].map(({ settledAt }) => settledAt.getTime()));
+  const settled = await findSettled(tx, appId, true);
+  const firstSettledMs = Math.min(...[...settled.values()].map(({ at }) => at.getTime()));
   // When nothing is settled yet, the unsettled events may go back for years.
   if (settled.size < attributedNames.length || firstSettledMs === 0) return false;
   const [firstReceived = ''] = [...settled.values()].map((one) => one.receivedTo).sort();
   const windowHours = await getAttributionWindowHours(tx, appId);
-  let known = await findOpenProgress(tx, appId);
+  let open = await findOpenProgress(tx, appId);
   // Events that occur now would count as classed, because the clock was set back since (R-100).
-  const isAhead = known !== undefined && known.classedTo.getTime() > nowMs;
-  if (known === undefined || known.windowHours !== windowHours || isAhead) {
-    await forget(tx, appId);
-    known = { windowHours, classedTo: new Date(firstSettledMs), receivedTo: firstReceived };
-  } else if (known.classedTo.getTime() < firstSettledMs && known.receivedTo <= firstReceived) {
+  const isAhead = open !== undefined && open.at.getTime() > nowMs;
+  if (open === undefined || open.windowHours !== windowHours || isAhead) {
+    await deleteOpen(tx, appId);
+    open = { windowHours, ...placeAt(firstSettledMs), receivedTo: firstReceived };
+  } else if (open.at.getTime() < firstSettledMs && open.receivedTo <= firstReceived) {
     // After a rest, the events that were settled meanwhile are skipped.
-    known = { ...known, classedTo: new Date(firstSettledMs) };
+    open = { ...open, at: new Date(firstSettledMs) };
   }
-  const settledOf = (name: AttributedName): Progress => settled.get(name) ?? nothingSettled;
-  const classing: Classing = { tx, appId, windowMs: windowHours * hourMs, settledOf };
-  if (await applyChanges(classing, known)) return true;
-  const floor = uuidFloorOf(new Date(nowMs - commitMsMax));
-  const receivedTo = floor > known.receivedTo ? floor : known.receivedTo;
-  if (receivedTo > known.receivedTo) await classLate(classing, known, receivedTo);
-  const open = { ...known, receivedTo };
+  /** Classes the events of all names, except settled ones. */
+  const classAll = async (betweenOf: (ofSettled: Marks) => Between): Promise<void> => {
+    for (const name of attributedNames) {
+      const ofSettled = settled.get(name) ?? noEvent;
+      const asked = { ...betweenOf(ofSettled), select: notWithin(ofSettled), atOnce: chunkEvents };
+      for await (const { classed } of classBetween(tx, { ...asked, appId, name, windowMs: windowHours * hourMs })) {
+        await insertOpenCredits(tx, appId, name, classed);
+      }
+    }
+  };
+  const changes = await listPeopleChanges(tx, appId, changesAtOnce);
+  if (changes.length > 0) {
+    const to = open;
+    const subjectIds = await findSubjects(tx, appId, [...new Set(changes.flatMap(({ ids }) => ids))]);
+    await deleteOpenCreditsOf(tx, appId, subjectIds);
+    await classAll((from) => ({ from, to, subjectIds }));
+    await deletePeopleChanges(
+      tx,
+      appId,
+      changes.map(({ id }) => id),
+    );
+    return true;
+  }
+  const received = uuidFloorOf(new Date(nowMs - commitMsMax));
   const dueMs = nowMs - ageMsMin;
   // An app that has rested is not scanned quarter by quarter. An event that arrives later in the
   // skipped time is a late event.
-  const nextMs = await findNextEventMs(tx, appId, { fromMs: open.classedTo.getTime(), toMs: dueMs });
-  const fromMs = nextMs ?? Math.max(dueMs, open.classedTo.getTime());
-  const toMs = Math.min(dueMs, fromMs + quarterMs);
-  if (toMs > fromMs) await classRange(classing, open, { fromMs, toMs });
-  await upsertOpenProgress(tx, appId, { ...open, classedTo: new Date(Math.max(fromMs, toMs)) });
+  const nextMs = await findNextEventMs(tx, appId, { fromMs: open.at.getTime(), toMs: dueMs });
+  const toMs = Math.max(open.at.getTime(), Math.min(dueMs, (nextMs ?? dueMs) + quarterMs));
+  const to = { ...open, ...placeAt(toMs), receivedTo: received > open.receivedTo ? received : open.receivedTo };
+  const from = open;
+  await classAll(() => ({ from, to }));
+  await upsertOpenProgress(tx, appId, to);
   return toMs < dueMs;
-}
-
-/** Classes the events of changed people again. Returns false when nobody has changed. */
-async function applyChanges(classing: Classing, open: OpenProgress): Promise<boolean> {
-  const { tx, appId, settledOf } = classing;
-  const changes = await listPeopleChanges(tx, appId, changesAtOnce);
-  if (changes.length === 0) return false;
-  const subjectIds = await findSubjects(tx, appId, [...new Set(changes.flatMap(({ ids }) => ids))]);
-  await deleteOpenCreditsOf(tx, appId, subjectIds);
-  for (const name of attributedNames) {
-    const asked = { appId, name, range: everything, subjectIds, settled: settledOf(name), open };
-    for await (const events of readOpenOf(tx, asked)) await store(classing, name, events);
-  }
-  await deletePeopleChanges(
-    tx,
-    appId,
-    changes.map(({ id }) => id),
-  );
-  return true;
-}
-
-async function classLate(classing: Classing, open: OpenProgress, receivedTo: Uuid): Promise<void> {
-  const { tx, appId, settledOf } = classing;
-  for (const name of attributedNames) {
-    for await (const events of readLate(tx, { appId, name, receivedTo, open })) {
-      await store(
-        classing,
-        name,
-        events.filter((event) => !isSettled(settledOf(name), event)),
-      );
-    }
-  }
-}
-
-async function classRange(classing: Classing, { receivedTo }: OpenProgress, range: Range): Promise<void> {
-  const { tx, appId, settledOf } = classing;
-  for (const name of attributedNames) {
-    for (let after: EventPosition | null = null; ; ) {
-      const asked = { appId, name, range, after, receivedTo, limit: chunkEvents };
-      const events: AttributableEvent[] = await listEvents(tx, asked);
-      await store(
-        classing,
-        name,
-        events.filter((event) => !isSettled(settledOf(name), event)),
-      );
-      const last = events.at(-1);
-      if (last === undefined || events.length < chunkEvents) break;
-      after = last;
-    }
-  }
-}
-
-async function store(
-  { tx, appId, windowMs }: Classing,
-  name: AttributedName,
-  events: readonly AttributableEvent[],
-): Promise<void> {
-  const { credits } = await classifyEvents(tx, { appId, windowMs }, events);
-  const credited = events.flatMap(({ id: eventId, subjectId, at, currency, amount }, i) => {
-    const credit = credits[i];
-    if (credit === undefined || credit.class === 'unattributed') return [];
-    return [{ eventId, subjectId, at, currency, amount, ...credit }];
-  });
-  if (credited.length > 0) await insertOpenCredits(tx, appId, name, credited);
 }

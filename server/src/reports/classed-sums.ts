@@ -8,12 +8,14 @@ interface Sum {
   readonly amount: Decimal;
 }
 
-interface Sums {
-  total: Sum;
-  /** The part of the total whose windows are open. */
-  open: Sum;
-  direct: Sum;
-  influenced: Sum;
+/** `open` is the part of the total whose windows are open. */
+type Sums = Record<'total' | 'open' | 'direct' | 'influenced', Sum>;
+
+export interface Summand extends Sum {
+  /** The index of its part. */
+  readonly period: number;
+  readonly name: string;
+  readonly currency: string;
 }
 
 export interface ShownSum {
@@ -32,90 +34,72 @@ export interface RevenueRow {
   readonly open: ShownSum;
 }
 
-export interface ClassedCount {
-  readonly count: number;
-  readonly direct: number;
-  readonly influenced: number;
-  readonly unattributed: number;
-}
-
 /** Takes the sums of parts, and returns those of periods. */
 export interface ClassedSums {
-  addTotal(part: number, name: string, currency: string, count: number, amount: Decimal): void;
-  addCredit(
-    part: number,
-    name: string,
-    currency: string,
-    ofClass: 'direct' | 'influenced',
-    count: number,
-    amount: Decimal,
-  ): void;
-  /** The purchases of a period by currency, in alphabetical order. */
-  revenueOf(period: number): RevenueRow[];
-  countsOf(period: number, name: string): ClassedCount;
+  add(kind: 'total' | 'direct' | 'influenced', sum: Summand): void;
+  /** The purchases of some periods together by currency, in alphabetical order. */
+  revenueOf(...periods: readonly number[]): RevenueRow[];
+  countsOf(period: number, name: string): Record<'count' | 'direct' | 'influenced' | 'unattributed', number>;
 }
 
 const nothing: Sum = { count: 0, amount: zero };
 
 /** `parts`: the parts of all periods, cut at the instant from which windows are open. */
 export function createClassedSums(parts: readonly Pick<Part, 'period' | 'isAfterCut'>[]): ClassedSums {
-  const periods = new Map<number, Map<string, Map<string, Sums>>>();
-  const sumsAt = (part: number, name: string, currency: string): Sums => {
-    const period = parts[part]?.period ?? 0;
-    const names = periods.get(period) ?? new Map<string, Map<string, Sums>>();
-    periods.set(period, names);
-    const currencies = names.get(name) ?? new Map<string, Sums>();
-    names.set(name, currencies);
-    const sums = currencies.get(currency) ?? { total: nothing, open: nothing, direct: nothing, influenced: nothing };
-    currencies.set(currency, sums);
-    return sums;
+  const stored = new Map<string, Map<string, Sums>>();
+  const currenciesOf = (period: number, name: string): Map<string, Sums> => {
+    const key = `${period} ${name}`;
+    const currencies = stored.get(key) ?? new Map<string, Sums>();
+    stored.set(key, currencies);
+    return currencies;
   };
-  const plus = (sum: Sum, count: number, amount: Decimal): Sum => ({
-    count: sum.count + count,
-    amount: add(sum.amount, amount),
-  });
   return {
-    addTotal(part, name, currency, count, amount) {
-      const sums = sumsAt(part, name, currency);
-      sums.total = plus(sums.total, count, amount);
-      if (parts[part]?.isAfterCut) sums.open = plus(sums.open, count, amount);
+    add(kind, sum) {
+      const part = parts[sum.period];
+      const currencies = currenciesOf(part?.period ?? 0, sum.name);
+      const known = currencies.get(sum.currency);
+      const sums = known ?? { total: nothing, open: nothing, direct: nothing, influenced: nothing };
+      if (known === undefined) currencies.set(sum.currency, sums);
+      sums[kind] = plus(sums[kind], sum);
+      if (kind === 'total' && part?.isAfterCut) sums.open = plus(sums.open, sum);
     },
-    addCredit(part, name, currency, ofClass, count, amount) {
-      const sums = sumsAt(part, name, currency);
-      sums[ofClass] = plus(sums[ofClass], count, amount);
-    },
-    revenueOf(period) {
-      const currencies = [...(periods.get(period)?.get('purchase') ?? [])];
-      return currencies
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([currency, sums]) => ({
+    revenueOf(...periods) {
+      const found = periods.map((period) => currenciesOf(period, 'purchase'));
+      const currencies = [...new Set(found.flatMap((sums) => [...sums.keys()]))].sort();
+      return currencies.map((currency) => {
+        const sumOf = (kind: keyof Sums): Sum =>
+          found.map((sums) => sums.get(currency)?.[kind] ?? nothing).reduce(plus);
+        const [total, direct, influenced] = [sumOf('total'), sumOf('direct'), sumOf('influenced')];
+        return {
           currency,
-          total: writeDecimal(sums.total.amount),
-          purchases: sums.total.count,
-          direct: show(sums.direct),
-          influenced: show(sums.influenced),
-          unattributed: show(restOf(sums)),
-          open: show(sums.open),
-        }));
+          total: writeDecimal(total.amount),
+          purchases: total.count,
+          direct: show(direct),
+          influenced: show(influenced),
+          unattributed: show(minus(minus(total, direct), influenced)),
+          open: show(sumOf('open')),
+        };
+      });
     },
     countsOf(period, name) {
-      const of = { count: 0, direct: 0, influenced: 0, unattributed: 0 };
-      for (const sums of periods.get(period)?.get(name)?.values() ?? []) {
-        of.count += sums.total.count;
-        of.direct += sums.direct.count;
-        of.influenced += sums.influenced.count;
-        of.unattributed += restOf(sums).count;
+      const counts = { count: 0, direct: 0, influenced: 0, unattributed: 0 };
+      for (const { total, direct, influenced } of currenciesOf(period, name).values()) {
+        counts.count += total.count;
+        counts.direct += direct.count;
+        counts.influenced += influenced.count;
+        counts.unattributed += total.count - direct.count - influenced.count;
       }
-      return of;
+      return counts;
     },
   };
 }
 
-function restOf({ total, direct, influenced }: Sums): Sum {
-  return {
-    count: total.count - direct.count - influenced.count,
-    amount: subtract(total.amount, add(direct.amount, influenced.amount)),
-  };
+function plus(a: Sum, b: Sum): Sum {
+  return { count: a.count + b.count, amount: add(a.amount, b.amount) };
+}
+
+function minus(a: Sum, b: Sum): Sum {
+  return { count: a.count - b.count, amount: subtract(a.amount, b.amount) };
 }
 
 function show({ count, amount }: Sum): ShownSum {

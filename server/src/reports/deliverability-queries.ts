@@ -3,6 +3,7 @@
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Range } from './periods.ts';
+import { periodOf, within } from './queries.ts';
 
 export interface OutcomeCount {
   readonly period: number;
@@ -18,13 +19,12 @@ export interface OutcomeCount {
 export async function sumOutcomes(
   tx: Tx,
   appId: Uuid,
-  { fromMs, toMs }: Range,
+  range: Range,
   periods: readonly Range[],
 ): Promise<OutcomeCount[]> {
-  const starts = periods.map((period) => new Date(period.fromMs).toISOString());
-  const inRange = tx`app_id = ${appId} AND bucket >= ${new Date(fromMs)} AND bucket < ${new Date(toMs)}`;
+  const inRange = tx`app_id = ${appId} AND ${within(tx, tx`bucket`, range)}`;
   return tx<OutcomeCount[]>`
-    SELECT width_bucket(bucket, ${starts}::timestamptz[]) - 1 AS period, channel, vendor, code, step, sum(count)::bigint AS count
+    SELECT ${periodOf(tx, tx`bucket`, periods)} AS period, channel, vendor, code, step, sum(count)::bigint AS count
     FROM (
       SELECT bucket, channel, vendor, code, step, count FROM delivery_totals WHERE ${inRange}
       UNION ALL

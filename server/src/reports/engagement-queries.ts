@@ -1,9 +1,9 @@
 // SQL: the results of messages, by message and by period. Other rooms own the counters of messages
 // and the marks on batches.
 import type { Fragment, Tx } from '../database/db.ts';
-import { writeDecimal } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { Range } from './periods.ts';
+import { periodOf, talliedCredits, within } from './queries.ts';
 import type { Tallied } from './tally.ts';
 
 export interface Funnel {
@@ -33,7 +33,7 @@ const marks = (tx: Tx): Fragment => tx`
   coalesce(sum(dismissed), 0)::bigint AS dismissed`;
 
 function started(tx: Tx, appId: Uuid, range: Range): Fragment {
-  return tx`app_id = ${appId} AND started_at >= ${new Date(range.fromMs)} AND started_at < ${new Date(range.toMs)}`;
+  return tx`app_id = ${appId} AND ${within(tx, tx`started_at`, range)}`;
 }
 
 /** Lists the messages that began in a range, newest first, after a place. */
@@ -70,9 +70,8 @@ export async function sumFunnels(
   range: Range,
   periods: readonly Range[],
 ): Promise<PeriodFunnel[]> {
-  const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
   return tx<PeriodFunnel[]>`
-    SELECT width_bucket(m.started_at, ${starts}::timestamptz[]) - 1 AS period, sum(m.accepted)::bigint AS accepted,
+    SELECT ${periodOf(tx, tx`m.started_at`, periods)} AS period, sum(m.accepted)::bigint AS accepted,
       sum(m.sent)::bigint AS sent, sum(m.failed)::bigint AS failed, sum(m.skipped)::bigint AS skipped,
       coalesce(sum(b.displayed), 0)::bigint AS displayed, coalesce(sum(b.clicked), 0)::bigint AS clicked,
       coalesce(sum(b.dismissed), 0)::bigint AS dismissed
@@ -93,16 +92,11 @@ export interface CreditedRevenue {
 
 // Every credit of a message, whatever the time of the purchase.
 function credited(tx: Tx, appId: Uuid, tallied: readonly Tallied[], messages: Fragment): Fragment {
-  const rows = tallied.filter(({ messageId }) => messageId !== null);
   return tx`
     SELECT message_id, currency, class, count, amount FROM credited_totals
     WHERE app_id = ${appId} AND name = 'purchase' AND message_id IN (${messages})
     UNION ALL
-    SELECT * FROM unnest(
-      ${rows.map(({ messageId }) => messageId)}::uuid[], ${rows.map(({ currency }) => currency)}::text[],
-      ${rows.map((row) => row.class)}::text[], ${rows.map(({ count }) => count)}::bigint[],
-      ${rows.map(({ amount }) => writeDecimal(amount))}::numeric[]
-    ) AS t (message_id, currency, class, count, amount)
+    SELECT message_id, currency, class, count, amount FROM (${talliedCredits(tx, tallied)}) AS t
     WHERE message_id IN (${messages})`;
 }
 
@@ -130,10 +124,9 @@ export async function sumCreditedRevenue(
   periods: readonly Range[],
   tallied: readonly Tallied[],
 ): Promise<(CreditedRevenue & { period: number })[]> {
-  const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
   const messages = tx`SELECT id FROM messages WHERE ${started(tx, appId, range)}`;
   return tx<(CreditedRevenue & { period: number })[]>`
-    SELECT width_bucket(m.started_at, ${starts}::timestamptz[]) - 1 AS period, c.currency, c.class, sum(c.count)::bigint AS count,
+    SELECT ${periodOf(tx, tx`m.started_at`, periods)} AS period, c.currency, c.class, sum(c.count)::bigint AS count,
       sum(c.amount)::text AS amount
     FROM (${credited(tx, appId, tallied, messages)}) AS c
     JOIN messages m ON m.app_id = ${appId} AND m.id = c.message_id

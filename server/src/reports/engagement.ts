@@ -3,8 +3,10 @@
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Tx } from '../database/db.ts';
-import { add, type Decimal, parseDecimal, writeDecimal, zero } from '../ground/decimal.ts';
+import { parseDecimal } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
+import { findSettled } from './attribution-queries.ts';
+import { createClassedSums, type RevenueRow } from './classed-sums.ts';
 import {
   type CreditedRevenue,
   type Funnel,
@@ -14,11 +16,10 @@ import {
   sumCreditedRevenue,
   sumFunnels,
 } from './engagement-queries.ts';
-import { findOpen } from './open-events.ts';
 import type { Range } from './periods.ts';
-import { readUnsettled } from './read-credits.ts';
+import { openCredits } from './read-credits.ts';
 import { type ReportReader, snapshot } from './snapshot.ts';
-import { createTally, type Tallied } from './tally.ts';
+import type { Tallied } from './tally.ts';
 
 export interface EngagementAsked {
   readonly appId: Uuid;
@@ -29,11 +30,7 @@ export interface EngagementAsked {
   readonly limit: number;
 }
 
-export interface CurrencyRevenue {
-  readonly currency: string;
-  readonly direct: { readonly amount: string; readonly purchases: number };
-  readonly influenced: { readonly amount: string; readonly purchases: number };
-}
+export type CurrencyRevenue = Pick<RevenueRow, 'currency' | 'direct' | 'influenced'>;
 
 export interface Earned {
   readonly purchases: number;
@@ -46,7 +43,6 @@ export interface EngagementReport {
   readonly messages: readonly (MessageFunnel & Earned)[];
 }
 
-const hourMs = 3_600_000;
 /** An instant later than every purchase. */
 const endMs = Date.UTC(2200, 0, 1);
 const nobody: Funnel = { accepted: 0, sent: 0, failed: 0, skipped: 0, displayed: 0, clicked: 0, dismissed: 0 };
@@ -94,34 +90,23 @@ export async function readOpenPurchases(
   { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   fromMs: number,
 ): Promise<Tallied[]> {
-  const tally = createTally();
   const windowHours = await getAttributionWindowHours(tx, appId);
   const since: Range = { fromMs, toMs: endMs };
-  const open = await findOpen(tx, appId, windowHours);
-  const context = { tx, clock, appId, startedAtMs: clock.steadyMs(), periods: [since], tally, open };
-  await readUnsettled({ ...context, windowMs: windowHours * hourMs }, 'purchase', since);
-  return tally.rows();
+  const settled = await findSettled(tx, appId);
+  const asked = { windowHours, periods: [since], settled, usesAhead: true };
+  const credits = await openCredits({ tx, clock, appId }, asked);
+  await credits.readUnsettled('purchase', since);
+  return credits.tally.rows();
 }
 
 /** Adds up the credits of a message or a period. */
 export function earned(rows: readonly CreditedRevenue[]): Earned {
-  const currencies = [...new Set(rows.map(({ currency }) => currency))].sort();
-  const sumOf = (currency: string, ofClass: CreditedRevenue['class']): { amount: string; purchases: number } => {
-    let amount: Decimal = zero;
-    let purchases = 0;
-    for (const row of rows) {
-      if (row.currency !== currency || row.class !== ofClass) continue;
-      amount = add(amount, parseDecimal(row.amount));
-      purchases += row.count;
-    }
-    return { amount: writeDecimal(amount), purchases };
-  };
+  const sums = createClassedSums([]);
+  for (const { class: ofClass, currency, count, amount } of rows) {
+    sums.add(ofClass, { period: 0, name: 'purchase', currency, count, amount: parseDecimal(amount) });
+  }
   return {
     purchases: rows.reduce((sum, { count }) => sum + count, 0),
-    revenue: currencies.map((currency) => ({
-      currency,
-      direct: sumOf(currency, 'direct'),
-      influenced: sumOf(currency, 'influenced'),
-    })),
+    revenue: sums.revenueOf(0).map(({ currency, direct, influenced }) => ({ currency, direct, influenced })),
   };
 }

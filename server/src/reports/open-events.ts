@@ -4,20 +4,8 @@
 import type { Tx } from '../database/db.ts';
 import { listPeopleChanges } from '../devices/link-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { AttributedName } from './attribution.ts';
-import {
-  type AttributableEvent,
-  type EventPosition,
-  listDevicesOfUsers,
-  listEvents,
-  listLateEvents,
-  listOwners,
-  type Progress,
-} from './attribution-queries.ts';
-import { chunkEvents } from './chunk.ts';
+import { listDevicesOfUsers, listOwners } from './attribution-queries.ts';
 import { findOpenProgress, listBeingErased, listExternalIds, type OpenProgress } from './open-queries.ts';
-import type { Range } from './periods.ts';
-import { nothingSettled } from './settled.ts';
 
 export interface Open extends OpenProgress {
   /** Subjects whose events are classed again, because their stored credits may be outdated. */
@@ -62,67 +50,4 @@ export async function findSubjects(tx: Tx, appId: Uuid, ids: readonly Uuid[]): P
   if (externalIds.size === 0) return [...subjects];
   for (const { deviceId } of await listDevicesOfUsers(tx, appId, [...externalIds])) subjects.add(deviceId);
   return [...subjects];
-}
-
-/**
- * Yields, in chunks, the unsettled events of some subjects that occurred in a range and were
- * classed ahead.
- */
-export async function* readOpenOf(
-  tx: Tx,
-  asked: {
-    readonly appId: Uuid;
-    readonly name: AttributedName;
-    readonly range: Range;
-    readonly subjectIds: readonly Uuid[];
-    readonly settled: Progress;
-    readonly open: OpenProgress;
-  },
-): AsyncGenerator<AttributableEvent[]> {
-  const { appId, name, subjectIds, settled, open } = asked;
-  const { receivedTo } = open;
-  const range = { fromMs: asked.range.fromMs, toMs: Math.min(asked.range.toMs, open.classedTo.getTime()) };
-  const upTo: EventPosition = { at: settled.settledAt, id: settled.settledId };
-  const isPast = upTo.at.getTime() < range.fromMs;
-  const common = { appId, name, range, subjectIds, receivedTo, limit: chunkEvents };
-  for (let after: EventPosition | null = isPast ? null : upTo; ; ) {
-    const events: AttributableEvent[] = await listEvents(tx, { ...common, after });
-    yield events;
-    const last = events.at(-1);
-    if (last === undefined || events.length < chunkEvents) break;
-    after = last;
-  }
-  if (isPast) return;
-  for (let afterId = settled.receivedTo; afterId < receivedTo; ) {
-    const events = await listLateEvents(tx, { ...common, upTo, afterId });
-    yield events;
-    const last = events.at(-1);
-    if (last === undefined || events.length < chunkEvents) return;
-    afterId = last.id;
-  }
-}
-
-/**
- * Yields, in chunks, the events of a range that occurred before `classedTo` and were received too
- * late to be classed ahead.
- */
-export async function* readLate(
-  tx: Tx,
-  asked: {
-    readonly appId: Uuid;
-    readonly name: AttributedName;
-    readonly range?: Range;
-    readonly receivedTo?: Uuid;
-    readonly open: OpenProgress;
-  },
-): AsyncGenerator<AttributableEvent[]> {
-  const { open, ...rest } = asked;
-  const upTo: EventPosition = { at: open.classedTo, id: nothingSettled.settledId };
-  for (let afterId = open.receivedTo; ; ) {
-    const events = await listLateEvents(tx, { ...rest, upTo, afterId, limit: chunkEvents });
-    yield events;
-    const last = events.at(-1);
-    if (last === undefined || events.length < chunkEvents) return;
-    afterId = last.id;
-  }
 }

@@ -2,66 +2,60 @@
 import type { Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { AttributedName } from './attribution.ts';
+import type { Classed } from './class-between.ts';
+import { type Marks, placeAt } from './marks.ts';
 import type { Range } from './periods.ts';
+import { periodOf, within } from './queries.ts';
 
-/** The progress of classing an app's events ahead. */
-export interface OpenProgress {
+/** How far an app's events are classed ahead, of all names, and with which window. */
+export interface OpenProgress extends Marks {
   readonly windowHours: number;
-  /** Events that occurred before this instant are classed, */
-  readonly classedTo: Date;
-  /** if they were received by this id. */
-  readonly receivedTo: Uuid;
 }
 
 export async function findOpenProgress(tx: Tx, appId: Uuid): Promise<OpenProgress | undefined> {
-  const [row] = await tx<OpenProgress[]>`
-    SELECT window_hours, classed_to, received_to FROM open_progress WHERE app_id = ${appId}`;
-  return row;
+  const [row] = await tx<{ windowHours: number; at: Date; receivedTo: Uuid }[]>`
+    SELECT window_hours, classed_to AS at, received_to FROM open_progress WHERE app_id = ${appId}`;
+  return row && { ...row, ...placeAt(row.at.getTime()) };
 }
 
+/** Stores the progress. Its place is before every event of its instant. */
 export async function upsertOpenProgress(tx: Tx, appId: Uuid, progress: OpenProgress): Promise<void> {
-  const { windowHours, classedTo, receivedTo } = progress;
+  const { windowHours, at, receivedTo } = progress;
   await tx`
     INSERT INTO open_progress (app_id, window_hours, classed_to, received_to)
-    VALUES (${appId}, ${windowHours}, ${classedTo}, ${receivedTo})
+    VALUES (${appId}, ${windowHours}, ${at}, ${receivedTo})
     ON CONFLICT (app_id) DO UPDATE SET
       window_hours = excluded.window_hours, classed_to = excluded.classed_to, received_to = excluded.received_to`;
 }
 
-/** Deletes the progress of an app, after which nothing of it counts as classed ahead. */
-export async function deleteOpenProgress(tx: Tx, appId: Uuid): Promise<void> {
+/** Deletes an app's progress and credits, after which nothing of it counts as classed ahead. */
+export async function deleteOpen(tx: Tx, appId: Uuid): Promise<void> {
   await tx`DELETE FROM open_progress WHERE app_id = ${appId}`;
-}
-
-export async function deleteAllOpenCredits(tx: Tx, appId: Uuid): Promise<void> {
   await tx`DELETE FROM open_credits WHERE app_id = ${appId}`;
 }
 
-export interface OpenCredit {
-  readonly eventId: Uuid;
-  readonly subjectId: Uuid;
-  readonly at: Date;
-  readonly currency: string;
-  readonly amount: string;
-  readonly class: 'direct' | 'influenced';
-  readonly messageId: Uuid;
-}
+const creditColumns = {
+  uuid: ['eventId', 'subjectId', 'messageId'],
+  timestamptz: ['at'],
+  text: ['currency', 'class'],
+  numeric: ['amount'],
+} as const;
 
+/** Stores events that are credited to a message. The others are not stored. */
 export async function insertOpenCredits(
   tx: Tx,
   appId: Uuid,
   name: AttributedName,
-  credits: readonly OpenCredit[],
+  classed: readonly Classed[],
 ): Promise<void> {
+  const credited = classed.flatMap(({ event: { id: eventId, ...event }, credit }) =>
+    credit.messageId === null ? [] : [{ ...event, ...credit, eventId }],
+  );
+  if (credited.length === 0) return;
   await tx`
     INSERT INTO open_credits (app_id, name, event_id, subject_id, at, currency, amount, class, message_id)
     SELECT ${appId}::uuid, ${name}, c.event_id, c.subject_id, c.at, c.currency, c.amount, c.class, c.message_id
-    FROM unnest(
-      ${credits.map(({ eventId }) => eventId)}::uuid[], ${credits.map(({ subjectId }) => subjectId)}::uuid[],
-      ${credits.map(({ at }) => at.toISOString())}::timestamptz[], ${credits.map(({ currency }) => currency)}::text[],
-      ${credits.map(({ amount }) => amount)}::numeric[], ${credits.map((one) => one.class)}::text[],
-      ${credits.map(({ messageId }) => messageId)}::uuid[]
-    ) AS c (event_id, subject_id, at, currency, amount, class, message_id)`;
+    FROM ${tx.rows('c', creditColumns, credited)}`;
 }
 
 /** Deletes the credits that these events had before they were settled. */
@@ -96,12 +90,11 @@ export async function sumOpenCredits(
   name: AttributedName,
   { range, periods, without }: { range: Range; periods: readonly Range[]; without: readonly Uuid[] },
 ): Promise<OpenSum[]> {
-  const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
   return tx<OpenSum[]>`
-    SELECT width_bucket(at, ${starts}::timestamptz[]) - 1 AS period, currency, class, message_id, count(*) AS count,
+    SELECT ${periodOf(tx, tx`at`, periods)} AS period, currency, class, message_id, count(*) AS count,
       sum(amount)::text AS amount
     FROM open_credits
-    WHERE app_id = ${appId} AND name = ${name} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}
+    WHERE app_id = ${appId} AND name = ${name} AND ${within(tx, tx`at`, range)}
       ${without.length === 0 ? tx`` : tx`AND subject_id <> ALL(${without as Uuid[]}::uuid[])`}
     GROUP BY 1, 2, 3, 4`;
 }

@@ -1,7 +1,6 @@
 // The figures of an app's first page: the last day, week and month, each beside the time before it,
 // and the days of the month for the trends. Reads only what the page shows: installs, sessions and
 // credits by message are classed for other reports.
-import { add, parseDecimal, writeDecimal, zero } from '../ground/decimal.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { createLocalClock } from '../ground/local-clock.ts';
 import { reportDevices } from './devices-report.ts';
@@ -106,7 +105,9 @@ export async function readOverview(
       failed: sumOf('failed'),
       clicked: sumOf('clicked'),
       activeDevices: atEnd.reduce((sum, { active }) => sum + active, 0),
-      revenue: addCurrencies(indexes.flatMap((i) => sums.revenueOf(i))),
+      revenue: sums.revenueOf(...indexes).map(({ currency, total, direct, influenced }) => {
+        return { currency, total, direct: direct.amount, influenced: influenced.amount };
+      }),
     };
   };
   return {
@@ -117,26 +118,4 @@ export async function readOverview(
       before: figuresOf(spans[name].before),
     })),
   };
-}
-
-interface Classed {
-  readonly currency: string;
-  readonly total: string;
-  readonly direct: { readonly amount: string };
-  readonly influenced: { readonly amount: string };
-}
-
-function addCurrencies(rows: readonly Classed[]): CurrencyTotals[] {
-  const currencies = [...new Set(rows.map(({ currency }) => currency))].sort();
-  return currencies.map((currency) => {
-    const ofCurrency = rows.filter((row) => row.currency === currency);
-    const sum = (amountOf: (row: Classed) => string): string =>
-      writeDecimal(ofCurrency.reduce((total, row) => add(total, parseDecimal(amountOf(row))), zero));
-    return {
-      currency,
-      total: sum((row) => row.total),
-      direct: sum((row) => row.direct.amount),
-      influenced: sum((row) => row.influenced.amount),
-    };
-  });
 }

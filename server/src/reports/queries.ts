@@ -13,14 +13,14 @@ export interface Cut {
   readonly split: SplitRange;
 }
 
-// The index of the period that contains an instant.
-function periodOf(tx: Tx, column: Fragment, periods: readonly Range[]): Fragment {
+/** The index of the period that contains an instant. */
+export function periodOf(tx: Tx, column: Fragment, periods: readonly Range[]): Fragment {
   if (periods.length === 1) return tx`0`;
   const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
   return tx`width_bucket(${column}, ${starts}::timestamptz[]) - 1`;
 }
 
-function within(tx: Tx, column: Fragment, { fromMs, toMs }: Range): Fragment {
+export function within(tx: Tx, column: Fragment, { fromMs, toMs }: Range): Fragment {
   return tx`(${column} >= ${new Date(fromMs)} AND ${column} < ${new Date(toMs)})`;
 }
 
@@ -115,15 +115,20 @@ export interface MessageRevenue {
   readonly influencedCount: number;
 }
 
-/** Rows of credits that were classed just now, in the columns of `settledCredits`. */
-function talliedCredits(tx: Tx, rows: readonly Tallied[]): Fragment {
-  const credited = rows.filter(({ name, messageId }) => name === 'purchase' && messageId !== null);
+const talliedColumns = {
+  uuid: ['messageId'],
+  text: ['currency', 'class'],
+  bigint: ['count'],
+  numeric: ['amount'],
+} as const;
+
+/** The credits of purchases that were classed just now: rows of (message_id, currency, class, count, amount). */
+export function talliedCredits(tx: Tx, rows: readonly Tallied[]): Fragment {
+  const credited = rows.flatMap((row) =>
+    row.name === 'purchase' && row.messageId !== null ? [{ ...row, amount: writeDecimal(row.amount) }] : [],
+  );
   return tx`
-    SELECT * FROM unnest(
-      ${credited.map(({ messageId }) => messageId)}::uuid[], ${credited.map(({ currency }) => currency)}::text[],
-      ${credited.map((row) => row.class)}::text[], ${credited.map(({ count }) => count)}::bigint[],
-      ${credited.map(({ amount }) => writeDecimal(amount))}::numeric[]
-    ) AS t (message_id, currency, class, count, amount)`;
+    SELECT message_id, currency, class, count, amount FROM ${tx.rows('t', talliedColumns, credited)}`;
 }
 
 export interface MessageRevenueAsked {

@@ -7,26 +7,22 @@ import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { listPartitions } from '../delivery/partitions.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
 import { mintedAtMs, type Uuid } from '../ground/ids.ts';
-import { type AttributedName, attributedNames, type Credit, unattributed } from './attribution.ts';
+import { type AttributedName, attributedNames } from './attribution.ts';
 import {
   type AttributableEvent,
+  addCreditedTotals,
   deleteAttributions,
-  deleteCreditedTotals,
   deleteTotalsOfKept,
-  type EventPosition,
-  insertTotalsOfAttributions,
+  findSettled,
   listAttributions,
-  listEvents,
-  lockProgress,
-  type Progress,
+  sumAttributionsAgain,
 } from './attribution-queries.ts';
-import { chunkEvents, nextChunk } from './chunk.ts';
 import { forgetClassedAhead } from './class-ahead.ts';
-import { classifyEvents } from './classify-events.ts';
+import { type ClassedChunk, type Classing, classBetween } from './class-between.ts';
+import { type Marks, noEvent } from './marks.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { findEventRange } from './rebuild-queries.ts';
-import { settledAtOnceMax, storeCredits, storeSettled } from './settle.ts';
-import { isSettled } from './settled.ts';
+import { quarterOf, settledAtOnceMax, storeSettled } from './settle.ts';
 import { createTally } from './tally.ts';
 import { besideWhatStays } from './what-stays.ts';
 
@@ -96,61 +92,49 @@ async function rebuildDay(context: DayContext, day: Range): Promise<number> {
   const { tx, appId, name } = context;
   // Reports class unsettled events themselves. The lock keeps other processes from settling events
   // meanwhile.
-  const progress = await lockProgress(tx, appId, name);
-  if (!progress) return 0;
-  return name === 'purchase' ? rebuildPurchases(context, progress, day) : rebuildCounts(context, progress, day);
+  const settled = (await findSettled(tx, appId, true)).get(name);
+  if (!settled) return 0;
+  return name === 'purchase' ? rebuildPurchases(context, settled, day) : rebuildCounts(context, settled, day);
 }
 
-async function rebuildPurchases(context: DayContext, progress: Progress, day: Range): Promise<number> {
-  const { tx, appId, name, windowHours, keptFrom } = context;
+async function rebuildPurchases(context: DayContext, to: Marks, day: Range): Promise<number> {
+  const { tx, appId, keptFrom } = context;
   await deleteAttributions(tx, appId, day, keptFrom);
   const left = await listAttributions(tx, appId, { ...day, toMs: day.toMs - 1 });
   const leftIds = new Set(left.map(({ eventId }) => eventId));
+  const select = (events: readonly AttributableEvent[]) => ({ events: events.filter(({ id }) => !leftIds.has(id)) });
   let count = 0;
-  await classSettled(context, progress, day, leftIds, async (events, credits) => {
-    await storeSettled({ tx, appId, name, windowHours }, events, credits);
-    count += events.length;
-  });
-  await deleteCreditedTotals(tx, appId, name, day);
-  await insertTotalsOfAttributions(tx, appId, day);
+  for await (const { classed } of classDay(context, to, day, select)) {
+    await storeSettled(tx, context, classed);
+    count += classed.length;
+  }
+  await sumAttributionsAgain(tx, appId, day);
   return count;
 }
 
 // For installs and sessions only sums are stored, so the sums that stay are subtracted from the new
 // ones.
-async function rebuildCounts(context: DayContext, progress: Progress, day: Range): Promise<number> {
+async function rebuildCounts(context: DayContext, to: Marks, day: Range): Promise<number> {
   const { tx, appId, name, keptFrom } = context;
   const left = await deleteTotalsOfKept(tx, appId, name, day, keptFrom);
   const tally = createTally();
   let count = 0;
-  await classSettled(context, progress, day, new Set(), async (events, credits) => {
-    for (const [i, event] of events.entries()) {
-      tally.add(Math.floor(event.at.getTime() / quarterMs), name, event, credits[i] ?? unattributed);
-    }
-    count += events.length;
-  });
+  for await (const { classed } of classDay(context, to, day)) {
+    for (const { event, credit } of classed) tally.add(quarterOf(event), name, event, credit);
+    count += classed.length;
+  }
   const staying = left.map(({ bucket, ...row }) => ({ ...row, period: bucket.getTime() / quarterMs }));
-  await storeCredits(tx, appId, name, besideWhatStays(tally.rows(), staying));
+  await addCreditedTotals(tx, appId, name, besideWhatStays(tally.rows(), staying));
   return count;
 }
 
-/** Classes the settled events of a day, except those in `leftIds`, one chunk at a time. */
-async function classSettled(
+function classDay(
   { tx, appId, name, windowHours }: DayContext,
-  progress: Progress,
-  day: Range,
-  leftIds: ReadonlySet<Uuid>,
-  take: (events: readonly AttributableEvent[], credits: readonly Credit[]) => Promise<void>,
-): Promise<void> {
-  let limit = chunkEvents;
-  for (let after: EventPosition | null = null; ; ) {
-    const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit });
-    const settled = events.filter((event) => isSettled(progress, event) && !leftIds.has(event.id));
-    const { credits, deliveries } = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled);
-    await take(settled, credits);
-    const last = events.at(-1);
-    if (last === undefined || events.length < limit) return;
-    after = last;
-    limit = nextChunk(limit, deliveries, settledAtOnceMax);
-  }
+  to: Marks,
+  range: Range,
+  select?: Classing['select'],
+): AsyncGenerator<ClassedChunk> {
+  const windowMs = windowHours * hourMs;
+  const asked = { appId, name, windowMs, from: noEvent, to, range, atOnce: settledAtOnceMax };
+  return classBetween(tx, { ...asked, ...(select && { select }) });
 }

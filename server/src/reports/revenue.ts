@@ -4,16 +4,17 @@
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import type { Clock } from '../database/clock.ts';
+import type { Tx } from '../database/db.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
 import { parseDecimal } from '../ground/decimal.ts';
 import { encodeId, type Uuid } from '../ground/ids.ts';
 import { noSuch } from '../http/api-error.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
-import { findProgress } from './attribution-queries.ts';
+import { findSettled } from './attribution-queries.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
-import { findOpen } from './open-events.ts';
 import { cutAt, quarterMs, type Range, type SplitRange, splitRange } from './periods.ts';
 import {
+  type Cut,
   isKnownMessage,
   listMessageRevenue,
   type MessageRevenue,
@@ -21,11 +22,10 @@ import {
   sumEvents,
   sumSettledCredits,
 } from './queries.ts';
-import { isOpen, type ReadContext, readRange, readUnsettled } from './read-credits.ts';
+import { openCredits } from './read-credits.ts';
 import { checkWindow, classedSinceMs } from './report-request.ts';
 import { selectSegment } from './select-segment.ts';
 import { type ReportReader, snapshot } from './snapshot.ts';
-import { createTally } from './tally.ts';
 
 export interface RevenueDeps extends ReportReader {
   readonly clock: Clock;
@@ -83,46 +83,54 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
     const windowHours = asked.windowHours ?? appHours;
     if (messageId !== null && !(await isKnownMessage(tx, appId, messageId)))
       throw noSuch('message', encodeId('msg', messageId));
-    const settledAt = windowHours === appHours ? (await findProgress(tx, appId, 'purchase'))?.settledAt : undefined;
-    const parts = cutAt(periods, openSinceMs(clock, windowHours, settledAt));
-    const tally = createTally();
-    const context: ReadContext = {
-      tx,
-      clock,
-      appId,
-      windowMs: windowHours * hourMs,
-      startedAtMs: clock.steadyMs(),
-      periods: parts.map(({ part }) => part),
-      tally,
-      open: windowHours === appHours && segment === null ? await findOpen(tx, appId, windowHours) : undefined,
-    };
+    const usesStored = windowHours === appHours && segment === null;
+    const settled = await findSettled(tx, appId);
+    const settledMs = windowHours === appHours ? settled.get('purchase')?.at.getTime() : undefined;
+    const parts = cutAt(periods, openSinceMs(clock, windowHours, settledMs));
+    const cutPeriods = parts.map(({ part }) => part);
+    const credits = await openCredits(
+      { tx, clock, appId },
+      { windowHours, periods: cutPeriods, settled, usesAhead: usesStored },
+    );
     const sums = createClassedSums(parts);
     let split: SplitRange | null = null;
     let knowsCounts = true;
-    if (windowHours === appHours && segment === null) {
+    if (usesStored) {
       const eventsSinceMs = (await findKeptSince(tx))?.getTime() ?? Number.NEGATIVE_INFINITY;
       split = splitRange(range, eventsSinceMs);
       // Part of a quarter is classed from deliveries. When these are deleted, the quarter counts
       // completely or not at all.
       const countSplit = splitRange(range, Math.max(eventsSinceMs, classedSinceMs(deps, windowHours)));
-      await readStored(context, sums, { names: askedNames, split, countSplit, messageId });
+      for (const name of askedNames) {
+        const cut = { periods: cutPeriods, split: name === 'purchase' ? split : countSplit };
+        await addStored(tx, sums, { appId, name, messageId }, cut);
+        const settledToMs = settled.get(name)?.at.getTime() ?? 0;
+        await credits.readUnsettled(name, cut.split.inner);
+        for (const edge of cut.split.edges) {
+          // Each settled purchase is stored and is found at the ends of a range too. For other
+          // names only sums are stored.
+          if (name === 'purchase' || settledToMs < edge.fromMs) await credits.readUnsettled(name, edge);
+          else await credits.readAll(name, edge);
+        }
+      }
     } else {
       // Settled purchases keep their classes, because each is stored. For installs and sessions
       // only sums are stored.
       knowsCounts = range.fromMs >= classedSinceMs(deps, windowHours);
       const names = knowsCounts ? askedNames : (['purchase'] as const);
       const keepsClasses = windowHours === appHours;
-      const select = segment && (await selectSegment({ tx, clock, appId }, { segment, names, range, keepsClasses }));
-      for (const name of names) await readRange({ ...context, ...(select && { select }) }, name, range);
+      const select = segment
+        ? await selectSegment({ tx, clock, appId }, { segment, names, range, keepsClasses })
+        : undefined;
+      for (const name of names) await credits.readAll(name, range, select);
     }
     const isOfMessage = (row: { messageId: Uuid | null }): boolean => messageId === null || row.messageId === messageId;
-    const tallied = tally.rows().filter(isOfMessage);
+    const tallied = credits.tally.rows().filter(isOfMessage);
     for (const row of tallied) {
-      const { period, name, currency, count, amount } = row;
       // Otherwise the stored totals include these events already, and the unattributed part is the
       // rest of the totals.
-      if (split === null || messageId !== null) sums.addTotal(period, name, currency, count, amount);
-      if (row.class !== 'unattributed') sums.addCredit(period, name, currency, row.class, count, amount);
+      if (split === null || messageId !== null) sums.add('total', row);
+      if (row.class !== 'unattributed') sums.add(row.class, row);
     }
     const messages = await listMessageRevenue(tx, { appId, split, tallied, messageId, after, limit });
     return { windowHours, knowsCounts, periods, sums, messages };
@@ -134,49 +142,25 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
  * are open, and they are not settled. Purchases that were settled under a shorter window stay
  * settled. Rounded down to the quarter of an hour, because sums are stored by quarters.
  */
-function openSinceMs(clock: Clock, windowHours: number, settledAt: Date | undefined): number {
-  const sinceMs = Math.max(clock.nowMs() - windowHours * hourMs, settledAt?.getTime() ?? 0);
-  return Math.floor(sinceMs / quarterMs) * quarterMs;
+function openSinceMs(clock: Clock, windowHours: number, settledMs = 0): number {
+  return Math.floor(Math.max(clock.nowMs() - windowHours * hourMs, settledMs) / quarterMs) * quarterMs;
 }
 
-interface Stored {
-  readonly names: readonly AttributedName[];
-  readonly split: SplitRange;
-  /** The split of the range for installs and sessions. */
-  readonly countSplit: SplitRange;
-  readonly messageId: Uuid | null;
-}
-
-async function readStored(
-  context: ReadContext,
+/** Adds the stored totals of events, and the credits of settled ones. */
+async function addStored(
+  tx: Tx,
   sums: ClassedSums,
-  { names, split, countSplit, messageId }: Stored,
+  { appId, name, messageId }: { readonly appId: Uuid; readonly name: AttributedName; readonly messageId: Uuid | null },
+  cut: Cut,
 ): Promise<void> {
-  const { tx, appId, periods } = context;
-  for (const name of names) {
-    const cut = { periods, split: name === 'purchase' ? split : countSplit };
-    if (messageId === null) {
-      for (const { period, currency, count, amount } of await sumEvents(tx, appId, [name], cut)) {
-        sums.addTotal(period, name, currency, count, parseDecimal(amount));
-      }
+  if (messageId === null) {
+    for (const row of await sumEvents(tx, appId, [name], cut)) {
+      sums.add('total', { ...row, amount: parseDecimal(row.amount) });
     }
-    for (const row of await sumSettledCredits(tx, appId, name, cut, messageId)) {
-      const { period, currency, count } = row;
-      const amount = parseDecimal(row.amount);
-      if (messageId !== null) sums.addTotal(period, name, currency, count, amount);
-      sums.addCredit(period, name, currency, row.class, count, amount);
-    }
-    await readRest(context, name, cut.split);
   }
-}
-
-/** Reads the part of a range that the stored sums do not contain. */
-async function readRest(context: ReadContext, name: AttributedName, { inner, edges }: SplitRange): Promise<void> {
-  await readUnsettled(context, name, inner);
-  for (const edge of edges) {
-    // Each settled purchase is stored and is found at the ends of a range too. For other names only
-    // sums are stored.
-    if (name === 'purchase' || (await isOpen(context, name, edge))) await readUnsettled(context, name, edge);
-    else await readRange(context, name, edge);
+  for (const row of await sumSettledCredits(tx, appId, name, cut, messageId)) {
+    const sum = { ...row, amount: parseDecimal(row.amount) };
+    if (messageId !== null) sums.add('total', sum);
+    sums.add(row.class, sum);
   }
 }

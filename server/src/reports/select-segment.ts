@@ -8,7 +8,7 @@ import type { AttributedName, Credit } from './attribution.ts';
 import { type AttributableEvent, listAttributions } from './attribution-queries.ts';
 import { findPeople } from './classify-events.ts';
 import type { Range } from './periods.ts';
-import type { ReadContext, Selected } from './read-credits.ts';
+import type { Select } from './read-credits.ts';
 import { listDevicesInSegment } from './segment-queries.ts';
 import { tooLong } from './snapshot.ts';
 
@@ -31,7 +31,7 @@ export interface SegmentAsked {
 export async function selectSegment(
   context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   { segment, names, range, keepsClasses }: SegmentAsked,
-): Promise<NonNullable<ReadContext['select']>> {
+): Promise<Select> {
   const { tx, appId } = context;
   const inside = await listDevicesInSegment(context, segment, { names, range, limit: devicesMax + 1 });
   if (inside.length > devicesMax) throw tooLong();
@@ -40,13 +40,12 @@ export async function selectSegment(
     ids.add(deviceId);
     if (userId !== null) ids.add(userId);
   }
-  return async (events, name) => {
-    const people = await findPeople(tx, appId, events);
-    const chosen = events.filter(
+  return async (found, name) => {
+    const people = await findPeople(tx, appId, found);
+    const events = found.filter(
       ({ deviceId }, i) => (deviceId !== null && ids.has(deviceId)) || ids.has(people[i]?.id ?? ''),
     );
-    const known = keepsClasses && name === 'purchase' ? await readKnown(tx, appId, chosen) : new Map<Uuid, Credit>();
-    return chosen.map((event): Selected => ({ event, credit: known.get(event.id) }));
+    return keepsClasses && name === 'purchase' ? { events, known: await readKnown(tx, appId, events) } : { events };
   };
 }
 
