@@ -1,15 +1,14 @@
-// Slots follow use. A key that filters use and that has no slot is moved into one; when no slot is
-// free, a key that nothing uses gives up its own (design 3). The values stand in both places until
-// the catalog row is switched and no process is left that read the catalog before. A filter
-// therefore selects the same devices at every moment, during upserts and after a crash.
+// Slots follow use, one way. A key that filters use and that has no slot is moved into a free one,
+// and stays there while it exists (design 3). Its values stand in both places until the catalog row
+// is switched and no process is left that read the catalog before. A filter therefore selects the
+// same devices at every moment, during upserts and after a crash.
 //
-//   promotion:  overflow ──filling──▶ both ──switched──▶ slot is read, both ──clearing──▶ slot
-//   demotion:   slot ──filling──▶ both ──switched──▶ overflow is read, both ──clearing──▶ overflow
+//   overflow ──filling──▶ both are written ──switched──▶ the slot is read, both are written ──▶ slot
 //
-// An interrupted phase is repeated. Each step may be repeated, and only the catalog row says how
-// far the move is.
+// Values that stay behind in the overflow are never read again. They go when their row is next
+// written. An interrupted phase is repeated, and only the catalog row says how far the move is.
 import type { Clock } from '../database/clock.ts';
-import { type Sql, transaction } from '../database/db.ts';
+import { type Sql, type Tx, transaction } from '../database/db.ts';
 import { runAlone } from '../database/run-alone.ts';
 import { failpoint } from '../ground/failpoint.ts';
 import type { Uuid } from '../ground/ids.ts';
@@ -18,17 +17,16 @@ import {
   advanceMove,
   endMove,
   isInPhase,
-  listAppsShortOfSlots,
+  listKeysWithoutSlot,
   listMoves,
-  listSlotCandidates,
   type Move,
   startMove,
 } from '../properties/move-queries.ts';
-import { listRetiredSlots, takePropertyNumbers } from '../properties/queries.ts';
-import { planMoves, type SlotCandidate } from '../properties/slots.ts';
+import { listTakenSlots, takePropertyNumbers } from '../properties/queries.ts';
+import { assignSlots } from '../properties/slots.ts';
 import { keysAmong, previewsMin } from './column-uses.ts';
 import { listFieldsInUse } from './index-queries.ts';
-import { findChunkEnd, isStepLeft, type MoveStep, updateChunk } from './move-queries.ts';
+import { fillChunk, findChunkEnd, isUnfilled } from './move-queries.ts';
 
 interface MoveDeps {
   readonly sql: Sql;
@@ -65,34 +63,27 @@ export async function moveSlots(
 }
 
 async function goOn(deps: MoveDeps, move: Move): Promise<void> {
-  const { sql, log } = deps;
-  const { key, slot, moveSlot } = move;
-  switch (move.movePhase) {
-    case 'filling':
-      if (!(await doStep(deps, move, slot === null ? 'fill slot' : 'fill overflow'))) return;
-      return advance(deps, move, { movePhase: 'switched', slot: slot === null ? moveSlot : null });
-    case 'switched':
-      return advance(deps, move, { movePhase: 'clearing', slot });
-    case 'clearing':
-      if (!(await doStep(deps, move, slot === null ? 'empty slot' : 'empty overflow'))) return;
-      await transaction(sql, async (tx) => {
-        await takePropertyNumbers(tx, move.appId, 0);
-        await endMove(tx, move);
-        await failpoint('slots.before_commit');
-      });
-      log.info(
-        { app_id: move.appId, key, slot },
-        slot === null ? 'key moved out of its slot' : 'key moved into a slot',
-      );
+  const { appId, key, slot, moveSlot, movePhase } = move;
+  if (slot !== null) {
+    await changeCatalog(deps, move, (tx) => endMove(tx, move));
+    deps.log.info({ app_id: appId, key, slot }, 'key moved into a slot');
+    return;
+  }
+  if (movePhase === 'clearing') {
+    // The version before moved the key out of its slot, which nobody writes any more. It moves back.
+    await changeCatalog(deps, move, (tx) => advanceMove(tx, deps.clock, move, { movePhase: 'filling', slot }));
+  } else if (await fill(deps, move)) {
+    const next = { movePhase: 'switched', slot: moveSlot } as const;
+    await changeCatalog(deps, move, (tx) => advanceMove(tx, deps.clock, move, next));
   }
 }
 
-async function advance({ sql, clock }: MoveDeps, move: Move, next: Parameters<typeof advanceMove>[3]): Promise<void> {
+async function changeCatalog({ sql }: MoveDeps, move: Move, change: (tx: Tx) => Promise<void>): Promise<void> {
   await transaction(sql, async (tx) => {
     // Holds the lock on the catalog, which every transaction that adds, changes or deletes keys
     // takes.
     await takePropertyNumbers(tx, move.appId, 0);
-    await advanceMove(tx, clock, move, next);
+    await change(tx);
     await failpoint('slots.before_commit');
   });
 }
@@ -100,40 +91,38 @@ async function advance({ sql, clock }: MoveDeps, move: Move, next: Parameters<ty
 const firstDevice = '00000000-0000-0000-0000-000000000000' as Uuid;
 
 /**
- * Applies the step to all devices of the app. Returns false when another transaction locked a row
- * that needs the step, or when the key no longer moves.
+ * Copies the key's values into the slot, on all devices of the app. Returns false when another
+ * transaction locked a row that needs it, or when the key no longer moves.
  */
-async function doStep({ sql, rowsAtOnce }: MoveDeps, move: Move, step: MoveStep): Promise<boolean> {
+async function fill({ sql, rowsAtOnce }: MoveDeps, move: Move): Promise<boolean> {
   const { appId } = move;
   for (let after: Uuid | undefined = firstDevice; after !== undefined; ) {
     // The slot of a deleted key is soon given to another key, so nothing more may be written there.
     if (!(await isInPhase(sql, move))) return false;
     const upTo: Uuid | undefined = await findChunkEnd(sql, appId, after, rowsAtOnce);
-    await updateChunk(sql, appId, { after, upTo: upTo ?? null }, step, move);
+    await fillChunk(sql, appId, { after, upTo: upTo ?? null }, move);
     await failpoint('slots.after_chunk');
     after = upTo;
   }
-  return (await isInPhase(sql, move)) && !(await isStepLeft(sql, appId, step, move));
+  return (await isInPhase(sql, move)) && !(await isUnfilled(sql, appId, move));
 }
 
 async function startMoves({ sql, clock, log }: MoveDeps): Promise<void> {
-  const muchUsed = keysAmong(await listFieldsInUse(sql, previewsMin));
-  if (muchUsed.length === 0) return;
-  const appIds = await listAppsShortOfSlots(sql, muchUsed);
-  if (appIds.length === 0) return;
-  const used = keysAmong(await listFieldsInUse(sql, 1));
-  for (const appId of appIds) {
-    const keysOf = (uses: typeof used) => new Set(uses.flatMap((use) => (use.appId === appId ? [use.key] : [])));
-    const much = keysOf(muchUsed);
-    const some = keysOf(used);
+  const used = keysAmong(await listFieldsInUse(sql, previewsMin));
+  const wanting = used.length === 0 ? [] : await listKeysWithoutSlot(sql, used);
+  for (const appId of new Set(wanting.map((one) => one.appId))) {
+    const keys = wanting.filter((one) => one.appId === appId);
     await transaction(sql, async (tx) => {
       await takePropertyNumbers(tx, appId, 0);
-      const candidates = (await listSlotCandidates(tx, appId)).map(
-        (one): SlotCandidate => ({ ...one, use: much.has(one.key) ? 'much' : some.has(one.key) ? 'some' : 'none' }),
+      const slots = assignSlots(
+        await listTakenSlots(tx, appId),
+        keys.map(({ type }) => type),
       );
-      for (const { id, slot } of planMoves(candidates, await listRetiredSlots(tx, appId))) {
+      for (const [i, { id, key }] of keys.entries()) {
+        const slot = slots[i] ?? null;
+        if (slot === null) continue;
         await startMove(tx, clock, appId, id, slot);
-        log.info({ app_id: appId, property: id, slot }, 'a key sets out for another place');
+        log.info({ app_id: appId, key, slot }, 'a key sets out for a slot');
       }
       await failpoint('slots.before_commit');
     });

@@ -161,8 +161,12 @@ export interface SlotFacts {
   readonly moving: number;
   /** Keys that have been in one phase of a move for over an hour: `KEY of app_…`. */
   readonly stuck: readonly string[];
-  /** Keys that filters use and that have no slot: `KEY of app_…`. */
+  /** Keys that filters use and that a worker moves into a free slot: `KEY of app_…`. */
   readonly wanting: readonly string[];
+  /** Keys that filters use and that find no free slot: `KEY of app_…`. */
+  readonly lacking: readonly string[];
+  /** Types of an app without a free slot: `TYPE of app_…`. */
+  readonly full: readonly string[];
   readonly indexes: readonly { readonly name: string; readonly isValid: boolean }[];
   readonly isBuilding: boolean;
   readonly indexesMax: number;
@@ -177,11 +181,25 @@ export interface SlotFacts {
 
 export function judgeSlots(facts: SlotFacts): Finding {
   const check = 'slots';
-  const { inSlots, beyond, moving, stuck, wanting, indexes, isBuilding, indexesMax, without, assignment } = facts;
+  const {
+    inSlots,
+    beyond,
+    moving,
+    stuck,
+    wanting,
+    lacking,
+    full,
+    indexes,
+    isBuilding,
+    indexesMax,
+    without,
+    assignment,
+  } = facts;
   const details = {
     in_slots: inSlots,
     beyond,
     moving,
+    full,
     indexes,
     indexes_max: indexesMax,
     without_index: without,
@@ -198,15 +216,21 @@ export function judgeSlots(facts: SlotFacts): Finding {
       `Keys have been on their way for over an hour (${some(stuck)}): look for a transaction that does not end.`,
     );
   }
-  if (wanting.length > 0) {
+  if (lacking.length > 0) {
     return warn(
-      `Filters use keys that have no slot yet (${some(wanting)}): a worker brings them in within minutes; where this stays, all slots are in use and keys that nobody needs can be deleted.`,
+      `Slots have run out, so filters on some keys are slow (${some(lacking)}): delete keys of the same type that nobody needs.`,
     );
+  }
+  if (wanting.length > 0) {
+    return warn(`Filters use keys that have no slot yet (${some(wanting)}): a worker moves them in within minutes.`);
   }
   const left = without.flatMap(({ reason, field, app_id: app }) =>
     reason === 'no_index_left' ? [`${field} of ${app}`] : [],
   );
-  const besides = left.length === 0 ? '' : ` Filters read all devices for fields without an index: ${some(left)}.`;
+  const besides = [
+    ...(full.length === 0 ? [] : [` No slot is free for keys of these types: ${some(full)}.`]),
+    ...(left.length === 0 ? [] : [` Filters read all devices for fields without an index: ${some(left)}.`]),
+  ].join('');
   const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes of at most ${indexesMax} follow use.${besides}`;
   return { check, verdict: 'ok', details, message };
 }

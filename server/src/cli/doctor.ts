@@ -28,7 +28,7 @@ import { clientAddressFinder } from '../http/client-address.ts';
 import { loadMasterKey } from '../process/master-key.ts';
 import { listOpenSecretFiles } from '../process/secret-files.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { slotColumn } from '../properties/slots.ts';
+import { slotColumn, slotsOfType } from '../properties/slots.ts';
 import type { Answer } from './answer.ts';
 import { command } from './command.ts';
 import { withAnySchema } from './context.ts';
@@ -181,14 +181,23 @@ async function checkSlots(sql: Sql): Promise<Finding> {
   const used = new Set(keysAmong(await listFieldsInUse(sql, previewsMin)).map(({ appId, key }) => `${appId} ${key}`));
   const nameOf = ({ appId, key }: (typeof keys)[number]): string => `${key} of ${encodeId('app', appId)}`;
   const isIndexed = new Set(indexes.filter(({ isValid }) => isValid).map(({ name }) => name));
+  const typeOf = ({ appId, type }: (typeof keys)[number]): string => `${type} of ${encodeId('app', appId)}`;
+  const taken = new Map<string, number>();
+  for (const key of keys) {
+    if ((key.slot ?? key.moveSlot) !== null) taken.set(typeOf(key), (taken.get(typeOf(key)) ?? 0) + 1);
+  }
+  const isFull = (key: (typeof keys)[number]): boolean => (taken.get(typeOf(key)) ?? 0) >= slotsOfType[key.type].count;
+  const wanting = keys.filter(
+    (one) => one.slot === null && one.movePhase === null && used.has(`${one.appId} ${one.key}`),
+  );
   return judgeSlots({
     inSlots: keys.filter(({ slot }) => slot !== null).length,
     beyond: keys.filter(({ slot }) => slot === null).length,
     moving: keys.filter(({ movePhase }) => movePhase !== null).length,
     stuck: keys.filter(({ isStuck }) => isStuck === true).map(nameOf),
-    wanting: keys
-      .filter((one) => one.slot === null && one.movePhase === null && used.has(`${one.appId} ${one.key}`))
-      .map(nameOf),
+    wanting: wanting.filter((one) => !isFull(one)).map(nameOf),
+    lacking: wanting.filter(isFull).map(nameOf),
+    full: [...new Set(keys.filter(isFull).map(typeOf))],
     indexes,
     isBuilding: await isIndexBeingBuilt(sql),
     indexesMax: indexLimits.indexesMax,

@@ -6,7 +6,7 @@ import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
-import { keyPattern, type Property, type PropertyType, propertiesPerAppMax } from './property.ts';
+import { keyPattern, type PropertyType, propertiesPerAppMax } from './property.ts';
 import {
   countProperties,
   countValues,
@@ -14,8 +14,7 @@ import {
   findPropertiesByKeys,
   insertDeclaredProperty,
   insertRetired,
-  listRetiredSlots,
-  listSlottedAndNumbered,
+  listTakenSlots,
   takePropertyNumbers,
 } from './queries.ts';
 import { assignSlots } from './slots.ts';
@@ -140,11 +139,7 @@ async function retire({ tx, clock, appId }: EditDeps, key: string): Promise<void
 }
 
 async function freeSlot({ tx, appId }: EditDeps, type: PropertyType): Promise<number | null> {
-  const taken: Pick<Property, 'type' | 'slot'>[] = [
-    ...(await listSlottedAndNumbered(tx, appId, [])),
-    ...(await listRetiredSlots(tx, appId)),
-  ];
-  return assignSlots(taken, [type])[0] ?? null;
+  return assignSlots(await listTakenSlots(tx, appId), [type])[0] ?? null;
 }
 
 function unknownKey(key: string): PropertyEditError {

@@ -23,9 +23,8 @@ import {
   deleteSample,
   findPropertiesByKeys,
   insertProperties,
-  listRetiredSlots,
   listShownSamples,
-  listSlottedAndNumbered,
+  listTakenSlots,
   takePropertyNumbers,
   updateConflict,
   updateSighting,
@@ -171,8 +170,7 @@ export async function addToCatalog(
     throw tooManyProperties();
   }
   const values = keys.map((key) => given.get(key) ?? false);
-  const taken = [...(await listSlottedAndNumbered(tx, appId, [])), ...(await listRetiredSlots(tx, appId))];
-  const slots = assignSlots(taken, values.map(typeOfValue));
+  const slots = assignSlots(await listTakenSlots(tx, appId), values.map(typeOfValue));
   const added = keys.map((key, i) => {
     const value = values[i] ?? false;
     const sample = sampleOf(value);

@@ -1,9 +1,8 @@
-// SQL: keys of the catalog that move between a slot and the overflow.
+// SQL: keys of the catalog that move into a slot.
 import type { Clock } from '../database/clock.ts';
 import type { Sql, Tx } from '../database/db.ts';
 import type { Uuid } from '../ground/ids.ts';
 import type { MovePhase, Property } from './property.ts';
-import type { SlotCandidate } from './slots.ts';
 
 export interface Move extends Property {
   readonly appId: Uuid;
@@ -61,25 +60,21 @@ export async function advanceMove(
     WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
 }
 
-/** Ends a move: the values stand in one place, and a slot that the key left is free. */
-export async function endMove(tx: Tx, { appId, id }: Move): Promise<void> {
+/** Ends a move: from now on values of the key are written to its slot alone. */
+export async function endMove(tx: Tx, { appId, id, movePhase }: Move): Promise<void> {
   await tx`
     UPDATE properties SET move_slot = NULL, move_phase = NULL, moved_at = NULL, moved_by = NULL
-    WHERE app_id = ${appId} AND id = ${id} AND move_phase = 'clearing'`;
+    WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
 }
 
-/** Lists the apps of those keys that have no slot and do not move to one. */
-export async function listAppsShortOfSlots(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<Uuid[]> {
-  const rows = await sql<{ appId: Uuid }[]>`
-    SELECT DISTINCT p.app_id
-    FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
+/** Lists those of the keys that have no slot and do not move to one. */
+export async function listKeysWithoutSlot(
+  sql: Sql,
+  used: readonly { appId: Uuid; key: string }[],
+): Promise<Pick<Move, 'appId' | 'id' | 'key' | 'type'>[]> {
+  return sql<Pick<Move, 'appId' | 'id' | 'key' | 'type'>[]>`
+    SELECT p.app_id, p.id, p.key, p.type
+    FROM ${sql.rows('u', { uuid: ['appId'], text: ['key'] }, used)}
     JOIN properties p ON p.app_id = u.app_id AND p.key = u.key WHERE p.slot IS NULL AND p.move_slot IS NULL
-    ORDER BY p.app_id`;
-  return rows.map(({ appId }) => appId);
-}
-
-/** Lists an app's keys as candidates for its slots. The caller adds how much each is used. */
-export async function listSlotCandidates(tx: Tx, appId: Uuid): Promise<Omit<SlotCandidate, 'use'>[]> {
-  return tx<Omit<SlotCandidate, 'use'>[]>`
-    SELECT id, key, type, slot, move_slot, move_phase, users_count FROM properties WHERE app_id = ${appId} ORDER BY id`;
+    ORDER BY p.app_id, p.id`;
 }

@@ -20,17 +20,17 @@ export interface Property {
    * `overflow`.
    */
   readonly slot: number | null;
-  /** While the key moves: the slot that it moves into or out of. */
+  /** While the key moves: the slot that it moves into. */
   readonly moveSlot?: number | null;
   readonly movePhase?: MovePhase | null;
 }
 
 /**
- * The phase of a key that moves between a slot and the overflow.
+ * The phase of a key that moves from the overflow into a slot.
  *
- * - `filling`: values are written to both places, and the old place is copied to the new one.
- * - `switched`: the new place is read; both are written, for processes that know the old catalog.
- * - `clearing`: only the new place is written, and the old one is emptied.
+ * - `filling`: values are written to both places, and the overflow is copied to the slot.
+ * - `switched`: the slot is read; both are written, for processes that know the old catalog.
+ * - `clearing`, in the version before alone: only the place that is read is written.
  */
 export type MovePhase = 'filling' | 'switched' | 'clearing';
 

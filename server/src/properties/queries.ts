@@ -277,11 +277,12 @@ export async function insertRetired(tx: Tx, clock: Clock, appId: Uuid, { id, typ
     VALUES (${appId}, ${id}, ${type}, ${slot}, ${clock.now})`;
 }
 
-/** Lists the slots that hold values of deleted or moving keys. No new key may get them yet. */
-export async function listRetiredSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
+/** Lists the slots that no new key may get: they hold values of a key, a moving or a deleted one. */
+export async function listTakenSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
   return tx<Pick<Property, 'type' | 'slot'>[]>`
-    SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL
-    UNION SELECT type, move_slot FROM properties WHERE app_id = ${appId} AND move_slot IS NOT NULL`;
+    SELECT type, coalesce(slot, move_slot) AS slot FROM properties
+    WHERE app_id = ${appId} AND coalesce(slot, move_slot) IS NOT NULL
+    UNION SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL`;
 }
 
 /**

@@ -136,14 +136,17 @@ describe('doctor', () => {
     await cli.json('migrate');
   });
 
-  it('shows the slot of each key, and finds a broken index and a used key without a slot', async () => {
+  it('shows the slot of each key, says when slots run out, and finds a broken index', async () => {
     const { id, publicId } = await cli.newApp('Slots');
     for (let i = 1; i <= 11; i++)
       await cli.sql`
       INSERT INTO properties (app_id, id, key, type, slot)
       VALUES (${id}, ${i}, ${`flag_${i}`}, 'boolean', ${i <= 10 ? i : null})`;
     const healthy = (await examine()).of('slots');
-    expect(healthy).toMatchObject({ verdict: 'ok', details: { in_slots: 10, beyond: 1, moving: 0 } });
+    expect(healthy).toMatchObject({
+      verdict: 'ok',
+      details: { in_slots: 10, beyond: 1, moving: 0, full: [`boolean of ${publicId}`] },
+    });
     expect((healthy?.details as { assignment?: unknown } | undefined)?.assignment).toContainEqual({
       app_id: publicId,
       key: 'flag_10',
@@ -155,7 +158,14 @@ describe('doctor', () => {
     await cli.sql`
       INSERT INTO field_uses (app_id, field, previews, last_preview_at)
       VALUES (${id}, 'properties.flag_11', 3, now())`;
-    expect((await examine()).of('slots')?.message).toContain(`flag_11 of ${publicId}`);
+    const used = (await examine()).of('slots');
+    expect(used).toMatchObject({
+      verdict: 'warn',
+      message: expect.stringContaining(`(flag_11 of ${publicId}): delete`),
+    });
+    await cli.sql`UPDATE properties SET slot = NULL WHERE app_id = ${id} AND key = 'flag_10'`;
+    expect((await examine()).of('slots')?.message).toContain(`(flag_11 of ${publicId}): a worker`);
+    await cli.sql`UPDATE properties SET slot = 10 WHERE app_id = ${id} AND key = 'flag_10'`;
     await cli.sql`
       INSERT INTO field_uses (app_id, field, previews, last_preview_at)
       VALUES (${id}, 'properties.flag_1', 3, now()), (${id}, 'device.created_at', 3, now())`;

@@ -31,7 +31,10 @@ async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
 const movesOf = async (app: TestApp) => (await listMoves(t.sql, t.clock, 0)).filter(({ appId }) => appId === app.id);
 const isAtRest = async (app: TestApp): Promise<boolean> => (await movesOf(app)).length === 0;
 
-/** An app with eleven flags, of which ten have a slot, and a user with a device for each. */
+/**
+ * An app with eleven flags, of which ten had a slot, and a user with a device for each. The slot of
+ * `flag_3` is free, because the key was deleted.
+ */
 async function newShop() {
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);
@@ -44,12 +47,19 @@ async function newShop() {
     const { body: device } = await server.post('/v1/devices', { platform: 'android', token: `${app.id}-${i}` });
     await server.post('/v1/users', { external_id: key, properties: { [key]: i % 2 === 0 }, device_id: device.id });
   }
+  await retire(app, 'flag_3');
+  t.clock.advance(61_000);
+  await createPropertyClearing(deps).runOnce();
   // Counted by a dry run, because a preview would mark the key as used.
   const count = async (key: string, value: boolean): Promise<number> => {
     const audience = { filter: { field: `properties.${key}`, op: 'eq', value } };
     return (await server.post('/v1/messages', { audience, content: { title: 'Count' }, dry_run: true })).body.count;
   };
-  return { app, server, flags, count };
+  return { app, server, flags: flags.filter((key) => key !== 'flag_3'), count };
+}
+
+async function retire(app: TestApp, key: string): Promise<void> {
+  await transaction(t.sql, (tx) => retireProperty({ ...t, tx, appId: app.id }, key, { users: 0, devices: 0 }));
 }
 
 async function slotsOf(app: TestApp): Promise<Record<string, number | null>> {
@@ -61,51 +71,70 @@ async function slotsOf(app: TestApp): Promise<Record<string, number | null>> {
 const uses = (key: string) => ({ field: `properties.${key}`, op: 'eq', value: true });
 
 describe('slots follow use', () => {
-  it('a key that a segment uses gets the slot of an unused key, and its index, while upserts go on', async () => {
+  it('a key that a segment uses gets the slot of a deleted key, and its index, while upserts go on', async () => {
     const { app, server, flags, count } = await newShop();
-    for (const key of flags.filter((one) => one !== 'flag_3')) {
-      await server.post('/v1/segments', { name: key, filter: uses(key) });
-    }
+    for (const key of flags) await server.post('/v1/segments', { name: key, filter: uses(key) });
     let turn = 0;
     const wrong: object[] = [];
     await turnUntil(async () => {
       turn++;
       // One request writes what another one reads at the same moment, whatever the phase.
       const value = turn % 2 === 0;
-      await server.post('/v1/users', { external_id: 'flag_11', properties: { flag_11: value, flag_3: !value } });
-      const counts = [await count('flag_11', value), await count('flag_11', !value), await count('flag_3', !value)];
-      const expected = [1, 0, value ? 1 : 2];
+      await server.post('/v1/users', { external_id: 'flag_11', properties: { flag_11: value, flag_2: !value } });
+      const counts = [await count('flag_11', value), await count('flag_11', !value), await count('flag_2', !value)];
+      const expected = [1, 0, value ? 2 : 1];
       if (counts.join() !== expected.join()) wrong.push({ turn, counts, expected });
       return (await slotsOf(app))['flag_11'] !== null && (await isAtRest(app));
     });
     expect(wrong).toEqual([]);
-    expect(await slotsOf(app)).toMatchObject({ flag_3: null, flag_11: 3, flag_1: 1 });
+    expect(await slotsOf(app)).toMatchObject({ flag_11: 3, flag_1: 1 });
     await followUse(
       { ...deps, indexSql: t.sql, sizes: createAppSizes({ sql: t.sql, clock: t.clock }) },
       { ...indexLimits, devicesMin: 0 },
     );
     const { body } = await server.get('/v1/properties?limit=200');
-    const indexed = Object.fromEntries(
-      body.data.map((one: { key: string; indexed: boolean }) => [one.key, one.indexed]),
-    );
-    expect(indexed).toMatchObject({ flag_11: true, flag_3: false });
+    expect(body.data.find((one: { key: string }) => one.key === 'flag_11')).toMatchObject({ indexed: true });
     const { body: user } = await server.get('/v1/users/flag_11');
-    expect(Object.keys(user.properties).sort()).toEqual(['flag_11', 'flag_3']);
+    expect(Object.keys(user.properties).sort()).toEqual(['flag_11', 'flag_2']);
+    // The next write of a row frees what stayed behind.
+    await server.post('/v1/users', { external_id: 'flag_11', properties: { flag_2: null } });
     const [left] = await t.sql`
       SELECT count(*) FILTER (WHERE overflow ? '11') AS doubled, count(*) FILTER (WHERE bool_03 IS NOT NULL) AS held
       FROM audience WHERE app_id = ${app.id}`;
     expect({ ...left }).toEqual({ doubled: 0, held: 1 });
   });
 
-  it('a used key stays without a slot when all slots are used, and an unused one keeps its slot while nobody needs it', async () => {
-    const { app, server, flags } = await newShop();
+  it('a used key stays without a slot when none is free: no key loses its slot, used or not', async () => {
+    const { app, server } = await newShop();
+    await server.post('/v1/users', { external_id: 'all', properties: { last: true } });
     const before = await slotsOf(app);
-    await moveSlots(deps);
-    expect(await isAtRest(app)).toBe(true);
-    for (const key of flags) await server.post('/v1/segments', { name: key, filter: uses(key) });
+    expect(before).toMatchObject({ last: 3, flag_11: null });
+    await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
     await moveSlots(deps);
     expect(await isAtRest(app)).toBe(true);
     expect(await slotsOf(app)).toEqual(before);
+  });
+
+  it.each([
+    ['began to move out of its slot', 3, 'filling', undefined],
+    ['is read in the overflow', null, 'switched', { slot: 3, movePhase: 'switched' }],
+    ['is written to the overflow alone', null, 'clearing', { slot: null, movePhase: 'filling' }],
+  ])('a key that the version before demotes returns to its slot when it %s', async (_what, slot, phase, next) => {
+    const { app, server, count } = await newShop();
+    await server.post('/v1/users', { external_id: 'all', properties: { last: true } });
+    await t.sql`
+      UPDATE properties SET slot = ${slot}::int, move_slot = 3, move_phase = ${phase}, moved_at = ${t.clock.now},
+        moved_by = pg_current_xact_id()
+      WHERE app_id = ${app.id} AND key = 'last'`;
+    await server.post('/v1/users', { external_id: 'flag_1', properties: { last: true } });
+    if (phase === 'clearing') await t.sql`UPDATE audience SET bool_03 = NULL WHERE app_id = ${app.id}`;
+    t.clock.advance(61_000);
+    await turnUntil(async () => (await movesOf(app))[0]?.movePhase !== phase || (await slotsOf(app))['last'] !== slot);
+    expect((await movesOf(app))[0]).toEqual(next && expect.objectContaining(next));
+    await turnUntil(() => isAtRest(app));
+    expect(await count('last', true)).toBe(1);
+    expect((await slotsOf(app))['last']).toBe(3);
+    expect(await t.sql`SELECT 1 FROM audience WHERE app_id = ${app.id} AND bool_03`).toHaveLength(1);
   });
 
   it('waits for transactions that read the catalog before a phase began, but for no locked row', async () => {
@@ -166,13 +195,13 @@ describe('slots follow use', () => {
   });
 
   it('a key that is deleted during its move leaves nothing behind, and its slot is free only then', async () => {
-    const { app, server, flags } = await newShop();
+    const { app, server } = await newShop();
     await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
     await moveSlots(deps);
     const [move] = await movesOf(app);
-    const moving = String(move?.key);
+    expect(move).toMatchObject({ key: 'flag_11', moveSlot: 3 });
     await turnUntil(async () => (await movesOf(app))[0]?.movePhase === 'switched');
-    await transaction(t.sql, (tx) => retireProperty({ ...t, tx, appId: app.id }, moving, { users: 0, devices: 0 }));
+    await retire(app, 'flag_11');
     const added = async (key: string) => {
       await server.post('/v1/users', { external_id: 'new', properties: { [key]: true } });
       return (await slotsOf(app))[key];
@@ -186,7 +215,6 @@ describe('slots follow use', () => {
       WHERE app_id = ${app.id} AND (${t.sql(column)} IS NOT NULL OR overflow ? ${String(move?.id)}::text)`;
     expect(left?.['count']).toBe(0);
     expect(await added('after_it_is_clear')).toBe(move?.moveSlot);
-    expect(flags).toContain(moving);
   });
 
   it('two processes do not move the same key', async () => {
@@ -196,7 +224,7 @@ describe('slots follow use', () => {
       await Promise.all([moveSlots(deps), moveSlots(deps)]);
       return (await slotsOf(app))['flag_11'] !== null && (await isAtRest(app));
     });
-    const taken = Object.values(await slotsOf(app)).filter((slot) => slot !== null);
+    const taken = Object.values(await slotsOf(app));
     expect(new Set(taken).size).toBe(10);
   });
 });
