@@ -281,7 +281,7 @@ describe('R-61 apps are separate in the database', () => {
     'delivery/totals-queries.ts: DELETE FROM delivery_totals WHERE bucket < ${clock.now} - ${': 'forgets what is old',
     "events/recent-queries.ts: SELECT name, (bucket AT TIME ZONE 'UTC')::date::text AS day,":
       'names the app in `ofNames`',
-    'reports/deliverability-queries.ts: SELECT width_bucket(bucket, ${starts}::timestamptz[]) - 1 AS':
+    'reports/deliverability-queries.ts: SELECT ${periodOf(tx, tx`bucket`, periods)} AS period, chann':
       'names the app in `inRange`',
     'quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':
       'forgets what every key may have forgotten',
