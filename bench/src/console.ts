@@ -27,7 +27,7 @@ interface ConsoleOptions {
 }
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000 };
-const quick = { events: 50_000, people: 2_000, reached: 1_000 };
+const quick = { events: 10_000, people: 1_000, reached: 500 };
 
 export async function measureConsole(
   workbench: Workbench,

@@ -97,9 +97,11 @@ async function runAll({ isQuick, isJson }: Invocation): Promise<void> {
       await part.close();
     }
   };
-  const jobs = Object.entries(workTable)
-    .flatMap(([work, { runs = [{}] }]) => runs.map((options) => ({ work, options })))
-    .values();
+  const inOrder = Object.entries(workTable).flatMap(([work, { runs = [{}] }]) =>
+    runs.map((options) => ({ work, options })),
+  );
+  // The last one, `console`, is the longest: nothing would run beside it at the end.
+  const jobs = (isQuick ? inOrder.toReversed() : inOrder).values();
   const runEach = async (): Promise<void> => {
     for (const { work, options } of jobs) {
       if (workbench.isClosing) return;
