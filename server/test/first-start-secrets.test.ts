@@ -21,7 +21,6 @@ it('R-53 the banner of the first start, and its file, say that they contain a se
   const embedded = {
     url,
     adminUrl: url,
-    loopbackUrl: undefined,
     clusterDir: dataDir,
     isNew: true,
     stop: async () => undefined,

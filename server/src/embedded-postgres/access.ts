@@ -8,8 +8,7 @@ import type { ProgramUser } from './programs.ts';
 
 /**
  * Writes the rules and returns the server's parameters that name them. On the socket the kernel
- * identifies the user (PostgreSQL documentation, "Peer Authentication"). On loopback, if it is
- * requested, a password does.
+ * identifies the user (PostgreSQL documentation, "Peer Authentication"). No rule admits TCP.
  */
 export async function writeAccess(
   directory: string,
@@ -23,7 +22,7 @@ export async function writeAccess(
   // When no user has a name in the system's list, PostgreSQL cannot identify who connects. The
   // socket's private directory still restricts access.
   const local = names.size > 0 ? 'peer map=carillon' : 'trust';
-  const hba = [`local all ${roles.join()} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
+  const hba = [`local all ${roles.join()} ${local}`];
   const [hbaPath, identPath] = [join(directory, 'carillon_hba.conf'), join(directory, 'carillon_ident.conf')];
   await replaceFile(hbaPath, hba, user);
   await replaceFile(identPath, ident, user);

@@ -141,10 +141,9 @@ function initdbParameters(directory: string): string[] {
   return [
     `--pgdata=${directory}`,
     `--username=${carillon}`,
-    // No other user can enter the socket's directory; on loopback, everybody on the machine can
-    // connect.
+    // No other user can enter the socket's directory. Nothing listens on TCP.
     '--auth-local=trust',
-    '--auth-host=scram-sha-256',
+    '--auth-host=reject',
     '--encoding=UTF8',
     '--locale=C',
     '--locale-provider=builtin',

@@ -18,7 +18,6 @@ export interface Postmaster {
   /** The first directory with a socket. */
   readonly host: string | undefined;
   readonly port: number;
-  readonly tcpPort: number | undefined;
   readonly isReady: boolean;
   /**
    * Process, directory and start time, which identify this server among all others, past or
@@ -43,12 +42,11 @@ export async function readPostmaster(directory: string): Promise<Postmaster | un
 }
 
 function parsePostmaster(text: string): Postmaster {
-  const [pid, directory, startedAt, port, host, address, , status] = text.split('\n').map((line) => line.trim());
+  const [pid, directory, startedAt, port, host, , , status] = text.split('\n').map((line) => line.trim());
   return {
     pid: Number(pid),
     host: host || undefined,
     port: Number(port),
-    tcpPort: address ? Number(port) : undefined,
     isReady: status === 'ready',
     identity: `${pid} ${directory} ${startedAt}`,
   };

@@ -26,10 +26,8 @@ import {
 } from './socket-directory.ts';
 import { unless } from './unfinished.ts';
 
-/**
- * The number in the name of the socket's file. Nothing listens on TCP unless a port was requested.
- */
-const socketPort = 5432;
+/** The number in the name of the socket's file. Nothing listens on TCP. */
+const port = 5432;
 
 /** Milliseconds without an answer after which a server counts as hung. */
 const silenceMs = 6_000;
@@ -66,8 +64,6 @@ interface Child {
 }
 
 export interface EmbeddedServerOptions {
-  /** A port on which it also listens on 127.0.0.1. */
-  readonly listenPort?: number | undefined;
   /** Connections at least; `postgresql.conf` may allow more. */
   readonly connections?: number | undefined;
   /** A crash of the machine may lose the cluster. */
@@ -77,7 +73,6 @@ export interface EmbeddedServerOptions {
 export class EmbeddedServer {
   readonly #cluster: Cluster;
   readonly #log: (line: string) => void;
-  readonly #listenPort: number | undefined;
   readonly #connections: number | undefined;
   readonly #durability: 'on' | 'off';
   /** The private directory of the socket, once it is known. */
@@ -86,7 +81,6 @@ export class EmbeddedServer {
   constructor(cluster: Cluster, log: (line: string) => void, options: EmbeddedServerOptions = {}) {
     this.#cluster = cluster;
     this.#log = log;
-    this.#listenPort = options.listenPort;
     this.#connections = options.connections;
     this.#durability = options.isDisposable ? 'off' : 'on';
   }
@@ -219,7 +213,6 @@ export class EmbeddedServer {
       await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
     }
     await chmod(directory, 0o700);
-    const port = this.#listenPort ?? socketPort;
     const sockets = await this.#claimSocketDirectory();
     if (sockets === undefined && !fitsSocket(directory)) {
       throw new Error(
@@ -235,7 +228,7 @@ export class EmbeddedServer {
       fsync: this.#durability,
       full_page_writes: this.#durability,
       port,
-      listen_addresses: this.#listenPort === undefined ? '' : '127.0.0.1',
+      listen_addresses: '',
       unix_socket_directories: sockets ? `"${sockets.replaceAll('"', '""')}", .` : '.',
       unix_socket_permissions: '0700',
       ...(await this.#roomFor(programs)),

@@ -1,7 +1,6 @@
 // Carillon's own PostgreSQL, for installations without a DATABASE_URL. Takes over the server that a
 // killed process left running or starts one; the last user stops it. Never refuses a healthy data
 // directory, and never serves one directory to two services.
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tx } from '../database/db.ts';
 import { carillon, findCluster, makeCluster, serviceRole } from './cluster.ts';
@@ -32,8 +31,6 @@ export interface EmbeddedOptions {
    * one.
    */
   readonly purpose?: 'service' | 'command';
-  /** A port on 127.0.0.1 too, for tools that cannot use unix sockets. */
-  readonly listenPort?: number;
   /**
    * True: the server does without fsync and full-page writes, because the cluster ends with this
    * run. For tests alone: a service refuses such a server (R-19).
@@ -49,8 +46,6 @@ export interface EmbeddedDatabase {
   readonly url: string;
   /** The same for the superuser of the cluster: for backups, and for tests that make databases. */
   readonly adminUrl: string;
-  /** `url` by TCP, when a port was requested, with a password that is valid for this run. */
-  readonly loopbackUrl: string | undefined;
   readonly clusterDir: string;
   /**
    * True when there was no cluster before. No set-up may depend on this alone, because the start
@@ -67,16 +62,14 @@ export interface EmbeddedDatabase {
  * uses the directory or the server cannot run.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const { log, listenPort, connections, isDisposable, purpose = 'service' } = options;
+  const { log, connections, isDisposable, purpose = 'service' } = options;
   const found = await findCluster(options.dataDir);
   const cluster = found ?? (await makeCluster(options.dataDir));
-  const server = new EmbeddedServer(cluster, log, { listenPort, connections, isDisposable });
-  const password = randomBytes(24).toString('hex');
+  const server = new EmbeddedServer(cluster, log, { connections, isDisposable });
   let stopped: Promise<void> | undefined;
 
   /**
-   * Connects and takes the locks. Restarts a running server that has another port or too few
-   * connections.
+   * Connects and takes the locks. Restarts a running server that has too few connections.
    */
   async function join(): Promise<Connection> {
     for (;;) {
@@ -85,9 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         await connection.sql`SELECT pg_advisory_lock_shared(${locks.inUse})`;
         if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
         await provideDatabase(connection, cluster);
-        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${serviceRole} PASSWORD '${password}'`);
-        if (purpose === 'command') return connection;
-        if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
+        if (purpose === 'command' || !(await isTooSmall(connection.sql))) return connection;
         await server.stop();
         await connection.end();
       } catch (error) {
@@ -151,10 +142,6 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   return {
     url: addressOf(first, serviceRole),
     adminUrl: addressOf(first, carillon),
-    loopbackUrl:
-      listenPort === undefined
-        ? undefined
-        : `postgres://${serviceRole}:${password}@127.0.0.1:${listenPort}/${carillon}`,
     clusterDir: cluster.directory,
     isNew: found === undefined,
     stop: () => {

@@ -71,8 +71,8 @@ function run(given: Start = {}) {
 describe('a first start', () => {
   it('creates a private cluster with the database, and leaves nothing running when it stops', async () => {
     const service = run();
-    const { url, loopbackUrl, clusterDir, isNew } = await service.ready();
-    expect({ clusterDir, isNew, loopbackUrl }).toEqual({ clusterDir: join(folder, 'data/postgres'), isNew: true });
+    const { url, clusterDir, isNew } = await service.ready();
+    expect({ clusterDir, isNew }).toEqual({ clusterDir: join(folder, 'data/postgres'), isNew: true });
     expect(await fs.readFile(join(folder, 'data/database'), 'utf8')).toBe('postgres\n');
     for (const path of [clusterDir, socketDirectory(url)]) {
       const { mode, uid } = await fs.stat(path);
@@ -136,19 +136,6 @@ describe('a first start', () => {
     expect(one?.url).toBe(two?.url);
     await Promise.all(commands.map((command) => command.stop()));
     expect(serverPids(folder)).toEqual([]);
-  });
-
-  it('listens on loopback when requested, and requires the password there', async () => {
-    await prepare();
-    const first = run({ listenPort: 54_917 });
-    const { url, loopbackUrl = '' } = await first.ready();
-    expect(await query(loopbackUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await expect(query(loopbackUrl.replace(/:[0-9a-f]+@/, ':guess@'), 'SELECT 1')).rejects.toThrow('password');
-    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await first.kill();
-    // The remaining server still listens, until a start that does not ask for it.
-    const [row] = await query((await run().ready()).url, `SELECT current_setting('listen_addresses') AS addresses`);
-    expect(row).toEqual({ addresses: '' });
   });
 });
 

@@ -34,7 +34,6 @@ const program = `
 export interface Ready {
   url: string;
   adminUrl: string;
-  loopbackUrl?: string;
   clusterDir: string;
   isNew: boolean;
 }
@@ -42,7 +41,6 @@ export interface Ready {
 export interface Start {
   dataDir?: string;
   purpose?: 'service' | 'command';
-  listenPort?: number;
   connections?: number;
   as?: { uid: number; gid: number };
   checkout?: string;
