@@ -41,13 +41,12 @@ async function holdPort(): Promise<number> {
 const isHere = (path: string): boolean => existsSync(path);
 
 describe('a first start', () => {
-  it("with a taken port creates nothing, and names the port's owner and a free port", async () => {
+  it('with a taken port creates nothing, and names a free port', async () => {
     const { dataDir, environment } = newDataDir();
     const port = await holdPort();
     const refused = await cli.runWith({ ...environment, PORT: String(port) }, 'start', '--workers', '1');
-    const holder = `[^;]+ \\(process ${process.pid}\\)`;
     expect(refused).toMatchObject(
-      refusal(new RegExp(`PORT ${port} is taken by ${holder}; choose another with PORT=\\d+ npm start$`)),
+      refusal(new RegExp(`PORT ${port} is taken, .*; choose another with PORT=\\d+ npm start$`)),
     );
     expect(isHere(dataDir)).toBe(false);
   });
