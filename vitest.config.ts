@@ -13,6 +13,7 @@ const common = {
   // Test files of a project share modules and no data.
   isolate: false,
 };
+const writesTypes = { globalSetup: [fileURLToPath(new URL('tools/types-for-tests.mjs', import.meta.url))] };
 
 /** Test files take turns in a process for each core, and wait more than they compute. */
 const maxWorkers = Math.max(2, Math.ceil(availableParallelism() * 1.5));
@@ -36,9 +37,9 @@ export default defineConfig({
       {
         // The examples name the package as its users do; here that is its source.
         resolve: { alias: { '@carillon/node': fileURLToPath(new URL('node/src/index.ts', import.meta.url)) } },
-        test: { name: 'node', root: 'node', include: ['{src,test}/**/*.test.ts'], ...common },
+        test: { name: 'node', root: 'node', include: ['{src,test}/**/*.test.ts'], ...writesTypes, ...common },
       },
-      { test: { name: 'console', root: 'console', include: ['src/**/*.test.ts'], ...common } },
+      { test: { name: 'console', root: 'console', include: ['src/**/*.test.ts'], ...writesTypes, ...common } },
       { test: { name: 'web', root: 'web', include: ['{src,test}/**/*.test.ts'], ...common } },
     ],
   },
