@@ -143,6 +143,13 @@ describe('an area', () => {
     expect(close).toMatchObject({ access: 'public', least: 'admin' });
   });
 
+  it('gives a route only the parameters that its path has', () => {
+    const params = { room: { description: 'A room.', example: 'r_1' } };
+    const everywhere = routesWith<Deps, Person, 'room'>({ tag: 'Rooms', access: 'session', params });
+    expect(everywhere('list', 'GET /rooms', fields).handle(greeting).params).toEqual({});
+    expect(everywhere('read', 'GET /rooms/:room', fields).handle(greeting).params).toEqual(params);
+  });
+
   it('has no 404 for a path without a parameter', () => {
     expect(route('greet', 'POST /hello', fields).handle(greeting).refusals).toEqual([]);
   });

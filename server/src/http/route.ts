@@ -173,10 +173,16 @@ function makeRoute<Deps, Caller>(
   const { query = noQuery, readQuery, body = null, readBody, within, refusals = [], ...fields } = form;
   const [method, below] = address.split(' ') as [RouteFields['method'], string];
   const path = prefix && below === '/' ? prefix : `${prefix}${below}`;
-  const params: ParamForms = { ...shared, ...form.params };
-  for (const [, name = ''] of path.matchAll(/:(\w+)/g)) {
-    if (!params[name]) throw new Error(`${id} does not describe its parameter ${name}`);
-  }
+  const described: ParamForms = { ...shared, ...form.params };
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  // An area describes more than the parameters of this path.
+  const params = Object.fromEntries(
+    names.map((name) => {
+      const param = described[name];
+      if (!param) throw new Error(`${id} does not describe its parameter ${name}`);
+      return [name, param];
+    }),
+  );
   const queryOf = (given: RawQuery, deps: Deps): unknown => {
     if (readQuery) return readQuery(given, deps);
     // A route that ignores unknown parameters and describes none accepts any query.
