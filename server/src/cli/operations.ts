@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { programName } from '../ground/program-name.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
+import { note } from './answer.ts';
 import { bodyShape, callOperation, type Operation, type OperationDeps, operationNamed } from './call-operation.ts';
 import type { CommandForm, Given } from './command.ts';
 import { type CommandContext, withDatabase } from './context.ts';
@@ -161,6 +162,7 @@ const groups: Readonly<Record<string, Group>> = {
       {
         form: 'webhook replay <ID>',
         operation: 'replayWebhook',
+        parts: async () => ({ onReplayed: noteReplayed() }),
         writes: {
           from: '  the beginning; an event at exactly this time is sent',
           to: '  the end; an event at exactly this time is not sent',
@@ -282,6 +284,18 @@ function inputOf({ only, otherwise }: OperationForm, operation: Operation): z.Zo
     ...(cursor && { limit }),
     ...Object.fromEntries(fields),
   });
+}
+
+/** Notes every so many queued events for a person who waits. */
+const replayedEvery = 50_000;
+
+function noteReplayed(): (queued: number) => void {
+  let noted = 0;
+  return (queued) => {
+    if (queued - noted < replayedEvery) return;
+    noted = queued;
+    note(`${queued} events queued so far; the same command goes on from there`);
+  };
 }
 
 async function localInstantsOf({ sql }: CommandContext): Promise<Partial<OperationDeps>> {

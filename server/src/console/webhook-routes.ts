@@ -53,6 +53,8 @@ export interface WebhookRouteDeps {
   readonly ledger: ReplayDeps['ledger'];
   /** The guarded transport to endpoints, and its rules. */
   readonly posts: Omit<PostDeps, 'clock'> & { readonly rules: EndpointUrlRules };
+  /** Called with the number of events that a replay has queued so far. */
+  readonly onReplayed?: (queued: number) => void;
 }
 
 const webhookId = component('WebhookId', idSchema('whk'));
@@ -279,7 +281,9 @@ export const webhookRoutes = [
     }
     const { txSql, clock, ledger } = deps;
     const replay = { sql: txSql, clock, ledger, by: caller.by };
-    const done = await request.aside(() => replayEvents(replay, found, { from, to, kinds: body.events }));
+    const done = await request.aside(() =>
+      replayEvents(replay, found, { from, to, kinds: body.events, onProgress: deps.onReplayed }),
+    );
     return { queued: done.queued, queued_before: done.queuedBefore, complete: done.stop === undefined };
   }),
   own('listWebhookAttempts', 'GET /webhooks/:webhook/attempts', {

@@ -40,7 +40,7 @@ export interface ReplayRequest extends TimeRange {
   /** Empty for every kind that the webhook is subscribed to. */
   readonly kinds: readonly EventKind[];
   /** Called with the number of events queued so far. */
-  readonly onProgress?: (queued: number) => void;
+  readonly onProgress?: ((queued: number) => void) | undefined;
 }
 
 export interface Replayed {
