@@ -391,7 +391,7 @@ describe('the users of an audience', () => {
 
   it.each([
     ['nobody', null, 0],
-    // Who is not in the sixteenth.
+    // This person is not in the sixteenth.
     ['one person', 1, 1],
   ])('of %s are counted exactly, however many devices there are', async (_who, users, expected) => {
     const app = await fill(100_001, users);

@@ -26,7 +26,7 @@ export interface CommandForm<Input extends z.ZodObject = z.ZodObject> {
   run(input: z.output<Input>, given: Given): Promise<Answer | undefined>;
 }
 
-/** What a caller gave, by field. */
+/** The values that a caller gave, by the names of their fields. */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** A field that is the content of the file whose name the caller gives. */

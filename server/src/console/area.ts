@@ -1,5 +1,5 @@
-// The three kinds of areas in the console's API, by whom they serve: who may call their routes,
-// where the paths begin, and which parameters all of them have.
+// The console's API has three kinds of areas: of an app, of an organisation, and of a visitor. Each
+// kind fixes who may call its routes, how their paths begin, and which parameters they share.
 import { type Area, type ParamForms, routesWith } from '../http/route.ts';
 import type { ApiRequest } from '../http/server.ts';
 import type { Turns } from '../http/turns.ts';

@@ -191,7 +191,7 @@ export function createLocalePicker(tags: readonly string[]): PickLocale {
   };
 }
 
-/** Whoever reports `no` means `nb`, but CLDR keeps the two apart. */
+/** Norwegian `no` counts as `nb` here. CLDR keeps the two apart, but devices report both for one language. */
 function comparedForm(tag: string): string {
   return (canonicalForm(tag) ?? canonicalCase(tag)).replace(/^no(?=-|$)/, 'nb');
 }

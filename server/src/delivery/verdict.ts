@@ -7,8 +7,8 @@ import type { Uuid } from '../ground/ids.ts';
 import type { Log } from '../ground/log.ts';
 
 /**
- * What one attempt says about its device and credential. `errorCode` null is a success. A success
- * has a verdict only when it changes something about its device.
+ * The meaning of one attempt for its device and credential. A null `errorCode` is a success, which
+ * has a verdict only if it changes the device.
  */
 export interface Verdict {
   readonly deviceId: Uuid;

@@ -80,7 +80,7 @@ interface Person {
   readonly who: Named;
   readonly subject: Subject;
   readonly devices: readonly ExplainedDevice[];
-  /** The people under whom the deliveries are stored. */
+  /** The ids of users that the stored deliveries name. */
   readonly people: readonly Uuid[];
   /** The users and devices whose events count. */
   readonly subjects: readonly Uuid[];

@@ -50,7 +50,7 @@ export async function mintPeople(
   return new Map(minted.flatMap(({ externalId, id }) => (added.has(externalId) ? [[externalId, id] as const] : [])));
 }
 
-/** Locks people in order. The result omits people whom `lock` did not find. */
+/** Locks people in the given order, and returns the user ids of those that exist. */
 export async function lockKnownPeople(
   tx: Tx,
   appId: Uuid,
