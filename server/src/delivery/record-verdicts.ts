@@ -28,7 +28,7 @@ import { markReached } from '../devices/reach-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
 import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
-import type { Hearing, JudgeDeps, Verdict } from './verdict.ts';
+import { type Hearing, type JudgeDeps, roundsOf, type Verdict } from './verdict.ts';
 
 const mismatchesMax = 3;
 const hourMs = 3_600_000;
@@ -205,16 +205,12 @@ function newestOfEach(refused: readonly Refused[]): Refused[] {
 
 /** Counts the mismatches of locked devices, and retires devices with too many in a row. */
 async function retireMismatched(tx: Tx, clock: Clock, { appId, credentialId, verdicts }: Hearing): Promise<void> {
-  // A device with mismatches of two messages counts twice. A statement changes a row only once, so
-  // each round takes one verdict per device.
-  for (let left = verdicts.filter(isMismatch); left.length > 0; ) {
-    const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
-    const stale = await countMismatches(tx, appId, [...once.values()], mismatchesMax);
-    const items = [...once.values()]
+  for (const round of roundsOf(verdicts.filter(isMismatch))) {
+    const stale = await countMismatches(tx, appId, round, mismatchesMax);
+    const items = round
       .filter(({ deviceId }) => stale.has(deviceId))
       .map((verdict) => refusedBy(verdict, 'credential_mismatch', credentialId));
     await invalidateDevices(tx, { appId, at: clock.date(), items });
-    left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../database/db.ts';
 import { invalidateDevices } from '../devices/device-history.ts';
 import { countUnresolved } from '../devices/reach-queries.ts';
 import type { Uuid } from '../ground/ids.ts';
-import type { Verdict } from './verdict.ts';
+import { roundsOf, type Verdict } from './verdict.ts';
 
 const rule = { messagesMost: 3, hoursLeast: 24 };
 
@@ -17,18 +17,14 @@ export async function retireUnresolved(
   appId: Uuid,
   unresolved: readonly Verdict[],
 ): Promise<void> {
-  // Two messages that failed at the same time count as two, so each round takes one verdict per
-  // device.
-  for (let left = unresolved; left.length > 0; ) {
-    const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
+  for (const round of roundsOf(unresolved)) {
     const at = clock.date();
-    const gone = await countUnresolved(tx, appId, [...once.values()], { at, ...rule });
-    const items = [...once.values()]
+    const gone = await countUnresolved(tx, appId, round, { at, ...rule });
+    const items = round
       .filter(({ deviceId }) => gone.has(deviceId))
       .map(({ deviceId, storedAtMs }) => {
         return { deviceId, reason: 'unregistered' as const, credentialId: null, storedAtMs };
       });
     await invalidateDevices(tx, { appId, at, items });
-    left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
   }
 }

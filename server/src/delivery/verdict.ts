@@ -59,3 +59,15 @@ export interface JudgeDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
+
+/**
+ * Splits verdicts into rounds that each have a device once. The verdicts of two messages on one
+ * device count twice, and a statement changes a row only once.
+ */
+export function* roundsOf(verdicts: readonly Verdict[]): Generator<readonly Verdict[]> {
+  for (let left = verdicts; left.length > 0; ) {
+    const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
+    yield [...once.values()];
+    left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
+  }
+}
