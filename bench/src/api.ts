@@ -1,16 +1,7 @@
 // Measures the work `api`: how many requests a second the endpoints answer on two cores that also
 // run the load generator. The runs are: without limits, under limits, at five times what the
 // service can take, and for one app while a neighbour floods.
-import { rounded } from '../../rig/src/measure.ts';
-import {
-  findDatabaseUrl,
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  type ServiceProcesses,
-  startService,
-} from '../../rig/src/service.ts';
+import { findDatabaseUrl, type Service, type ServiceProcesses } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import type { BareServerPlan } from './api/bare-server.ts';
 import { askingOf, type FilledApp, fillApp, makeKeys } from './api/fill-app.ts';
@@ -20,8 +11,10 @@ import { requestKinds } from './api/requests.ts';
 import { onlyGood, perSecondOf, type RunLoad, startLoad } from './api/runs.ts';
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
-import { type ApiMeasured, completeResult, type EndpointFigures, type Result, type UnderLimits } from './results.ts';
+import { readPeakRssMb, watchCosts, watchOthers } from './costs.ts';
+import { type Figure, figure, figuresOf } from './figures.ts';
+import { countProcesses, startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 
 const scales = {
   full: { seconds: 10, overloadSeconds: 60, neighbourSeconds: 30, devices: 2_000 },
@@ -34,18 +27,21 @@ const registeringKeys = 6;
 /** The rate limit of one server key on the built-in plan `pro`. */
 const proPerSecond = 300;
 const calmDevices = 200;
+/** Targets of R-85, and of a write and a read, in requests a second. */
+const [writesWanted, readsWanted] = [1_500, 4_000];
+const wanted: Readonly<Record<string, number>> = {
+  'new devices': writesWanted,
+  config: readsWanted,
+  message: readsWanted,
+};
 
 export async function measureApi(
   workbench: Workbench,
-  { isQuick, profileDir }: { readonly isQuick: boolean; readonly profileDir: string | undefined },
-): Promise<Result<ApiMeasured>> {
+  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+): Promise<Measured> {
   const { seconds, overloadSeconds, neighbourSeconds, devices } = isQuick ? scales.quick : scales.full;
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: { NEW_DEVICES_PER_MINUTE: '0' },
-    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
-  });
-  const sql = await openDatabase(workbench, service);
-  const processes = await findProcesses(service, sql);
+  const environment = { NEW_DEVICES_PER_MINUTE: '0' };
+  const { service, processes, postgres } = await startOwnService(workbench, { environment, profileDir });
   const run = startLoad(workbench, 'the load', service);
   const flood = startLoad(workbench, 'the flood', service);
   progress(`filling ${devices} devices`);
@@ -53,51 +49,37 @@ export async function measureApi(
   const calm = await fillApp(service, 'unlimited', Math.min(calmDevices, devices));
   const countOthers = await watchOthers();
 
-  const endpoints: Record<string, EndpointFigures> = {};
+  const rates: Record<string, number> = {};
+  const figures: Figure[] = [];
   for (const kind of requestKinds) {
-    endpoints[kind] = await measureEndpoint(run, processes, kind, {
-      connections,
-      askings: [askingOf(kind, app)],
-      perSecond: null,
-      seconds,
-    });
-    progress(`${kind}: ${endpoints[kind].per_second} a second`);
+    const plan = { connections, askings: [askingOf(kind, app)], perSecond: null, seconds };
+    const { perSecond, others } = await measureEndpoint(run, processes, kind, plan);
+    progress(`${kind}: ${perSecond} a second`);
+    rates[kind] = perSecond;
+    figures.push(figure(kind, perSecond, '/s', { atLeast: wanted[kind] }), ...others);
   }
-  const bareReads = await measureBareReads(workbench, service, app, seconds);
-  progress(`bare node:http: ${bareReads} reads a second`);
-  const underLimits = await measureUnderLimits(run, service, { devices, seconds });
-  progress(`pro: ${underLimits.reads_per_second} reads, ${underLimits.known_devices_per_second} devices a second`);
-  const overload = await measureOverload(run, {
-    service,
-    app,
-    capacityPerSecond: endpoints['known devices']?.per_second ?? 0,
-    seconds: overloadSeconds,
-    apiPids: processes.api,
-  });
-  progress(`overload: ${overload.admitted_per_second} of ${overload.offered_per_second} a second admitted`);
-  const neighbour = await measureNeighbour({ calm: run, flood }, { calm, flooding: app, seconds: neighbourSeconds });
-
-  const foreignCores = await countOthers();
-  const rssMb = await readPeakRssMb(processes);
-  const postgres = await readPostgresVersion(sql);
-  await service.stop();
-  return completeResult(
-    {
-      work: 'api',
-      params: { connections, seconds, devices, quick: isQuick },
-      ours: {
-        endpoints,
-        processes: { api: processes.api.length, worker: processes.worker.length },
-        foreign_cores: foreignCores,
-        rss_mb: rssMb,
-      },
-      bare_reads_per_second: bareReads,
-      under_limits: underLimits,
-      overload,
-      neighbour,
-    },
-    postgres,
+  const bare = {
+    side: 'bare node:http, one row read',
+    value: await measureBareReads(workbench, service, app, seconds),
+  };
+  progress(`bare node:http: ${bare.value} reads a second`);
+  figures.push(
+    figure('config', rates['config'] ?? Number.NaN, '/s', { beside: bare }),
+    ...(await measureUnderLimits(run, service, { devices, seconds })),
+    ...(await measureOverload(run, {
+      service,
+      app,
+      capacityPerSecond: rates['known devices'] ?? 0,
+      seconds: overloadSeconds,
+      apiPids: processes.api,
+    })),
+    ...(await measureNeighbour({ calm: run, flood }, { calm, flooding: app, seconds: neighbourSeconds })),
+    ...figuresOf('peak memory', await readPeakRssMb(processes), 'MB'),
   );
+  const foreignCores = await countOthers();
+  await service.stop();
+  const params = { connections, seconds, devices, ...countProcesses(processes) };
+  return { params, figures, foreignCores, postgres };
 }
 
 async function measureEndpoint(
@@ -105,20 +87,20 @@ async function measureEndpoint(
   processes: ServiceProcesses,
   kind: string,
   plan: Parameters<RunLoad>[0],
-): Promise<EndpointFigures> {
+): Promise<{ readonly perSecond: number; readonly others: readonly Figure[] }> {
   await run({ ...plan, seconds: plan.seconds / 5 });
-  const before = await readCpuSeconds(processes);
+  const countCosts = await watchCosts(processes);
   const asked = await run(plan);
-  const after = await readCpuSeconds(processes);
   const good = onlyGood(kind, asked);
-  const cpuMs = (of: 'api' | 'postgres'): number => rounded(((after[of] - before[of]) / good.count) * 1000);
-  return {
-    per_second: perSecondOf(asked, '200'),
-    ms_p50: rounded(good.msP50),
-    ms_p99: rounded(good.msP99),
-    api_cpu_ms: cpuMs('api'),
-    postgres_cpu_ms: cpuMs('postgres'),
-  };
+  // Seconds for a thousand requests are milliseconds for one.
+  const { cpu } = await countCosts(good.count);
+  const others = [
+    figure(`${kind}: p50`, good.msP50, 'ms'),
+    figure(`${kind}: p99`, good.msP99, 'ms'),
+    figure(`${kind}: CPU of the API`, cpu.api, 'ms'),
+    figure(`${kind}: CPU of PostgreSQL`, cpu.postgres, 'ms'),
+  ];
+  return { perSecond: perSecondOf(asked, '200'), others };
 }
 
 /**
@@ -150,17 +132,15 @@ async function measureUnderLimits(
   run: RunLoad,
   service: Service,
   { devices, seconds }: { readonly devices: number; readonly seconds: number },
-): Promise<UnderLimits> {
+): Promise<Figure[]> {
   const pro = await fillApp(service, 'pro', devices);
   const keys = [pro.server_key, ...(await makeKeys(service, pro, { scope: 'server', count: serverKeys - 1 }))];
   const plan = { connections, perSecond: null, seconds };
   const reads = await run({ ...plan, askings: [askingOf('config', pro, keys)] });
   const known = await run({ ...plan, askings: [askingOf('known devices', pro, keys.slice(0, registeringKeys))] });
-  return {
-    plan: 'pro',
-    reads_per_second: perSecondOf(reads, '200'),
-    reads_per_second_allowed: serverKeys * proPerSecond,
-    known_devices_per_second: perSecondOf(known, '200'),
-    known_devices_per_second_allowed: registeringKeys * proPerSecond,
-  };
+  const allowed = (keysMade: number) => ({ side: 'what is allowed', value: keysMade * proPerSecond });
+  return [
+    figure('plan pro: reads', perSecondOf(reads, '200'), '/s', { beside: allowed(serverKeys) }),
+    figure('plan pro: known devices', perSecondOf(known, '200'), '/s', { beside: allowed(registeringKeys) }),
+  ];
 }

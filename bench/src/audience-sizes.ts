@@ -16,11 +16,6 @@ export function sizesUpTo(devices: number): number[] {
   return [...steps.filter((size) => size < devices), devices];
 }
 
-/** The name that a result is kept under. Sizes other than the usual one get names of their own. */
-export function audienceName(devices: number): string {
-  return devices === audienceUsual ? 'audience' : `audience-${devices}`;
-}
-
 /**
  * Bytes of a device with all of its rows and indexes, and of its copy in JSONB (largest audience
  * only). Measured, with a margin.

@@ -2,18 +2,20 @@
 // count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
 // long a whole audience takes to become batches. Nothing is sent.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, requireProc, rounded } from '../../rig/src/measure.ts';
-import { openDatabase, readPostgresVersion, type Service, startService } from '../../rig/src/service.ts';
+import { median } from '../../rig/src/measure.ts';
+import type { Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { decodeId, type Uuid } from '../../server/src/ground/ids.ts';
 import { countAllOverJsonb, preview, previewAll } from './audience-counts.ts';
 import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
 import { measuredFilters, usedFilter } from './audience-filters.ts';
-import { checkDisk, sizesUpTo } from './audience-sizes.ts';
+import { audienceQuick, audienceUsual, checkDisk, sizesUpTo } from './audience-sizes.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { type AudienceMeasured, completeResult, type Result } from './results.ts';
+import { type Figure, figure } from './figures.ts';
+import { startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 
 interface Plan {
   readonly warmRuns: number;
@@ -34,23 +36,29 @@ const upsertsInFlight = 16;
  */
 const standstillMsMax = 480_000;
 /** No statement timeout: the size of the audience decides how long a statement takes. */
-const noTimeout = 0;
+const statementTimeoutMs = 0;
+/**
+ * Targets in milliseconds: previews of up to a million devices, previews that an index alone
+ * answers, and previews of more devices.
+ */
+const [previewMsMost, selectiveMsMost, largeMsMost] = [200, 5, 2_000];
 
 export async function measureAudience(
   workbench: Workbench,
-  { devices, isQuick }: { readonly devices: number; readonly isQuick: boolean },
-): Promise<Result<AudienceMeasured>> {
-  await requireProc();
+  {
+    isQuick,
+    devices = isQuick ? audienceQuick : audienceUsual,
+  }: { readonly isQuick: boolean; readonly devices?: number },
+): Promise<Measured> {
   const sizes = sizesUpTo(devices);
   await checkDisk(sizes);
   const plan = isQuick ? quick : full;
   const note = startNoting();
   const dataDir = await workbench.makeDirectory('data');
-  const environment = { SEND_WAIT_MS: '0' };
-  let service = await startService(workbench, dataDir, { environment });
+  const options = { dataDir, environment: { SEND_WAIT_MS: '0' }, statementTimeoutMs };
+  let { service, sql, postgres } = await startOwnService(workbench, options);
   // Messages that are accepted here must not be sent.
   await service.run('pause');
-  let sql = await openDatabase(workbench, service, noTimeout);
   const countOthers = await watchOthers();
 
   const filters = measuredFilters(new Date(Date.now() - 3_600_000));
@@ -85,15 +93,16 @@ export async function measureAudience(
   note('the indexes are built');
   const withIndexes = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
-  const growth = [];
-  for (const each of apps) {
-    const warm = await previewAll(service, each, filters, plan.warmRuns);
-    growth.push({
-      devices: each.devices,
-      filters: warm.map(({ name, count, ms }) => ({ name, count, ms_p50_warm: rounded(median(ms)) })),
-    });
+  const growth: Figure[] = [];
+  for (const each of apps.slice(0, -1)) {
+    for (const { name, count, ms } of await previewAll(service, each, filters, plan.warmRuns)) {
+      const made = figure(`${name}: warm, of ${each.devices}`, median(ms), 'ms');
+      growth.push(count === null ? { ...made, value: 'refused' } : made);
+    }
     note(`measured ${each.devices} devices with indexes`);
   }
+  const indexed = await previewAll(service, app, filters, plan.warmRuns);
+  note(`measured ${devices} devices with indexes`);
   const snapshotSeconds = await snapshot(service, sql, app, plan);
   note('measured the snapshot');
 
@@ -101,47 +110,43 @@ export async function measureAudience(
   for (let round = 0; round < plan.coldRounds; round++) {
     await sql.end({ timeout: 1 });
     await service.stop();
-    service = await startService(workbench, dataDir, { environment });
+    ({ service, sql } = await startOwnService(workbench, options));
     for (const filter of filters) cold.get(filter.name)?.push((await preview(service, app, filter)).ms);
-    sql = await openDatabase(workbench, service, noTimeout);
   }
   note('measured cold');
 
-  const warm = growth.at(-1)?.filters ?? [];
-  const figures = filters.map(({ name, isSelective }, i) => {
-    const before = unindexed[i];
-    const other = jsonb[i];
-    const now = warm[i];
+  const figures = filters.flatMap(({ name, isSelective }, i): Figure[] => {
+    const [before, other, now] = [unindexed[i], jsonb[i], indexed[i]];
     if (!before || !other || !now) throw new RunError(`'${name}' was not measured`);
     const counts = new Set([before.count, other.count, now.count].filter((count) => count !== null));
     if (counts.size > 1) {
       throw new RunError(`'${name}' counts ${before.count}, with indexes ${now.count}, over JSONB ${other.count}`);
     }
-    const jsonbMs = median(other.ms);
-    return {
-      name,
-      selective: isSelective,
-      count: now.count,
-      ms_p50_cold: rounded(median(cold.get(name) ?? [])),
-      ms_p50_warm: now.ms_p50_warm,
-      ms_p50_no_index: rounded(median(before.ms)),
-      ms_p50_jsonb: rounded(jsonbMs),
-      ratio_jsonb: rounded(jsonbMs / now.ms_p50_warm),
-    };
+    const warmMs = median(now.ms);
+    const atMost = devices > audienceUsual ? largeMsMost : isSelective ? selectiveMsMost : previewMsMost;
+    return [
+      figure(`${name}: warm`, warmMs, 'ms', { atMost }),
+      figure(`${name}: warm`, warmMs, 'ms', { beside: { side: 'COUNT(*) over JSONB', value: median(other.ms) } }),
+      // The first count after the database was started.
+      figure(`${name}: cold`, median(cold.get(name) ?? []), 'ms'),
+      figure(`${name}: no index`, median(before.ms), 'ms'),
+      { name: `${name}: devices`, value: now.count ?? 'refused', unit: '' },
+    ];
   });
-  return completeResult(
-    {
-      work: 'audience',
-      params: { devices, quick: isQuick },
-      devices,
-      filters: figures,
-      snapshot_seconds: rounded(snapshotSeconds),
-      upserts_per_second: { no_index: rounded(withoutIndex), ten_indexes: rounded(withIndexes) },
-      growth,
-      foreign_cores: await countOthers(),
-    },
-    await readPostgresVersion(sql),
-  );
+  return {
+    name: devices === audienceUsual ? 'audience' : `audience-${devices}`,
+    isTrial: devices < audienceUsual,
+    params: { devices },
+    figures: [
+      ...figures,
+      ...growth,
+      figure('a message to all is in batches after', snapshotSeconds, 's'),
+      figure('upserts of ten properties, no index', withoutIndex, '/s'),
+      figure('upserts of ten properties, ten indexes', withIndexes, '/s'),
+    ],
+    foreignCores: await countOthers(),
+    postgres,
+  };
 }
 
 /** Returns a function that prints a line with the time since its previous line. */

@@ -1,7 +1,5 @@
 // Measures the work `console`: what a person at the console waits for, with a million seeded
 // devices and ten million events, and what live feeds cost the API's process.
-import { requireProc } from '../../rig/src/measure.ts';
-import { readPostgresVersion } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { becomeOwner, startChromium } from './console/chromium.ts';
 import { measureComposer, measureCounts } from './console/composer.ts';
@@ -10,20 +8,21 @@ import { findSent, sendBesideFeeds } from './console/feeds.ts';
 import { measurePages } from './console/pages.ts';
 import { makeConsoleWorld } from './console/world.ts';
 import { watchOthers } from './costs.ts';
-import { type ConsoleMeasured, completeResult, type Figure, type Result } from './results.ts';
+import type { Figure } from './figures.ts';
+import type { Measured } from './results.ts';
 
-export const consoleDevicesUsual = 1_000_000;
+const devicesUsual = 1_000_000;
 
 /** The parts of the measurement, in the order in which they run. */
 export const consoleParts = ['feeds', 'pages', 'explain', 'composer', 'counts'] as const;
 export type ConsolePart = (typeof consoleParts)[number];
 
 interface ConsoleOptions {
-  readonly devices: number;
+  readonly devices?: number;
   readonly isQuick: boolean;
   /** The filled database is kept here for the next run; absent: it is deleted. */
-  readonly keepDir: string | undefined;
-  readonly only: readonly ConsolePart[];
+  readonly keep?: string;
+  readonly only?: readonly ConsolePart[];
 }
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000 };
@@ -31,12 +30,11 @@ const quick = { events: 10_000, people: 1_000, reached: 500 };
 
 export async function measureConsole(
   workbench: Workbench,
-  { devices, isQuick, keepDir, only }: ConsoleOptions,
-): Promise<Result<ConsoleMeasured>> {
-  await requireProc();
+  { isQuick, devices = isQuick ? 8_000 : devicesUsual, keep, only = consoleParts }: ConsoleOptions,
+): Promise<Measured> {
   const browser = await startChromium(workbench);
   const reports = isQuick ? quick : full;
-  const world = await makeConsoleWorld(workbench, { devices, reports }, keepDir);
+  const world = await makeConsoleWorld(workbench, { devices, reports }, keep);
   const owner = await becomeOwner(browser, world);
   const countOthers = await watchOthers();
   const figures: Figure[] = [];
@@ -56,13 +54,12 @@ export async function measureConsole(
     figures.push(...(await parts[part]()));
   }
   figures.push(...sent.figures);
-  return completeResult(
-    {
-      work: 'console',
-      params: { devices, events: reports.events, quick: isQuick },
-      figures,
-      foreign_cores: await countOthers(),
-    },
-    await readPostgresVersion(world.sql),
-  );
+  return {
+    name: devices > devicesUsual ? `console-${devices}` : 'console',
+    isTrial: devices < devicesUsual || only.length < consoleParts.length,
+    params: { devices, events: reports.events },
+    figures,
+    foreignCores: await countOthers(),
+    postgres: world.postgres,
+  };
 }

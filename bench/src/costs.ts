@@ -1,5 +1,4 @@
-// Measures what a send costs each process, and what other programs took from the machine meanwhile.
-// Callers subtract a reading before from a reading after.
+// Measures what work costs each process, and what other programs took from the machine meanwhile.
 import {
   cpuSecondsOf,
   cpuSecondsOfMachine,
@@ -9,23 +8,56 @@ import {
   rounded,
 } from '../../rig/src/measure.ts';
 import type { ServiceProcesses } from '../../rig/src/service.ts';
-import type { ByProcess } from './results.ts';
 
-/** CPU seconds of each kind of Carillon's processes since the processes began. */
-export async function readCpuSeconds(processes: ServiceProcesses): Promise<ByProcess> {
-  const sumOf = async (pids: readonly number[], read = cpuSecondsOf): Promise<number> =>
-    (await Promise.all(pids.map(read))).reduce((sum, each) => sum + each, 0);
-  return {
-    api: await sumOf(processes.api),
-    worker: await sumOf(processes.worker),
-    supervisor: await sumOf(processes.supervisor),
-    // Connections and helpers come and go; the CPU time of ended ones stays with the server
-    // process.
-    postgres: await sumOf(processes.postgres, cpuSecondsOfTree),
+/** One number for each kind of Carillon's processes. */
+export type ByProcess = Readonly<Record<keyof ServiceProcesses, number>>;
+
+type ByName<Name extends string> = Readonly<Record<Name, number>>;
+
+export interface Costs<Name extends string> {
+  /** CPU seconds for a thousand units of work, by the names of the processes. */
+  readonly cpu: ByName<Name>;
+  /** Cores that programs outside the benchmark kept busy meanwhile. */
+  readonly foreignCores: number;
+}
+
+/** Begins to measure processes. The returned function takes the units of work done since then. */
+export async function watchCosts<Name extends string>(
+  pids: Readonly<Record<Name, readonly number[]>>,
+): Promise<(units: number) => Promise<Costs<Name>>> {
+  const countOthers = await watchOthers();
+  const before = await readCpuSeconds(pids);
+  return async (units) => {
+    const after = await readCpuSeconds(pids);
+    const foreignCores = await countOthers();
+    const names = Object.keys(pids) as Name[];
+    const cpu = Object.fromEntries(names.map((name) => [name, ((after[name] - before[name]) / units) * 1000]));
+    return { cpu: cpu as ByName<Name>, foreignCores };
   };
 }
 
-/** Peak resident memory of the largest process of each kind, in megabytes. */
+async function readCpuSeconds<Name extends string>(
+  pids: Readonly<Record<Name, readonly number[]>>,
+): Promise<ByName<Name>> {
+  const seconds: Partial<Record<string, number>> = {};
+  for (const [name, each] of Object.entries<readonly number[]>(pids)) {
+    // Connections and helpers of PostgreSQL come and go; the CPU time of ended ones stays with the
+    // server process.
+    const read = name === 'postgres' ? cpuSecondsOfTree : cpuSecondsOf;
+    seconds[name] = (await Promise.all(each.map(read))).reduce((sum, one) => sum + one, 0);
+  }
+  return seconds as ByName<Name>;
+}
+
+/** CPU of all of Carillon's processes together, the database included. */
+export function totalOf({ api, worker, supervisor, postgres }: ByProcess): number {
+  return api + worker + supervisor + postgres;
+}
+
+/**
+ * Peak resident memory of the largest process of each kind, in megabytes. A connection's share of
+ * the database's buffers is included.
+ */
 export async function readPeakRssMb(processes: ServiceProcesses): Promise<ByProcess> {
   const largest = async (pids: readonly number[]): Promise<number> =>
     Math.ceil(Math.max(0, ...(await Promise.all(pids.map(peakRssMbOf)))));

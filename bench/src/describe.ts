@@ -1,44 +1,42 @@
 // Prints results: every work's figures are rows of the same table.
-
-import { figuresOf, othersOf } from './figures.ts';
-import type { Part } from './profile.ts';
-import type { Figure, Result } from './results.ts';
+import type { Figure } from './figures.ts';
+import type { Result } from './results.ts';
 
 /** Busy cores below this are the background work of an idle system. */
 const busyCores = 0.2;
 
 /** The columns of every work. A column that is empty in every row is omitted. */
 const columns: readonly (readonly [title: string, cell: (figure: Figure) => string | number])[] = [
-  ['FIGURE', ({ name }) => name],
+  ['FIGURE', ({ name, beside }) => (beside ? `${name}, beside ${beside.side}` : name)],
   ['VALUE', ({ value }) => value],
   ['', ({ unit }) => unit],
-  ['RATIO', ({ ratio }) => (ratio === undefined ? '' : `${ratio} ×`)],
+  ['BESIDE', ({ beside }) => beside?.value ?? ''],
+  ['RATIO', ({ beside }) => (beside ? `${beside.ratio} ×` : '')],
   ['WANTED', wanted],
   ['', (figure) => (isMissed(figure) ? 'MISSED' : '')],
 ];
 
-function wanted({ atMost, atLeast }: Figure): string {
-  if (typeof atMost === 'number') return `≤ ${atMost}`;
-  return typeof atLeast === 'number' ? `≥ ${atLeast}` : '';
+function wanted({ beside, atMost, atLeast }: Figure): string {
+  const unit = beside ? ' ×' : '';
+  if (atMost !== undefined) return `≤ ${atMost}${unit}`;
+  return atLeast === undefined ? '' : `≥ ${atLeast}${unit}`;
 }
 
-function isMissed({ value, atMost, atLeast }: Figure): boolean {
-  if (typeof value === 'string') return false;
-  return (typeof atMost === 'number' && value > atMost) || (typeof atLeast === 'number' && value < atLeast);
+function isMissed({ value, beside, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Figure): boolean {
+  const judged = beside?.ratio ?? value;
+  return typeof judged === 'number' && (judged > atMost || judged < atLeast);
 }
 
 /** The whole result. Figures of a smoke run mean nothing, so no targets are shown with them. */
-export function describe(result: Result, parts: readonly Part[]): string {
-  const { work, params, machine, commit } = result;
+export function describe({ work, params, figures, machine, commit, foreign_cores: others = 0 }: Result): string {
   const { quick: isQuick, ...sizes } = params;
-  const figures = figuresOf(result, parts);
-  const others = othersOf(result);
+  const shown = isQuick ? figures.map(({ atMost: _most, atLeast: _least, ...figure }) => figure) : figures;
   return [
     `${work}: ${Object.entries(sizes)
       .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
       .join(', ')}`,
     '',
-    table(isQuick === true ? figures.map(({ atMost: _most, atLeast: _least, ...figure }) => figure) : figures),
+    table(shown),
     '',
     ...(others > busyCores
       ? [`Other programs kept ${others} cores busy: these are not the figures of an idle machine.`]
@@ -48,8 +46,7 @@ export function describe(result: Result, parts: readonly Part[]): string {
 }
 
 /** The first figure of a result, for a line. */
-export function describeChief(result: Result): string {
-  const [chief] = figuresOf(result);
+export function describeChief({ figures: [chief] }: Result): string {
   return chief === undefined ? '' : `${chief.name} ${chief.value} ${chief.unit}`.trimEnd();
 }
 

@@ -2,23 +2,17 @@
 // the machine that also runs the load generator. It compares this with the rows a second that the
 // same database takes without the service.
 
-import { cpuSecondsOf, rounded } from '../../rig/src/measure.ts';
-import {
-  findDatabaseUrl,
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  startService,
-} from '../../rig/src/service.ts';
+import { findDatabaseUrl, type Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { decodeId, encodeId } from '../../server/src/ground/ids.ts';
 import { startChild } from './child.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import { readPeakRssMb, totalOf, watchCosts, watchOthers } from './costs.ts';
 import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';
 import type { LoadRun, ToLoad } from './events/load.ts';
-import { completeResult, type EventsMeasured, type Result } from './results.ts';
+import { figure, figuresOf } from './figures.ts';
+import { countProcesses, startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 
 const scales = {
   full: { devices: 100_000, seconds: 30, warmUpSeconds: 5 },
@@ -29,27 +23,21 @@ const bareConnections = 4;
 
 export async function measureEvents(
   workbench: Workbench,
-  { isQuick, profileDir }: { readonly isQuick: boolean; readonly profileDir: string | undefined },
-): Promise<Result<EventsMeasured>> {
+  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+): Promise<Measured> {
   const { devices, seconds, warmUpSeconds } = isQuick ? scales.quick : scales.full;
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
-  });
-  const sql = await openDatabase(workbench, service);
+  const { service, sql, processes, postgres } = await startOwnService(workbench, { profileDir });
   progress(`filling ${devices} devices`);
   const app = await fill(service, sql, devices);
-  const processes = await findProcesses(service, sql);
 
   const bare = await insertBare(workbench, service, { ...app, seconds: isQuick ? seconds : seconds / 3 });
   const load = startChild<ToLoad>(workbench, 'the load', new URL('events/load.ts', import.meta.url));
   await load.ask({ type: 'open', port: service.port, key: app.serverKey, deviceIds: app.deviceIds });
   await load.ask({ type: 'run', seconds: warmUpSeconds, connections });
-  const before = { ...(await readCpuSeconds(processes)), load: await cpuSecondsOf(load.pid) };
-  const countOthers = await watchOthers();
   const stored = await countStored(sql, app.appId);
+  const countCosts = await watchCosts({ ...processes, 'the load': [load.pid] });
   const run = await load.ask<LoadRun>({ type: 'run', seconds, connections });
-  const after = { ...(await readCpuSeconds(processes)), load: await cpuSecondsOf(load.pid) };
-  const foreignCores = await countOthers();
+  const { cpu, foreignCores } = await countCosts(run.events);
   const added = (await countStored(sql, app.appId)) - stored;
   if (added !== run.events) throw new RunError(`${run.events} events were accepted and ${added} are stored`);
   const rssMb = await readPeakRssMb(processes);
@@ -61,41 +49,26 @@ export async function measureEvents(
   await sql`VACUUM audience`;
   const woken = await load.ask<LoadRun>({ type: 'run', seconds: isQuick ? seconds : seconds / 3, connections });
   const bytes = await readBytes(sql, app.appId);
-  const postgres = await readPostgresVersion(sql);
   await service.stop();
 
-  const per1000 = (kind: keyof typeof before): number => rounded(((after[kind] - before[kind]) / run.events) * 1000);
   const perSecond = run.events / run.seconds;
-  return completeResult(
-    {
-      work: 'events',
-      params: { devices, seconds, batch: 50, connections, quick: isQuick },
-      ours: {
-        per_second: Math.round(perSecond),
-        ms_p50: rounded(run.msP50),
-        ms_p99: rounded(run.msP99),
-        processes: { api: processes.api.length, worker: processes.worker.length },
-        cpu_seconds_per_1000_by_process: {
-          api: per1000('api'),
-          worker: per1000('worker'),
-          supervisor: per1000('supervisor'),
-          postgres: per1000('postgres'),
-        },
-        load_cpu_seconds_per_1000: per1000('load'),
-        foreign_cores: foreignCores,
-        rss_mb: rssMb,
-        bytes_per_event: bytes,
-        per_second_all_devices_waking: Math.round(woken.events / woken.seconds),
-      },
-      limit: {
-        name: 'bare multi-row inserts into one table, without HTTP',
-        per_second: Math.round(bare.perSecond),
-        foreign_cores: bare.foreignCores,
-      },
-      ratio_limit: rounded(perSecond / bare.perSecond),
-    },
+  const side = 'bare multi-row inserts into one table, without HTTP';
+  return {
+    params: { devices, seconds, batch: 50, connections, ...countProcesses(processes) },
+    figures: [
+      figure('events a second, stored and summed up', perSecond, '/s', { atLeast: 20_000 }),
+      figure('events a second', perSecond, '/s', { beside: { side, value: bare.perSecond } }),
+      figure('events a second, while every device wakes', woken.events / woken.seconds, '/s'),
+      figure('a request of fifty: p50', run.msP50, 'ms'),
+      figure('a request of fifty: p99', run.msP99, 'ms'),
+      figure('CPU for 1,000', totalOf(cpu), 's'),
+      ...figuresOf('CPU for 1,000', cpu, 's'),
+      ...figuresOf('peak memory', rssMb, 'MB'),
+      ...figuresOf('an event', bytes, 'B'),
+    ],
+    foreignCores: Math.max(foreignCores, bare.foreignCores),
     postgres,
-  );
+  };
 }
 
 interface FilledApp {

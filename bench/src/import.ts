@@ -7,8 +7,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { carillon } from '../../rig/src/command.ts';
-import { peakRssMbOf, requireProc, rounded } from '../../rig/src/measure.ts';
-import { openDatabase, readPostgresVersion, type Service, startService } from '../../rig/src/service.ts';
+import { peakRssMbOf } from '../../rig/src/measure.ts';
+import type { Service } from '../../rig/src/service.ts';
 import { plainEnvironment, progress, RunError, startProgram, type Workbench } from '../../rig/src/workbench.ts';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
 import { writeCell } from '../../server/src/ground/csv.ts';
@@ -16,20 +16,27 @@ import { personAt, type SeededDevice, type SeededUser } from '../../server/src/s
 import { makeToken } from '../../server/src/seed/tokens.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { completeResult, type ImportMeasured, type Result } from './results.ts';
+import { figure, figuresOf } from './figures.ts';
+import { startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 
 /** Rows of the small file, whose memory the large file's memory is compared with. */
 const smallRows = 10_000;
 const requestsInFlight = 16;
 const memoryPollMs = 50;
 
-interface Plan {
-  readonly rows: number;
+/** The number of rows of a file when no option gives one. */
+const rowsUsual = 1_000_000;
+
+interface ImportOptions {
+  readonly rows?: number;
   readonly isQuick: boolean;
 }
 
-export async function measureImport(workbench: Workbench, { rows, isQuick }: Plan): Promise<Result<ImportMeasured>> {
-  await requireProc();
+export async function measureImport(
+  workbench: Workbench,
+  { isQuick, rows = isQuick ? 1_000 : rowsUsual }: ImportOptions,
+): Promise<Measured> {
   const directory = await workbench.makeDirectory('files');
   const vapid = generateVapidKeys();
   const vapidFile = join(directory, 'vapid.json');
@@ -39,9 +46,7 @@ export async function measureImport(workbench: Workbench, { rows, isQuick }: Pla
     files.set(count, join(directory, `${count}.csv`));
     await writeRows(join(directory, `${count}.csv`), count, vapid.publicKey);
   }
-  const dataDir = await workbench.makeDirectory('data');
-  const service = await startService(workbench, dataDir);
-  const sql = await openDatabase(workbench, service);
+  const { service, postgres } = await startOwnService(workbench);
   const countOthers = await watchOthers();
 
   const rssMb: Record<string, number> = {};
@@ -50,26 +55,27 @@ export async function measureImport(workbench: Workbench, { rows, isQuick }: Pla
     const app = await makeApp(service, `Import ${count}`);
     const done = await runImport(service, directory, [app.id, file, '--vapid-file', vapidFile]);
     if (done.document.devices.created !== count) throw new RunError(`${done.document.devices.created} of ${count}`);
-    rssMb[count] = rounded(done.rssMb);
+    rssMb[`${count} rows`] = done.rssMb;
     seconds = done.document.seconds;
-    progress(`${count} rows in ${seconds} s, ${rssMb[count]} MB at most`);
+    progress(`${count} rows in ${seconds} s, ${Math.round(done.rssMb)} MB at most`);
   }
   const perSecond = rows / seconds;
 
   const app = await makeApp(service, 'API');
   const asked = Math.min(rows, isQuick ? 200 : 10_000);
   const askedSeconds = await registerAll(service, app.server_key, asked);
-  const foreignCores = await countOthers();
-  return completeResult(
-    {
-      work: 'import',
-      params: { rows, quick: isQuick },
-      ours: { per_second: rounded(perSecond), seconds: rounded(seconds), rss_mb: rssMb, foreign_cores: foreignCores },
-      api: { per_second: rounded(asked / askedSeconds), rows: asked, in_flight: requestsInFlight },
-      ratio_api: rounded(perSecond / (asked / askedSeconds)),
-    },
-    await readPostgresVersion(sql),
-  );
+  const beside = { side: `the API, ${requestsInFlight} at once`, value: asked / askedSeconds };
+  return {
+    isTrial: rows < rowsUsual,
+    params: { rows, rows_by_api: asked },
+    figures: [
+      figure('rows a second', perSecond, '/s', { beside }),
+      figure('the whole file', seconds, 's'),
+      ...figuresOf('peak memory', rssMb, 'MB'),
+    ],
+    foreignCores: await countOthers(),
+    postgres,
+  };
 }
 
 async function makeApp(service: Service, name: string): Promise<{ id: string; server_key: string }> {

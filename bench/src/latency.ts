@@ -1,17 +1,17 @@
 // Measures the work `latency` with one device on an idle service: the time from a backend's request
 // until the push reaches the provider, and until the answer with its outcome is back.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
-import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { callForJson } from './call-api.ts';
 import { content } from './content.ts';
 import { watchOthers } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
+import { percentiles } from './figures.ts';
 import { makeApp } from './own-app.ts';
+import { startOwnService } from './own-service.ts';
 import { startReceiver } from './receiver.ts';
-import { completeResult, type LatencyMeasured, type Result } from './results.ts';
+import type { Measured } from './results.ts';
 
 const sends = { full: 200, quick: 20 };
 /** Pause between an answer and the next request, so that every send finds the service idle. */
@@ -20,13 +20,10 @@ const pauseMs = 100;
 export async function measureLatency(
   workbench: Workbench,
   { isQuick }: { readonly isQuick: boolean },
-): Promise<Result<LatencyMeasured>> {
-  await requireProc();
+): Promise<Measured> {
   const count = isQuick ? sends.quick : sends.full;
   const receiver = await startReceiver(workbench);
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: receiver.environment,
-  });
+  const { service, postgres } = await startOwnService(workbench, { environment: receiver.environment });
   const credentials = makeCredentials(receiver.address);
   const app = await makeApp(workbench, service, { way: 'webpush', credentials });
   const browser = deviceMaker('webpush', receiver.address)();
@@ -61,20 +58,14 @@ export async function measureLatency(
   // Sends run one after another, so arrivals are in the order of the sends.
   const arrivedAtMs = await receiver.arrivals();
   const toProviderMs = startedAtMs.map((atMs, i) => (arrivedAtMs[i] ?? Number.NaN) - atMs);
-  const sql = await openDatabase(workbench, service);
   progress(`${count} sends, one after the other`);
-  return completeResult(
-    {
-      work: 'latency',
-      params: { channel: 'webpush', sends: count, pause_ms: pauseMs, quick: isQuick },
-      ours: {
-        ms_p50_to_provider: rounded(percentile(toProviderMs, 0.5)),
-        ms_p99_to_provider: rounded(percentile(toProviderMs, 0.99)),
-        ms_p50_response: rounded(percentile(responseMs, 0.5)),
-        ms_p99_response: rounded(percentile(responseMs, 0.99)),
-        foreign_cores: foreignCores,
-      },
-    },
-    await readPostgresVersion(sql),
-  );
+  return {
+    params: { channel: 'webpush', sends: count, pause_ms: pauseMs },
+    figures: [
+      ...percentiles('request to provider', toProviderMs, [0.5, 0.99], { atMost: 10 }),
+      ...percentiles('request to answer', responseMs, [0.5, 0.99], { atMost: 20 }),
+    ],
+    foreignCores,
+    postgres,
+  };
 }

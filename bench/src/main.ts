@@ -2,9 +2,10 @@
 // exit code is 0 when all requested works ran to their end, whatever the figures are. People judge
 // the figures.
 import { parseArgs } from 'node:util';
+import { requireProc } from '../../rig/src/measure.ts';
 import { MissingProgramError, progress, RunError, Workbench } from '../../rig/src/workbench.ts';
 import { describe, describeChief } from './describe.ts';
-import { keepResult, type Result } from './results.ts';
+import { completeResult, keepResult, type Result } from './results.ts';
 import { type OptionName, type Options, optionTable, workTable } from './works.ts';
 
 interface Invocation {
@@ -60,13 +61,16 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => void workbench.close().finally(() => process.exit(130)));
 }
 
-async function run({ work, options, isQuick }: Invocation, part: Workbench): Promise<{ result: Result; text: string }> {
+async function run({ work, options, isQuick }: Invocation, part: Workbench): Promise<Result> {
   const { measure } = workTable[work] ?? {};
   if (measure === undefined) throw new RunError(`There is no work '${work}'.`);
-  const { name, result, isTrial = false, parts = [] } = await measure(part, options, isQuick);
+  await requireProc();
+  const measured = await measure(part, { ...options, isQuick });
   await part.close();
+  const result = completeResult(work, isQuick, measured);
+  const { name = work, isTrial = false } = measured;
   keepResult(name, isQuick || isTrial || options.profile !== undefined, result);
-  return { result, text: describe(result, parts) };
+  return result;
 }
 
 /** Works at once in a smoke run of all. Its figures mean nothing, and some works mostly wait. */
@@ -88,7 +92,7 @@ async function runAll({ isQuick, isJson }: Invocation): Promise<void> {
     };
     const part = workbench.apart();
     try {
-      const { result } = await run({ work, options, isQuick, isJson }, part);
+      const result = await run({ work, options, isQuick, isJson }, part);
       results.push(result);
       say('ok', describeChief(result));
     } catch (error) {
@@ -128,8 +132,8 @@ try {
   if (invocation === 'help') process.stdout.write(drawUsage());
   else if (invocation.work === 'all') await runAll(invocation);
   else {
-    const { result, text } = await run(invocation, workbench.apart());
-    process.stdout.write(invocation.isJson ? `${JSON.stringify(result)}\n` : `\n${text}\n`);
+    const result = await run(invocation, workbench.apart());
+    process.stdout.write(invocation.isJson ? `${JSON.stringify(result)}\n` : `\n${describe(result)}\n`);
   }
 } catch (error) {
   progress(`bench: ${wordsOf(error)}`);

@@ -6,18 +6,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { SourceMap } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rounded } from '../../rig/src/measure.ts';
+import { type Figure, figure } from './figures.ts';
 
 /** A span in microseconds, on the clock that profiles use. */
 export interface Span {
   readonly fromUs: number;
   readonly toUs: number;
-}
-
-export interface Part {
-  readonly name: string;
-  /** Microseconds of CPU time per push. */
-  readonly us: number;
 }
 
 /** Now, on the clock that profiles use, in microseconds. */
@@ -61,21 +55,31 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/**
- * The parts of one process within a span, all threads together. `usPerPush` is the sum that the
- * parts add up to.
- */
-export async function readParts(directory: string, pid: number, span: Span, usPerPush: number): Promise<Part[]> {
-  const weights = new Map<string, number>();
-  for (const name of await readdir(directory)) {
+interface Profiled {
+  /** Undefined: no profile was requested. */
+  readonly directory: string | undefined;
+  readonly pids: readonly number[];
+  readonly span: Span;
+  /** The CPU time of a push, which the parts of one process add up to. */
+  readonly usPerPush: number;
+}
+
+/** The parts of each worker's time within a span, all threads together. The workers have ended. */
+export async function readParts({ directory, pids, span, usPerPush }: Profiled): Promise<Figure[]> {
+  if (directory === undefined) return [];
+  const files = await readdir(directory);
+  const figures: Figure[] = [];
+  for (const pid of pids) {
+    const weights = new Map<string, number>();
     // The file name is CPU.<date>.<time>.<pid>.<thread>.<number>.cpuprofile.
-    if (name.split('.')[3] !== String(pid)) continue;
-    addSamples(weights, JSON.parse(await readFile(join(directory, name), 'utf8')) as Profile, span);
+    for (const name of files.filter((each) => each.split('.')[3] === String(pid))) {
+      addSamples(weights, JSON.parse(await readFile(join(directory, name), 'utf8')) as Profile, span);
+    }
+    const parts = [...weights].toSorted(([, a], [, b]) => b - a);
+    const total = parts.reduce((sum, [, weight]) => sum + weight, 0);
+    figures.push(...parts.map(([name, weight]) => figure(`worker: ${name}`, (weight / total) * usPerPush, 'µs')));
   }
-  const total = [...weights.values()].reduce((sum, each) => sum + each, 0);
-  return [...weights]
-    .map(([name, weight]) => ({ name, us: rounded((weight / total) * usPerPush) }))
-    .sort((a, b) => b.us - a.us);
+  return figures;
 }
 
 function addSamples(weights: Map<string, number>, profile: Profile, { fromUs, toUs }: Span): void {

@@ -1,21 +1,15 @@
 // Runs one peer in a process of its own: opens it, warms it up, and measures one long send.
 
-import { cpuSecondsOf } from '../../rig/src/measure.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { sharesOf } from './channels.ts';
 import { startChild } from './child.ts';
-import { watchOthers } from './costs.ts';
+import { type Costs, watchCosts } from './costs.ts';
 import type { PeerPlan } from './peer-plans.ts';
 import type { PeerSetup, ToPeer } from './peers/peer.ts';
 import type { Receiver } from './receiver.ts';
 
-export interface PeerRun {
+export interface PeerRun extends Costs<'peer' | 'receiver'> {
   readonly perSecond: number;
-  readonly cpuSecondsPer1000: number;
-  /** CPU seconds of the receiver meanwhile. */
-  readonly receiverCpuSecondsPer1000: number;
-  /** How many cores programs outside the benchmark kept busy meanwhile. */
-  readonly foreignCores: number;
 }
 
 export interface PeerRunPlan {
@@ -35,19 +29,12 @@ export async function runPeer(
   await child.ask({ type: 'open', setup });
   await child.ask({ type: 'send', count: warmUpPushes });
   await receiver.reset({ latencyMs });
-  const countOthers = await watchOthers();
-  const before = [await cpuSecondsOf(child.pid), await cpuSecondsOf(receiver.pid)] as const;
+  const countCosts = await watchCosts({ peer: [child.pid], receiver: [receiver.pid] });
   const seconds = await child.ask<number>({ type: 'send', count: pushes });
-  const after = [await cpuSecondsOf(child.pid), await cpuSecondsOf(receiver.pid)] as const;
-  const foreignCores = await countOthers();
+  const costs = await countCosts(pushes);
   await receiver.expectPushes(sharesOf(setup.way, pushes));
   await child.stop();
   const perSecond = pushes / seconds;
-  progress(`${name}: ${Math.round(perSecond)} pushes a second, others on ${foreignCores} cores`);
-  return {
-    perSecond,
-    cpuSecondsPer1000: ((after[0] - before[0]) / pushes) * 1000,
-    receiverCpuSecondsPer1000: ((after[1] - before[1]) / pushes) * 1000,
-    foreignCores,
-  };
+  progress(`${name}: ${Math.round(perSecond)} pushes a second, others on ${costs.foreignCores} cores`);
+  return { perSecond, ...costs };
 }

@@ -1,28 +1,21 @@
 // Carillon's side of `send`: starts a service with an app full of devices, sends one message to
 // all, and measures the cost.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSecondsOf, rounded } from '../../rig/src/measure.ts';
-import {
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  type ServiceProcesses,
-  startService,
-} from '../../rig/src/service.ts';
+import type { Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { callForJson } from './call-api.ts';
 import { sharesOf, type Way } from './channels.ts';
 import { content } from './content.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import { type ByProcess, type Costs, readPeakRssMb, totalOf, watchCosts } from './costs.ts';
 import type { Credentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
+import { type Figure, figure, figuresOf } from './figures.ts';
 import { fillAudience } from './fill-audience.ts';
 import { makeApp, type OwnApp } from './own-app.ts';
-import { type Part, profileClockUs, readParts, type Span } from './profile.ts';
+import { countProcesses, type OwnService, startOwnService } from './own-service.ts';
+import { profileClockUs, readParts, type Span } from './profile.ts';
 import type { Receiver } from './receiver.ts';
-import type { ByProcess, SendFigures } from './results.ts';
 
 export interface OurPlan {
   readonly way: Way;
@@ -46,20 +39,25 @@ export interface OurPlan {
 }
 
 /** Sends with a latency or refusals, which alternate with plain sends. */
-export interface Compared {
-  /** Mean pushes a second of the plain sends. */
+interface Compared {
+  /** The number of compared sends. */
+  readonly rounds: number;
+  /** Mean pushes a second of the compared sends, and of the plain ones. */
+  readonly perSecond: number;
   readonly perSecondPlain: number;
-  /** The mean rate of the compared sends, divided by the plain one. */
-  readonly ratio: number;
-  /** The rate of the first compared send, whose code was not compiled, divided likewise. */
-  readonly ratioFirst: number;
+  /** The rate of the first compared send, whose code was not compiled. */
+  readonly perSecondFirst: number;
 }
 
 export interface OurRun {
-  /** In a comparison: the compared send whose rate is the median. */
-  readonly ours: SendFigures;
-  /** Dead tokens of the send of `ours`. */
-  readonly refused: number;
+  /** In a comparison, of the compared send whose rate is the median; so are the costs. */
+  readonly perSecond: number;
+  /** For a thousand pushes: the CPU of all of Carillon's processes, the database included. */
+  readonly cpuSeconds: number;
+  readonly foreignCores: number;
+  /** What the send cost, in detail. */
+  readonly costs: readonly Figure[];
+  readonly processCounts: Readonly<Record<string, number>>;
   /** Undefined without latency and refusals. */
   readonly compared: Compared | undefined;
   /**
@@ -68,8 +66,6 @@ export interface OurRun {
    */
   readonly again: number | undefined;
   readonly postgres: string;
-  /** The parts of the worker's time; empty unless a profile was requested. */
-  readonly workerParts: readonly Part[];
 }
 
 /** Sends of each kind in a comparison. One takes two seconds, and the machine is not steady. */
@@ -79,7 +75,7 @@ const sendWithinMs = 60 * 60_000;
 
 export async function sendWithCarillon(workbench: Workbench, receiver: Receiver, plan: OurPlan): Promise<OurRun> {
   const { way, devices, credentials, latencyMs, warmUpPushes, refuseEvery, workers, profileDir } = plan;
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+  const own = await startOwnService(workbench, {
     // With SEND_WAIT_MS 0 the request is answered when the message is accepted and does not wait
     // for the send's end.
     environment: {
@@ -87,16 +83,15 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
       SEND_WAIT_MS: '0',
       ...(workers !== undefined && { WORKERS: String(workers) }),
     },
-    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
+    profileDir,
   });
+  const { service, sql, processes, postgres } = own;
   const app = await makeApp(workbench, service, { way, credentials });
-  const sql = await openDatabase(workbench, service);
   progress(`filling ${devices} devices`);
   await fillAudience(sql, app, deviceMaker(way, receiver.address), receiver, devices);
-  const processes = await findProcesses(service, sql);
   await sendTo(service, app, await listSome(service, app, Math.min(devices, warmUpPushes)));
 
-  const bench: Bench = { service, app, sql, receiver, processes, way, devices };
+  const bench: Bench = { ...own, app, receiver, way, devices };
   const isCompared = latencyMs > 0 || refuseEvery > 0;
   // Refused devices are retired, so each later send has as many fewer.
   let left = devices;
@@ -119,53 +114,61 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
       sends.push(await send(latencyMs, refuseEvery));
       plain.push(await sendPlainly());
     }
-    const perSecondPlain = meanRate(plain);
     const compared = {
-      perSecondPlain: Math.round(perSecondPlain),
-      ratio: meanRate(sends) / perSecondPlain,
-      ratioFirst: first.ours.per_second / perSecondPlain,
+      rounds,
+      perSecond: meanRate(sends),
+      perSecondPlain: meanRate(plain),
+      perSecondFirst: first.perSecond,
     };
-    sends.sort((a, b) => a.ours.per_second - b.ours.per_second);
+    sends.sort((a, b) => a.perSecond - b.perSecond);
     return { ...(sends[Math.floor(rounds / 2)] ?? first), compared, again: undefined };
   };
   const measure = async () => ({
     ...(await send(latencyMs)),
     compared: undefined,
-    again: (await sendPlainly()).ours.per_second,
+    again: (await sendPlainly()).perSecond,
   });
-  const { span, cpuOfWorkerUs, ours, refused, compared, again } = await (isCompared ? compare() : measure());
-  const postgres = await readPostgresVersion(sql);
+  const { perSecond, cpu, foreignCores, compared, again, ...sent } = await (isCompared ? compare() : measure());
   // Processes write their profiles when they end.
   await service.stop();
-  const profiles =
-    profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
+  const usPerPush = cpu.worker * 1000;
+  const parts = await readParts({ directory: profileDir, pids: processes.worker, span: sent.span, usPerPush });
   return {
-    ours,
-    refused,
+    perSecond,
+    cpuSeconds: totalOf(cpu),
+    foreignCores,
+    costs: [
+      ...figuresOf('CPU for 1,000', cpu, 's'),
+      ...figuresOf('peak memory', sent.rssMb, 'MB'),
+      // In this run the answer waits for no delivery.
+      figure('accepted after', sent.acceptMs, 'ms'),
+      ...figuresOf('a delivery', sent.bytesPerDelivery, 'B'),
+      ...(refuseEvery > 0 ? [figure('dead tokens', sent.refused, '')] : []),
+      ...parts,
+    ],
+    processCounts: countProcesses(processes),
     compared,
     again,
     postgres,
-    workerParts: (await Promise.all(profiles)).flat(),
   };
 }
 
 /** The fixtures of a measured send. */
-interface Bench {
-  readonly service: Service;
+interface Bench extends OwnService {
   readonly app: OwnApp;
-  readonly sql: Sql;
   readonly receiver: Receiver;
-  readonly processes: ServiceProcesses;
   readonly way: Way;
   readonly devices: number;
 }
 
-interface SendToAll {
-  readonly ours: SendFigures;
+interface SendToAll extends Costs<keyof OwnService['processes'] | 'the receiver'> {
+  readonly perSecond: number;
+  readonly rssMb: ByProcess;
   /** The span of the send, for a profile. */
   readonly span: Span;
-  /** CPU microseconds of the worker per push. */
-  readonly cpuOfWorkerUs: number;
+  /** Time until `POST /v1/messages` was answered. */
+  readonly acceptMs: number;
+  readonly bytesPerDelivery: Readonly<Record<string, number>>;
   readonly refused: number;
 }
 
@@ -177,46 +180,29 @@ async function sendToAll(bench: Bench, latencyMs: number, refuseEvery = 0): Prom
   const { service, app, sql, receiver, processes, way, devices } = bench;
   await receiver.reset({ latencyMs, refuseEvery });
   const fromUs = profileClockUs();
-  const countOthers = await watchOthers();
-  const before = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
+  const countCosts = await watchCosts({ ...processes, 'the receiver': [receiver.pid] });
   const { message, seconds, acceptMs } = await sendTo(service, app, { all: true });
-  const after = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
-  const foreignCores = await countOthers();
+  const costs = await countCosts(devices);
   const span = { fromUs, toUs: profileClockUs() };
   await receiver.expectPushes(sharesOf(way, devices));
   const refused = await receiver.refused();
   expectAllSent(message, devices, refused);
   const rate = `${Math.round(devices / seconds)} pushes a second at a latency of ${latencyMs} ms, ${refused} refused`;
-  progress(`carillon: ${rate}, others on ${foreignCores} cores`);
+  progress(`carillon: ${rate}, others on ${costs.foreignCores} cores`);
 
-  const per1000 = (name: keyof typeof before): number => ((after[name] - before[name]) / devices) * 1000;
-  const cpu = {
-    api: per1000('api'),
-    worker: per1000('worker'),
-    supervisor: per1000('supervisor'),
-    postgres: per1000('postgres'),
+  return {
+    perSecond: devices / seconds,
+    ...costs,
+    rssMb: await readPeakRssMb(processes),
+    span,
+    acceptMs,
+    bytesPerDelivery: await readBytesPerDelivery(sql),
+    refused,
   };
-  const ours = {
-    per_second: Math.round(devices / seconds),
-    processes: { api: processes.api.length, worker: processes.worker.length },
-    cpu_seconds_per_1000: rounded(cpu.api + cpu.worker + cpu.supervisor + cpu.postgres),
-    cpu_seconds_per_1000_by_process: roundEach(cpu),
-    receiver_cpu_seconds_per_1000: rounded(per1000('receiver')),
-    foreign_cores: foreignCores,
-    rss_mb: await readPeakRssMb(processes),
-    bytes_per_delivery: await readBytesPerDelivery(sql),
-    accept_ms: rounded(acceptMs),
-    seconds: rounded(seconds),
-  };
-  return { ours, span, cpuOfWorkerUs: cpu.worker * 1000, refused };
 }
 
 function meanRate(sends: readonly SendToAll[]): number {
-  return sends.reduce((sum, { ours }) => sum + ours.per_second, 0) / sends.length;
-}
-
-function roundEach({ api, worker, supervisor, postgres }: ByProcess): ByProcess {
-  return { api: rounded(api), worker: rounded(worker), supervisor: rounded(supervisor), postgres: rounded(postgres) };
+  return sends.reduce((sum, { perSecond }) => sum + perSecond, 0) / sends.length;
 }
 
 /** The devices of a warm-up, by id. */
@@ -299,7 +285,7 @@ async function expectRetired(sql: Sql, refused: number): Promise<void> {
 }
 
 /** Bytes on disk of all partitions, free space included, divided by the rows in them. */
-async function readBytesPerDelivery(sql: Sql): Promise<SendFigures['bytes_per_delivery']> {
+async function readBytesPerDelivery(sql: Sql): Promise<Record<string, number>> {
   const [sizes] = await sql<{ rowAndKey: number; person: number }[]>`
     WITH parts AS (
       SELECT inhrelid AS part FROM pg_inherits WHERE inhparent = 'deliveries'::regclass
@@ -315,5 +301,5 @@ async function readBytesPerDelivery(sql: Sql): Promise<SendFigures['bytes_per_de
     FROM deliveries_made`;
   if (sizes === undefined) throw new RunError('there are no deliveries');
   const { rowAndKey, person } = sizes;
-  return { row_and_key: Math.round(rowAndKey), with_person_index: Math.round(rowAndKey + person) };
+  return { 'row and key': rowAndKey, 'with the index for its person': rowAndKey + person };
 }

@@ -2,29 +2,28 @@
 // delivery. It compares Carillon with libraries that people would use instead and with a bare loop,
 // in one run at one receiver.
 
-import { requireProc, rounded } from '../../rig/src/measure.ts';
-import type { Workbench } from '../../rig/src/workbench.ts';
-import type { Way } from './channels.ts';
-import { channelsOf } from './channels.ts';
+import { RunError, type Workbench } from '../../rig/src/workbench.ts';
+import { channelsOf, type Way, ways } from './channels.ts';
 import { bodyOf } from './content.ts';
 import { makeCredentials } from './credentials.ts';
+import { type Figure, figure } from './figures.ts';
 import { barePlanOf, peerPlansOf } from './peer-plans.ts';
-import type { Part } from './profile.ts';
 import { startReceiver } from './receiver.ts';
-import { completeResult, findKept, type Result, type SendMeasured } from './results.ts';
+import { findKept, type Measured } from './results.ts';
 import { type PeerRun, runPeer } from './run-peer.ts';
 import { sendWithCarillon } from './send-with-carillon.ts';
 
-export interface SendOptions {
-  readonly way: Way;
-  readonly devices: number;
-  /** Latency of the push services, from a request to its answer. */
-  readonly latencyMs: number;
+interface SendOptions {
+  readonly channel?: Way;
+  readonly devices?: number;
+  /** Milliseconds of the push services, from a request to its answer. */
+  readonly latency?: number;
   /** The share of tokens that are gone; 0 means none. */
-  readonly refuse: number;
-  readonly workers: number | undefined;
+  readonly refuse?: number;
+  readonly workers?: number;
   readonly isQuick: boolean;
-  readonly profileDir: string | undefined;
+  /** The directory for CPU profiles. */
+  readonly profile?: string;
 }
 
 // All of these are multiples of three, so that `mixed` has equal thirds.
@@ -41,31 +40,31 @@ const peerDevicesMax = 6_000;
 const warmUpPushes = { full: 3_000, quick: 100 };
 
 /** The usual number of devices. Results of other sizes are compared with its result. */
-export const devicesUsual = 100_000;
+const devicesUsual = 100_000;
+
+/** Targets beside each library and beside the bare loop. */
+const peerWanted: Readonly<Partial<Record<Way, number>>> = { webpush: 7, apns: 1, fcm: 1 };
+const limitWanted: Readonly<Partial<Record<Way, number>>> = { apns: 1.05, fcm: 1 };
+/** Targets of a send beside the same without dead tokens, without latency, and to fewer devices. */
+const [refusedWanted, latencyWanted, largerWanted] = [0.95, 0.9, 0.9];
 
 /** The name of the file that a result is kept in. */
-export function sendName({
-  way,
-  devices,
-  latencyMs,
-  refuse = 0,
-  workers,
-}: Pick<SendOptions, 'way' | 'devices' | 'latencyMs'> & Partial<Pick<SendOptions, 'refuse' | 'workers'>>): string {
+function nameOf({ channel, devices = devicesUsual, latency = 0, refuse = 0, workers }: Partial<SendOptions>): string {
   const parts = [
-    `send-${way}`,
+    `send-${channel}`,
     ...(devices === devicesUsual ? [] : [devices]),
-    ...(latencyMs === 0 ? [] : [`latency-${latencyMs}`]),
+    ...(latency === 0 ? [] : [`latency-${latency}`]),
     ...(refuse === 0 ? [] : [`refuse-${refuse}`]),
     ...(workers === undefined ? [] : [`workers-${workers}`]),
   ];
   return parts.join('-');
 }
 
-export async function measureSend(
-  workbench: Workbench,
-  { way, devices, latencyMs, refuse, workers, isQuick, profileDir }: SendOptions,
-): Promise<{ result: Result<SendMeasured>; workerParts: readonly Part[] }> {
-  await requireProc();
+export async function measureSend(workbench: Workbench, options: SendOptions): Promise<Measured> {
+  const { channel: way, isQuick, latency: latencyMs = 0, refuse = 0, workers, profile: profileDir } = options;
+  const { devices = isQuick ? 1_000 : devicesUsual } = options;
+  if (way === undefined) throw new RunError(`Say which way: --channel ${ways.join('|')}.`);
+  if (way === 'mixed' && refuse > 0) throw new RunError('--refuse is an option of a single channel.');
   const size = isQuick ? 'quick' : 'full';
   const receiver = await startReceiver(workbench);
   const credentials = makeCredentials(receiver.address);
@@ -76,15 +75,15 @@ export async function measureSend(
     warmUpPushes: warmUpPushes[size],
     latencyMs,
   };
-  // The peers run first, while no process of Carillon can slow them.
-  const peers = [];
+  // The other sides run first, while no process of Carillon can slow them.
+  const sides: (PeerRun & { readonly side: string; readonly atLeast: number | undefined })[] = [];
   for (const peer of peerPlansOf(way)) {
-    const { name, version, note } = peer;
-    peers.push({ name, version, ...presentPeer(await runPeer(workbench, receiver, peer, plan)), processes: 1, note });
+    const side = `${peer.name} ${peer.version}, ${peer.note}`;
+    sides.push({ side, atLeast: peerWanted[way], ...(await runPeer(workbench, receiver, peer, plan)) });
   }
   const bare = barePlanOf(way);
-  const limit = { name: bare.name, ...presentPeer(await runPeer(workbench, receiver, bare, plan)) };
-  const { ours, refused, compared, again, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
+  sides.push({ side: bare.name, atLeast: limitWanted[way], ...(await runPeer(workbench, receiver, bare, plan)) });
+  const ours = await sendWithCarillon(workbench, receiver, {
     way,
     devices,
     credentials,
@@ -95,58 +94,59 @@ export async function measureSend(
     profileDir,
   });
 
-  const bestPeerRate = Math.max(...peers.map((peer) => peer.per_second));
-  const usual = devices <= devicesUsual ? undefined : findKept(sendName({ way, devices: devicesUsual, latencyMs }));
-  const measured: SendMeasured = {
-    work: 'send',
+  const besideEach = (name: string, rate: number): Figure[] =>
+    sides.map(({ side, perSecond, atLeast }) =>
+      figure(name, rate, '/s', { beside: { side, value: perSecond }, atLeast }),
+    );
+  const [circumstance, atLeast] = refuse > 0 ? ['dead tokens', refusedWanted] : ['latency', latencyWanted];
+  const besidePlain = (name: string, rate: number, plainRate: number): Figure =>
+    figure(`pushes a second with ${circumstance}, ${name}`, rate, '/s', {
+      beside: { side: 'none', value: plainRate },
+      atLeast,
+    });
+  const { again, compared } = ours;
+  return {
+    name: nameOf({ ...options, devices }),
+    isTrial: devices < devicesUsual,
     params: {
       channel: way,
       devices,
       latency_ms: latencyMs,
+      refuse,
       peer_pushes: pushes,
       payload_bytes: meanBodyBytes(way),
-      quick: isQuick,
+      ...ours.processCounts,
     },
-    ours,
-    peers,
-    limit,
-    ratio_best_peer: rounded(ours.per_second / bestPeerRate),
-    ratio_best_peer_cpu: rounded(
-      Math.min(...peers.map((peer) => peer.cpu_seconds_per_1000)) / ours.cpu_seconds_per_1000,
-    ),
-    ratio_limit: rounded(ours.per_second / limit.per_second),
-    ...(again !== undefined && {
-      again: {
-        per_second: again,
-        ratio_best_peer: rounded(again / bestPeerRate),
-        ratio_limit: rounded(again / limit.per_second),
-      },
-    }),
-    ...(compared &&
-      refuse === 0 && {
-        ratio_latency: rounded(compared.ratio),
-        ratio_latency_first: rounded(compared.ratioFirst),
-      }),
-    ...(compared &&
-      refuse > 0 && {
-        refusals: {
-          share: refuse,
-          refused,
-          per_second_without: compared.perSecondPlain,
-          ratio: rounded(compared.ratio),
-          ratio_first: rounded(compared.ratioFirst),
-        },
-      }),
-    ...(usual?.work === 'send' && {
-      beside: {
-        devices: devicesUsual,
-        per_second: usual.ours.per_second,
-        commit: usual.commit,
-        ratio: rounded(ours.per_second / usual.ours.per_second),
-      },
-    }),
+    figures: [
+      figure('pushes a second, every outcome recorded', ours.perSecond, '/s'),
+      ...besideEach('pushes a second', ours.perSecond),
+      ...(again === undefined ? [] : besideEach('the same send again', again)),
+      ...(compared
+        ? [
+            besidePlain(`mean of ${compared.rounds}`, compared.perSecond, compared.perSecondPlain),
+            besidePlain('the first time', compared.perSecondFirst, compared.perSecondPlain),
+          ]
+        : []),
+      ...besideUsual(ours.perSecond, devices, nameOf({ channel: way, latency: latencyMs })),
+      figure('CPU for 1,000', ours.cpuSeconds, 's'),
+      ...sides.map(({ side, cpu }) =>
+        figure('CPU for 1,000', ours.cpuSeconds, 's', { beside: { side, value: cpu.peer } }),
+      ),
+      ...sides.map(({ side, cpu }) => figure(`CPU for 1,000: the receiver of ${side}`, cpu.receiver, 's')),
+      ...ours.costs,
+    ],
+    foreignCores: Math.max(ours.foreignCores, ...sides.map((each) => each.foreignCores)),
+    postgres: ours.postgres,
   };
-  return { result: completeResult(measured, postgres), workerParts };
+}
+
+/** More devices than usual beside the kept result of the usual number. */
+function besideUsual(rate: number, devices: number, usualName: string): Figure[] {
+  const usual = devices > devicesUsual ? findKept(usualName) : undefined;
+  const value = usual?.figures[0]?.value;
+  if (!usual || typeof value !== 'number') return [];
+  const beside = { side: `${devicesUsual} devices (${usual.commit})`, value };
+  return [figure('pushes a second', rate, '/s', { beside, atLeast: largerWanted })];
 }
 
 /** Mean bytes of a push's body before encryption. */
@@ -154,13 +154,4 @@ function meanBodyBytes(way: Way): number {
   const tokenOfUsualLength = 'x'.repeat(163);
   const sizes = channelsOf(way).map((channel) => bodyOf[channel](tokenOfUsualLength).length);
   return Math.round(sizes.reduce((sum, each) => sum + each, 0) / sizes.length);
-}
-
-function presentPeer({ perSecond, cpuSecondsPer1000, receiverCpuSecondsPer1000, foreignCores }: PeerRun) {
-  return {
-    per_second: Math.round(perSecond),
-    cpu_seconds_per_1000: rounded(cpuSecondsPer1000),
-    receiver_cpu_seconds_per_1000: rounded(receiverCpuSecondsPer1000),
-    foreign_cores: foreignCores,
-  };
 }

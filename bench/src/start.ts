@@ -1,16 +1,17 @@
 // Measures the work `start`: from the launch of the built service until it is ready, on an empty
 // data directory and on one that the service has used before.
-import { median, rounded } from '../../rig/src/measure.ts';
+import { median } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
-import { completeResult, type Result, type StartMeasured } from './results.ts';
+import { figure } from './figures.ts';
+import type { Measured } from './results.ts';
 
 const rounds = { full: 3, quick: 1 };
 
 export async function measureStart(
   workbench: Workbench,
   { isQuick }: { readonly isQuick: boolean },
-): Promise<Result<StartMeasured>> {
+): Promise<Measured> {
   const count = isQuick ? rounds.quick : rounds.full;
   const first: number[] = [];
   const later: number[] = [];
@@ -30,12 +31,12 @@ export async function measureStart(
       `round ${round}: first ${made.startedInSeconds.toFixed(2)} s, later ${again.startedInSeconds.toFixed(2)} s`,
     );
   }
-  return completeResult(
-    {
-      work: 'start',
-      params: { rounds: count, quick: isQuick },
-      ours: { first_seconds: rounded(median(first)), later_seconds: rounded(median(later)) },
-    },
+  return {
+    params: { rounds: count },
+    figures: [
+      figure('first start, makes its database', median(first), 's', { atMost: 10 }),
+      figure('later start', median(later), 's', { atMost: 2 }),
+    ],
     postgres,
-  );
+  };
 }

@@ -1,8 +1,7 @@
 // Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
 // or nothing. It also measures what twenty of these requests at once cost the reads of another app.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { percentile, requireProc, rounded } from '../../rig/src/measure.ts';
-import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { percentile } from '../../rig/src/measure.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
 import { createClock } from '../../server/src/database/clock.ts';
 import { openPool } from '../../server/src/database/db.ts';
@@ -11,16 +10,21 @@ import { encodeId, mintUuid } from '../../server/src/ground/ids.ts';
 import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { completeResult, type Result, type TimelineMeasured } from './results.ts';
+import { type Figure, figure, percentiles } from './figures.ts';
+import { startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 import { makeTimelineWorld, type TimelineWorld } from './timeline-world.ts';
 
-export const timelineDevicesUsual = 1_000_000;
+const devicesUsual = 1_000_000;
 
 const rounds = { full: 50, quick: 2 };
 /** Reads of the other app, one every `besideEveryMs`. */
 const besideReads = { full: 300, quick: 20 };
 const besideEveryMs = 10;
 const atOnce = 20;
+/** Targets of a filter that matches nothing, and of reads beside such filters, by reads alone. */
+const nothingMatchesMsMost = 50;
+const besideMost = 2;
 
 interface Page {
   readonly data: readonly unknown[];
@@ -29,13 +33,12 @@ interface Page {
 
 export async function measureTimeline(
   workbench: Workbench,
-  { devices, isQuick }: { readonly devices: number; readonly isQuick: boolean },
-): Promise<Result<TimelineMeasured>> {
-  await requireProc();
+  { isQuick, devices = isQuick ? 5_000 : devicesUsual }: { readonly isQuick: boolean; readonly devices?: number },
+): Promise<Measured> {
   const size = isQuick ? 'quick' : 'full';
   const dataDir = await workbench.makeDirectory('data');
   const world = await fill(workbench, dataDir, devices);
-  const service = await startService(workbench, dataDir);
+  const { service, postgres } = await startOwnService(workbench, { dataDir });
   const countOthers = await watchOthers();
 
   const read = async (key: string, message: string, query: string): Promise<{ ms: number; page: Page }> => {
@@ -44,7 +47,7 @@ export async function measureTimeline(
     const page = await callForJson<Page>({ method: 'GET', url, key });
     return { ms: performance.now() - from, page };
   };
-  const filters: TimelineMeasured['filters'][number][] = [];
+  const figures: Figure[] = [];
   for (const { name, message, query } of questionsOf(world)) {
     const times: number[] = [];
     for (let round = 0; round <= rounds[size]; round++) times.push((await read(world.serverKey, message, query)).ms);
@@ -55,15 +58,13 @@ export async function measureTimeline(
       matches += page.data.length;
       cursor = page.next_cursor;
     }
-    // The first request opens a connection, so it is left out.
-    const later = times.slice(1);
-    filters.push({
-      name,
-      matches,
-      pages,
-      ms_p50: rounded(percentile(later, 0.5)),
-      ms_p95: rounded(percentile(later, 0.95)),
-    });
+    const target = matches === 0 ? { atMost: nothingMatchesMsMost } : {};
+    figures.push(
+      // The first request opens a connection, so it is left out.
+      ...percentiles(name, times.slice(1), [0.5, 0.95], target),
+      figure(`${name}: matches`, matches, ''),
+      figure(`${name}: pages of all matches`, pages, ''),
+    );
   }
 
   const neighbourReads = async (): Promise<number[]> => {
@@ -75,7 +76,8 @@ export async function measureTimeline(
     return times;
   };
   const alone = await neighbourReads();
-  const besideReadsOf = async (message: string) => {
+  figures.push(...percentiles("another app's reads", alone));
+  const readBeside = async (name: string, message: string): Promise<void> => {
     let isOver = false;
     let costlyReads = 0;
     const costly = Array.from({ length: atOnce }, async () => {
@@ -87,32 +89,23 @@ export async function measureTimeline(
     const times = await neighbourReads();
     isOver = true;
     await Promise.all(costly);
-    const { ms_p50, ms_p99 } = figures(times);
-    const { ms_p50: aloneP50, ms_p99: aloneP99 } = figures(alone);
-    const ratios = { ratio_p50: rounded(ms_p50 / aloneP50), ratio_p99: rounded(ms_p99 / aloneP99) };
-    return { ms_p50, ms_p99, ...ratios, costly_reads: costlyReads };
+    for (const share of [0.5, 0.99]) {
+      const beside = { side: 'alone', value: percentile(alone, share) };
+      const ms = percentile(times, share);
+      figures.push(figure(`${name}: p${share * 100}`, ms, 'ms', { beside, atMost: besideMost }));
+    }
+    figures.push(figure(`${name}: costly reads`, costlyReads, ''));
   };
-
-  return completeResult(
-    {
-      work: 'timeline',
-      params: { devices, rounds: rounds[size], at_once: atOnce, quick: isQuick },
-      filters,
-      neighbour: {
-        alone: figures(alone),
-        beside: await besideReadsOf(world.great),
-        beside_unnoted: await besideReadsOf(world.unnoted),
-      },
-      foreign_cores: await countOthers(),
-    },
-    await readPostgresVersion(await openDatabase(workbench, service)),
-  );
+  await readBeside('its reads during filters that match nothing', world.great);
+  await readBeside('its reads where kinds are not noted', world.unnoted);
+  return {
+    isTrial: devices < devicesUsual,
+    params: { devices, rounds: rounds[size], at_once: atOnce },
+    figures,
+    foreignCores: await countOthers(),
+    postgres,
+  };
 }
-
-const figures = (times: readonly number[]) => ({
-  ms_p50: rounded(percentile(times, 0.5)),
-  ms_p99: rounded(percentile(times, 0.99)),
-});
 
 function questionsOf({ great, unnoted }: TimelineWorld) {
   const stranger = encodeId('dev', mintUuid());

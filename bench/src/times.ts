@@ -2,8 +2,7 @@
 // Both requests of a pair are made in turns, one at a time, so that the machine treats them alike.
 import { randomFillSync } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { median, requireProc, rounded } from '../../rig/src/measure.ts';
-import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { median } from '../../rig/src/measure.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { createPasswords } from '../../server/src/accounts/password.ts';
 import { keyPrefixes, mintKey } from '../../server/src/apps/key.ts';
@@ -11,7 +10,9 @@ import type { Sql } from '../../server/src/database/db.ts';
 import { base62Decode, encodeId, mintUuid } from '../../server/src/ground/ids.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
-import { completeResult, type PairOfTimes, type Result, type TimesMeasured } from './results.ts';
+import { type Figure, figure } from './figures.ts';
+import { startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 
 /** Requests of each kind. A sign-in hashes a password, so R-52 requires fewer. */
 const samples = {
@@ -56,13 +57,12 @@ interface Pair {
 export async function measureTimes(
   workbench: Workbench,
   { isQuick }: { readonly isQuick: boolean },
-): Promise<Result<TimesMeasured>> {
-  await requireProc();
+): Promise<Measured> {
   const size = isQuick ? 'quick' : 'full';
   const [counts, warmUp] = [samples[size], warmUps[size]];
   // Each request names another client address. Otherwise the limits by address would answer. The
   // console admits remote people only over TLS, which the public URL promises.
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+  const { service, sql, postgres } = await startOwnService(workbench, {
     environment: { TRUSTED_PROXIES: '127.0.0.1/32', PUBLIC_URL: 'https://push.bench.example' },
   });
   const make = (name: string) => service.run<AppKeys>('app', 'create', name, '--plan', 'unlimited');
@@ -78,13 +78,12 @@ export async function measureTimes(
     },
   });
 
-  const sql = await openDatabase(workbench, service);
   await makeAccounts(sql, Math.ceil((warmUp.signIns + counts.signIns) / failuresFree));
   const ask = createAsker(service.url);
   const countOthers = await watchOthers();
-  const pairs: PairOfTimes[] = [];
-  for (const pair of pairsOf(mine.server_key, foreign)) {
-    const [count, first] = [counts[pair.asks], warmUp[pair.asks]];
+  const figures: Figure[] = [];
+  for (const { name, wanted, asks, ...pair } of pairsOf(mine.server_key, foreign)) {
+    const [count, first] = [counts[asks], warmUp[asks]];
     const known: number[] = [];
     const random: number[] = [];
     for (let turn = 0; turn < first + count; turn++) {
@@ -95,21 +94,14 @@ export async function measureTimes(
       random.push(msRandom);
     }
     const [msKnown, msRandom] = [median(known), median(random)];
-    progress(`${pair.name}: ${count} of each`);
-    pairs.push({
-      name: pair.name,
-      samples: count,
-      ms_p50_known: rounded(msKnown),
-      ms_p50_random: rounded(msRandom),
-      difference: rounded(Math.abs(msKnown / msRandom - 1)),
-      wanted: pair.wanted,
-    });
+    progress(`${name}: ${count} of each`);
+    figures.push(
+      figure(`${name}: difference`, Math.abs(msKnown / msRandom - 1), 'of 1', { atMost: wanted }),
+      figure(`${name}: known`, msKnown, 'ms', { beside: { side: 'random', value: msRandom } }),
+    );
   }
-  const foreignCores = await countOthers();
-  return completeResult(
-    { work: 'times', params: { quick: isQuick }, ours: { pairs, foreign_cores: foreignCores } },
-    await readPostgresVersion(sql),
-  );
+  const params = { refusals: counts.refusals, sign_ins: counts.signIns };
+  return { params, figures, foreignCores: await countOthers(), postgres };
 }
 
 function pairsOf(key: string, foreign: string): Pair[] {

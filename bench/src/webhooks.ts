@@ -2,15 +2,7 @@
 // measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
 // events that are held for a disabled webhook.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSecondsOf, percentile, requireProc, rounded } from '../../rig/src/measure.ts';
-import {
-  findProcesses,
-  openDatabase,
-  readPostgresVersion,
-  type Service,
-  type ServiceProcesses,
-  startService,
-} from '../../rig/src/service.ts';
+import { percentile, rounded } from '../../rig/src/measure.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
 import type { Sql } from '../../server/src/database/db.ts';
 import { encodeId, type Uuid } from '../../server/src/ground/ids.ts';
@@ -18,13 +10,15 @@ import { bringForgottenForward } from '../../server/src/webhooks/work-queries.ts
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';
 import { content } from './content.ts';
-import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import { readPeakRssMb, totalOf, watchCosts } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
 import { deviceMaker } from './devices.ts';
+import { type Figure, figure, figuresOf, percentiles } from './figures.ts';
 import { fillAudience } from './fill-audience.ts';
-import { type Part, profileClockUs, readParts } from './profile.ts';
+import { countProcesses, type OwnService, startOwnService } from './own-service.ts';
+import { profileClockUs, readParts } from './profile.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { type Beside, completeResult, type Result, type WebhooksMeasured } from './results.ts';
+import type { Measured } from './results.ts';
 import type { EndpointCounts, EndpointPorts, ToEndpoints } from './webhooks/messages.ts';
 import {
   fillOutbox,
@@ -76,10 +70,7 @@ const quick: Sizes = {
 const pollMs = 50;
 const withinMs = 10 * 60_000;
 
-interface Bench {
-  readonly service: Service;
-  readonly sql: Sql;
-  readonly processes: ServiceProcesses;
+interface Bench extends OwnService {
   readonly receiver: Receiver;
   readonly endpoints: Endpoints;
 }
@@ -96,21 +87,18 @@ interface Endpoints {
 
 export async function measureWebhooks(
   workbench: Workbench,
-  { isQuick, profileDir }: { readonly isQuick: boolean; readonly profileDir: string | undefined },
-): Promise<{ result: Result<WebhooksMeasured>; workerParts: readonly Part[] }> {
-  await requireProc();
+  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+): Promise<Measured> {
   const sizes = isQuick ? quick : full;
   const receiver = await startReceiver(workbench);
   const endpoints = await startEndpoints(workbench);
   const allowPorts = [receiver.environment['OUTBOUND_ALLOW_PORTS'], ...Object.values(endpoints.ports)].join(',');
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: { ...receiver.environment, OUTBOUND_ALLOW_PORTS: allowPorts, SEND_WAIT_MS: '0' },
-    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
-  });
-  const sql = await openDatabase(workbench, service);
+  const environment = { ...receiver.environment, OUTBOUND_ALLOW_PORTS: allowPorts, SEND_WAIT_MS: '0' };
+  const own = await startOwnService(workbench, { environment, profileDir });
+  const { service, sql, processes, postgres } = own;
   const credentials = makeCredentials(receiver.address);
   const makeToldApp = await toldAppMaker(sql, service, credentials, allowPorts);
-  const bench = { service, sql, receiver, endpoints, processes: await findProcesses(service, sql) };
+  const bench = { ...own, receiver, endpoints };
 
   const one = await makeToldApp(endpoints.healthyUrl);
   await tellAll(bench, [one], sizes.warmUpEvents);
@@ -149,36 +137,28 @@ export async function measureWebhooks(
   const besideHeld = { ...(await sendAll(bench, senders, sizes)), latencies: heldLatencies };
   progress(`beside held events: ${describeRun(besideHeld)}`);
 
-  const postgres = await readPostgresVersion(sql);
-  const rssMb = await readPeakRssMb(bench.processes);
+  const rssMb = await readPeakRssMb(processes);
   await service.stop();
-  const workerParts =
-    profileDir === undefined
-      ? []
-      : (
-          await Promise.all(bench.processes.worker.map((pid) => readParts(profileDir, pid, told.span, told.workerUs)))
-        ).flat();
-  const measured: WebhooksMeasured = {
-    work: 'webhooks',
-    params: { ...sizes, quick: isQuick },
-    ours: {
-      per_second: Math.round(told.perSecond),
-      per_second_many: Math.round(toldMany.perSecond),
-      ms_p50: rounded(percentile(alone.latencies, 0.5)),
-      ms_p99: rounded(percentile(alone.latencies, 0.99)),
-      send_per_second: Math.round(alone.sendPerSecond),
-      send_cpu_seconds_per_1000: rounded(alone.cpuSecondsPer1000),
-      processes: { api: bench.processes.api.length, worker: bench.processes.worker.length },
-      cpu_seconds_per_1000: rounded(told.cpu.worker + told.cpu.postgres + told.cpu.api + told.cpu.supervisor),
-      cpu_seconds_per_1000_by_process: told.cpu,
-      receiver_cpu_seconds_per_1000: told.receiverCpu,
-      rss_mb: rssMb,
-      foreign_cores: Math.max(told.foreignCores, alone.foreignCores),
-    },
-    black_holes: { ...compare(beside, alone), requests: holesCalled },
-    held: compare(besideHeld, alone),
+  const { cpu, span } = told;
+  return {
+    params: { ...sizes, ...countProcesses(processes) },
+    figures: [
+      figure('requests a second: one endpoint', told.perSecond, '/s', { atLeast: 2_000 }),
+      figure('requests a second: as many endpoints as senders', toldMany.perSecond, '/s'),
+      ...percentiles('event to request', alone.latencies),
+      figure('pushes a second', alone.sendPerSecond, '/s'),
+      figure('CPU for 1,000 pushes', alone.cpuSecondsPer1000, 's'),
+      ...compare('black holes', beside, alone, 0.95),
+      figure('black holes: requests', holesCalled, ''),
+      ...compare('held events', besideHeld, alone),
+      figure('CPU for 1,000', totalOf(cpu), 's'),
+      ...figuresOf('CPU for 1,000', cpu, 's'),
+      ...figuresOf('peak memory', rssMb, 'MB'),
+      ...(await readParts({ directory: profileDir, pids: processes.worker, span, usPerPush: cpu.worker * 1000 })),
+    ],
+    foreignCores: Math.max(...[told, alone, beside, besideHeld].map((run) => run.foreignCores)),
+    postgres,
   };
-  return { result: completeResult(measured, postgres), workerParts };
 }
 
 async function startEndpoints(workbench: Workbench): Promise<Endpoints> {
@@ -209,26 +189,15 @@ async function tellAll({ sql, endpoints, processes }: Bench, apps: readonly Told
   await settleOutbox(sql);
   await endpoints.reset();
   const fromUs = profileClockUs();
-  const countOthers = await watchOthers();
-  const before = await readCpuSeconds(processes);
-  const receiverBefore = await cpuSecondsOf(endpoints.pid);
+  const countCosts = await watchCosts({ ...processes, 'the endpoint': [endpoints.pid] });
   for (const app of apps) await setEnabled(sql, app, true);
   await bringForgottenForward(sql);
   const { firstAtMs, lastAtMs } = await untilTold(endpoints, all);
   await untilEmpty(sql);
-  const after = await readCpuSeconds(processes);
-  const foreignCores = await countOthers();
-  const receiverCpu = rounded((((await cpuSecondsOf(endpoints.pid)) - receiverBefore) / all) * 1000);
-  const per1000 = (name: keyof typeof before): number => rounded(((after[name] - before[name]) / all) * 1000);
-  const cpu = {
-    api: per1000('api'),
-    worker: per1000('worker'),
-    supervisor: per1000('supervisor'),
-    postgres: per1000('postgres'),
-  };
+  const { cpu, foreignCores } = await countCosts(all);
   const span = { fromUs, toUs: profileClockUs() };
   const perSecond = (all / (lastAtMs - firstAtMs)) * 1000;
-  return { perSecond, cpu, receiverCpu, foreignCores, span, workerUs: cpu.worker * 1000 };
+  return { perSecond, cpu, foreignCores, span };
 }
 
 async function untilTold(endpoints: Endpoints, events: number): Promise<EndpointCounts> {
@@ -272,15 +241,15 @@ interface Run extends Sent {
   readonly latencies: readonly number[];
 }
 
-function compare(run: Run, alone: Run): Beside {
-  return {
-    ms_p99: rounded(percentile(run.latencies, 0.99)),
-    send_per_second: Math.round(run.sendPerSecond),
-    ratio_send: rounded(run.sendPerSecond / alone.sendPerSecond),
-    ratio_told: rounded(run.toldPerSecond / alone.toldPerSecond),
-    send_cpu_seconds_per_1000: rounded(run.cpuSecondsPer1000),
-    foreign_cores: run.foreignCores,
-  };
+/** A repeated run beside something that should cost nothing. */
+function compare(name: string, run: Run, alone: Run, atLeast?: number): Figure[] {
+  const beside = (value: number) => ({ side: 'alone', value });
+  return [
+    figure(`${name}: pushes a second`, run.sendPerSecond, '/s', { beside: beside(alone.sendPerSecond), atLeast }),
+    figure(`${name}: events told a second`, run.toldPerSecond, '/s', { beside: beside(alone.toldPerSecond) }),
+    figure(`${name}: CPU for 1,000 pushes`, run.cpuSecondsPer1000, 's'),
+    figure(`${name}: event to request, p99`, percentile(run.latencies, 0.99), 'ms'),
+  ];
 }
 
 function describeRun({ sendPerSecond, toldPerSecond, cpuSecondsPer1000, latencies }: Run): string {
@@ -297,17 +266,14 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
   const pushes = senders.length * devicesEach;
   await receiver.reset();
   await endpoints.reset();
-  const countOthers = await watchOthers();
-  const before = await readCpuSeconds(processes);
+  const countCosts = await watchCosts(processes);
   const startedAtMs = Date.now();
   await Promise.all(senders.map((app) => post(bench, app, { audience: { all: true }, content })));
   const counts = await untilTold(endpoints, pushes);
   const [row] = await sql<{ open: number; finishedAt: Date }[]>`
     SELECT count(*) FILTER (WHERE status = 'sending') AS open, max(finished_at) AS finished_at FROM messages`;
   if (!row || row.open > 0) throw new RunError('messages are under way whose outcomes have all been told');
-  const foreignCores = await countOthers();
-  const after = await readCpuSeconds(processes);
-  const sumOf = (each: typeof before) => each.api + each.worker + each.supervisor + each.postgres;
+  const { cpu, foreignCores } = await countCosts(pushes);
   try {
     await receiver.expectPushes({ webpush: pushes });
   } catch (error) {
@@ -316,7 +282,7 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
   return {
     sendPerSecond: (pushes / (row.finishedAt.getTime() - startedAtMs)) * 1000,
     toldPerSecond: (pushes / (counts.lastAtMs - startedAtMs)) * 1000,
-    cpuSecondsPer1000: ((sumOf(after) - sumOf(before)) / pushes) * 1000,
+    cpuSecondsPer1000: totalOf(cpu),
     foreignCores,
   };
 }

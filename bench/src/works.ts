@@ -4,20 +4,18 @@ import { resolve } from 'node:path';
 import { RunError, type Workbench } from '../../rig/src/workbench.ts';
 import { measureApi } from './api.ts';
 import { measureAudience } from './audience.ts';
-import { audienceName, audienceQuick, audienceUsual } from './audience-sizes.ts';
 import { isWay, type Way, ways } from './channels.ts';
-import { type ConsolePart, consoleDevicesUsual, consoleParts, measureConsole } from './console.ts';
+import { type ConsolePart, consoleParts, measureConsole } from './console.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
-import { idleName, idleUsual, measureIdle } from './idle.ts';
+import { measureIdle } from './idle.ts';
 import { measureImport } from './import.ts';
 import { measureLatency } from './latency.ts';
-import type { Part } from './profile.ts';
 import { measureReports } from './reports.ts';
-import type { Result } from './results.ts';
-import { devicesUsual, measureSend, sendName } from './send.ts';
+import type { Measured } from './results.ts';
+import { measureSend } from './send.ts';
 import { measureStart } from './start.ts';
-import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
+import { measureTimeline } from './timeline.ts';
 import { measureTimes } from './times.ts';
 import { measureWebhooks } from './webhooks.ts';
 import { measureWorst } from './worst.ts';
@@ -52,17 +50,6 @@ export const optionTable = {
 export type OptionName = keyof typeof optionTable;
 export type Options = { readonly [Name in OptionName]?: ReturnType<(typeof optionTable)[Name]['parse']> };
 
-/** The result of a run. */
-interface Measurement {
-  /** The name of the file that the result is kept in. */
-  readonly name: string;
-  readonly result: Result;
-  /** Smaller than usual, so it says little and is not kept. */
-  readonly isTrial?: boolean;
-  /** The worker's time by part of the code; present when a profile was requested. */
-  readonly parts?: readonly Part[];
-}
-
 interface Work {
   readonly about: string;
   readonly options: readonly OptionName[];
@@ -70,136 +57,69 @@ interface Work {
    * The options of each of its runs in a run of all works. Absent: it runs once, without options.
    */
   readonly runs?: readonly Options[];
-  measure(workbench: Workbench, options: Options, isQuick: boolean): Promise<Measurement>;
+  readonly measure: (workbench: Workbench, options: Options & { readonly isQuick: boolean }) => Promise<Measured>;
 }
-
-/** The number of rows of a file when no option gives one. */
-const rowsUsual = 1_000_000;
-const idleQuick = { apps: 20, processes: 2 };
 
 export const workTable: Readonly<Record<string, Work>> = {
   send: {
     about: 'one message to many devices, against libraries and a bare loop',
     options: ['channel', 'devices', 'latency', 'refuse', 'workers', 'profile'],
     runs: ways.map((channel) => ({ channel })),
-    async measure(workbench, { channel: way, profile: profileDir, ...options }, isQuick) {
-      if (way === undefined) throw new RunError(`Say which way: --channel ${ways.join('|')}.`);
-      const { refuse = 0, latency: latencyMs = 0, workers } = options;
-      if (way === 'mixed' && refuse > 0) throw new RunError('--refuse is an option of a single channel.');
-      const devices = options.devices ?? (isQuick ? 1_000 : devicesUsual);
-      const plan = { way, devices, latencyMs, refuse, workers };
-      const { result, workerParts: parts } = await measureSend(workbench, { ...plan, isQuick, profileDir });
-      return { name: sendName(plan), result, parts, isTrial: devices < devicesUsual };
-    },
+    measure: measureSend,
   },
-  latency: {
-    about: 'one device, idle service',
-    options: [],
-    async measure(workbench, _options, isQuick) {
-      return { name: 'latency-webpush', result: await measureLatency(workbench, { isQuick }) };
-    },
-  },
+  latency: { about: 'one device, idle service', options: [], measure: measureLatency },
   audience: {
     about: 'previews of filters beside JSONB, upserts and a snapshot, and how they grow with the audience',
     options: ['devices'],
-    async measure(workbench, { devices: asked }, isQuick) {
-      const devices = asked ?? (isQuick ? audienceQuick : audienceUsual);
-      const result = await measureAudience(workbench, { devices, isQuick });
-      return { name: audienceName(devices), result, isTrial: devices < audienceUsual };
-    },
+    measure: measureAudience,
   },
   events: {
     about: 'tracked events through HTTP, beside bare inserts',
     options: ['profile'],
-    async measure(workbench, { profile: profileDir }, isQuick) {
-      return { name: 'events', result: await measureEvents(workbench, { isQuick, profileDir }) };
-    },
+    measure: measureEvents,
   },
   api: {
     about: 'endpoints with limits and without, five times too much, and an app beside one that floods',
     options: ['profile'],
-    async measure(workbench, { profile: profileDir }, isQuick) {
-      return { name: 'api', result: await measureApi(workbench, { isQuick, profileDir }) };
-    },
+    measure: measureApi,
   },
   http2: {
     about: 'the HTTP/2 client alone, beside a bare loop over node:http2',
     options: [],
-    async measure(workbench, _options, isQuick) {
-      return { name: 'http2', result: await measureHttp2(workbench, { isQuick }) };
-    },
+    measure: measureHttp2,
   },
   import: {
     about: 'rows of a file a second, beside the same rows through the API',
     options: ['rows'],
-    async measure(workbench, { rows: asked }, isQuick) {
-      const rows = asked ?? (isQuick ? 1_000 : rowsUsual);
-      return { name: 'import', result: await measureImport(workbench, { rows, isQuick }), isTrial: rows < rowsUsual };
-    },
+    measure: measureImport,
   },
   webhooks: {
     about: 'one healthy endpoint, and sends beside endpoints that never answer',
     options: ['profile'],
-    async measure(workbench, { profile: profileDir }, isQuick) {
-      const { result, workerParts: parts } = await measureWebhooks(workbench, { isQuick, profileDir });
-      return { name: 'webhooks', result, parts };
-    },
+    measure: measureWebhooks,
   },
   idle: {
     about: 'what many apps with nothing to do cost the database',
     options: ['apps', 'processes'],
-    async measure(workbench, options, isQuick) {
-      const size = { ...(isQuick ? idleQuick : idleUsual), ...options };
-      return { name: idleName(size), result: await measureIdle(workbench, { ...size, isQuick }) };
-    },
+    measure: measureIdle,
   },
-  reports: {
-    about: 'reports of ninety days over ten million events',
-    options: [],
-    async measure(workbench, _options, isQuick) {
-      return { name: 'reports', result: await measureReports(workbench, { isQuick }) };
-    },
-  },
+  reports: { about: 'reports of ninety days over ten million events', options: [], measure: measureReports },
   timeline: {
     about: "pages of a large message's deliveries, and what they cost another app's reads",
     options: ['devices'],
-    async measure(workbench, { devices: asked }, isQuick) {
-      const devices = asked ?? (isQuick ? 5_000 : timelineDevicesUsual);
-      const result = await measureTimeline(workbench, { devices, isQuick });
-      return { name: 'timeline', result, isTrial: devices < timelineDevicesUsual };
-    },
+    measure: measureTimeline,
   },
-  times: {
-    about: 'whether the time of a refusal tells more than its words',
-    options: [],
-    async measure(workbench, _options, isQuick) {
-      return { name: 'times', result: await measureTimes(workbench, { isQuick }) };
-    },
-  },
+  times: { about: 'whether the time of a refusal tells more than its words', options: [], measure: measureTimes },
   worst: {
     about: 'the worst bodies of each route beside plain ones, and an app beside a client key that sends them',
     options: ['profile', 'routes'],
-    async measure(workbench, { profile: profileDir, routes: routesNamed = '' }, isQuick) {
-      const result = await measureWorst(workbench, { isQuick, profileDir, routesNamed });
-      return { name: 'worst', result, isTrial: routesNamed !== '' };
-    },
+    measure: measureWorst,
   },
-  start: {
-    about: 'launch to ready',
-    options: [],
-    async measure(workbench, _options, isQuick) {
-      return { name: 'start', result: await measureStart(workbench, { isQuick }) };
-    },
-  },
+  start: { about: 'launch to ready', options: [], measure: measureStart },
   console: {
     about: 'what a person at the console waits for, in Chromium',
     options: ['devices', 'keep', 'only'],
-    async measure(workbench, { devices: asked, keep: keepDir, only = consoleParts }, isQuick) {
-      const devices = asked ?? (isQuick ? 8_000 : consoleDevicesUsual);
-      const result = await measureConsole(workbench, { devices, isQuick, keepDir, only });
-      const name = devices > consoleDevicesUsual ? `console-${devices}` : 'console';
-      return { name, result, isTrial: devices < consoleDevicesUsual || only.length < consoleParts.length };
-    },
+    measure: measureConsole,
   },
 };
 

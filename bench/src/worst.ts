@@ -1,8 +1,7 @@
 // Measures the work `worst`: what the worst bodies of each route cost the API's process beside plain
 // ones of the same size, and what another app notices of a client key that sends nothing else
 // (R-103). CPU time, because other programs may keep the machine busy.
-import { cpuMsOf, median, rounded } from '../../rig/src/measure.ts';
-import { findProcesses, openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
+import { cpuMsOf, median } from '../../rig/src/measure.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { consoleRoutes } from '../../server/src/console/routes.ts';
 import { listRoutes } from '../../server/src/console/serve.ts';
@@ -13,7 +12,9 @@ import { fillApp } from './api/fill-app.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
-import { completeResult, type Result, type WorstMeasured, type WorstRoute } from './results.ts';
+import { type Figure, figure } from './figures.ts';
+import { startOwnService } from './own-service.ts';
+import type { Measured } from './results.ts';
 import { lateFaults, type WorstBody, worstBodiesOf } from './worst/bodies.ts';
 import { measureBystander } from './worst/bystander.ts';
 import { type Known, plainBody } from './worst/plain.ts';
@@ -29,30 +30,28 @@ const scales = {
  * A ratio above this is measured again with more pairs (this many times as many) before it counts.
  */
 const doubted = { above: 1.4, pairsTimes: 3 };
+/** The target of a ratio. */
+const ratioMost = 1.5;
 
 type AnyRoute = Pick<
   (typeof apiRoutes)[number] | ReturnType<typeof listRoutes<never>>[number],
   'method' | 'path' | 'access' | 'body' | 'bodyBytesMax' | 'params'
 >;
 
-export interface WorstOptions {
+interface WorstOptions {
   readonly isQuick: boolean;
-  readonly profileDir: string | undefined;
+  readonly profile?: string;
   /** A part of a method and path; empty for all. */
-  readonly routesNamed: string;
+  readonly routes?: string;
 }
 
 export async function measureWorst(
   workbench: Workbench,
-  { isQuick, profileDir, routesNamed }: WorstOptions,
-): Promise<Result<WorstMeasured>> {
+  { isQuick, profile: profileDir, routes: routesNamed = '' }: WorstOptions,
+): Promise<Measured> {
   const scale = isQuick ? scales.quick : scales.full;
-  const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: { NEW_DEVICES_PER_MINUTE: '0' },
-    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
-  });
-  const sql = await openDatabase(workbench, service);
-  const { api } = await findProcesses(service, sql);
+  const environment = { NEW_DEVICES_PER_MINUTE: '0' };
+  const { service, processes, postgres } = await startOwnService(workbench, { environment, profileDir });
   const app = await fillApp(service, 'unlimited', 20);
   const { token } = await service.run<{ token: string }>('token', 'create', '--role', 'owner');
   const { id: segmentId } = await callForJson<{ id: string }>({
@@ -70,10 +69,11 @@ export async function measureWorst(
   const credentials = makeCredentials({ origins: { token: 'https://oauth2.googleapis.com' } });
   const known: Known = { deviceId, externalId: app.names[0] ?? '', credentials };
   const ids: Readonly<Record<string, string>> = { app: app.id, id: segmentId, external_id: known.externalId };
-  const cpuMs = async (): Promise<number> => (await Promise.all(api.map(cpuMsOf))).reduce((sum, each) => sum + each, 0);
+  const cpuMs = async (): Promise<number> =>
+    (await Promise.all(processes.api.map(cpuMsOf))).reduce((sum, each) => sum + each, 0);
 
   const countOthers = await watchOthers();
-  const routes: WorstRoute[] = [];
+  const figures: Figure[] = [];
   const { measured, short } = splitRoutes();
   for (const route of measured.filter(({ method, path }) => `${method} ${path}`.includes(routesNamed))) {
     const key = route.path.startsWith('/v1/') ? app.server_key : token;
@@ -84,25 +84,27 @@ export async function measureWorst(
     const send = createSender(service.port, { method: route.method, path, key });
     const found = await measureRoute(route, { send, known, cpuMs, scale });
     send.close();
-    routes.push(found);
-    progress(`${found.route}: ${found.ratio} × (${found.worst}, ${found.bytes} bytes)`);
+    figures.push(found);
+    progress(`${found.name}: ${found.beside?.ratio} ×`);
   }
-  const bystanders = [];
+  const routesMeasured = figures.length;
   for (const plan of routesNamed === '' ? ['free', 'unlimited'] : []) {
     const attacker = await fillApp(service, plan, 1);
-    bystanders.push({ plan, ...(await measureBystander(service, { attacker, calm: app, seconds: scale.seconds })) });
+    figures.push(...(await measureBystander(service, { plan, attacker, calm: app, seconds: scale.seconds })));
   }
   const foreignCores = await countOthers();
-  const postgres = await readPostgresVersion(sql);
   await service.stop();
-  return completeResult(
-    {
-      work: 'worst',
-      params: { bytes_least: bytesLeast, quick: isQuick },
-      ours: { routes, routes_short: short.length, bystanders, foreign_cores: foreignCores },
-    },
+  return {
+    isTrial: routesNamed !== '',
+    params: { bytes_least: bytesLeast },
+    figures: [
+      figure('routes measured', routesMeasured, ''),
+      figure('routes whose bodies are shorter', short.length, ''),
+      ...figures,
+    ],
+    foreignCores,
     postgres,
-  );
+  };
 }
 
 /**
@@ -131,8 +133,8 @@ interface Means {
   readonly scale: (typeof scales)['full'];
 }
 
-/** The size and the body that cost a route most. */
-async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Means): Promise<WorstRoute> {
+/** The size and the body that cost a route most CPU, beside a plain body of that size. */
+async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Means): Promise<Figure> {
   const name = `${route.method} ${route.path}`;
   const { schema, example } = route.body ?? {};
   if (!schema) throw new Error(`${name} has no body`);
@@ -155,12 +157,7 @@ async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Mean
       ms.worst.push((await costOf(body)).ms);
     }
     const [msWorst, msPlain] = [median(ms.worst), median(ms.plain)];
-    return {
-      plain_status: plainStatus,
-      ms_worst: rounded(msWorst),
-      ms_plain: rounded(msPlain),
-      ratio: rounded(msWorst / msPlain),
-    };
+    return { plainStatus, msWorst, msPlain, ratio: msWorst / msPlain };
   };
   const bodies: WorstBody[] = [...worstBodiesOf(schema, example), ...(lateFaults[name] ?? [])].filter(
     (_body, i) => i % scale.each === 0,
@@ -186,13 +183,18 @@ async function measureRoute(route: AnyRoute, { send, known, cpuMs, scale }: Mean
     ];
     for (const { body, made } of new Set(dearest.flat())) closest.push({ body, made, bodies: tried.length });
   }
-  let worst: WorstRoute | undefined;
+  let worst: { readonly ratio: number; readonly figure: Figure } | undefined;
   for (const { body, made, bodies: count } of closest) {
     let found = await compare(made, scale.pairs);
     if (found.ratio > doubted.above) found = await compare(made, scale.pairs * doubted.pairsTimes);
-    if (worst && worst.ratio >= found.ratio) continue;
-    worst = { route: name, worst: body.name, bytes: made.length, bodies: count, ...found };
+    const { ratio, msWorst, msPlain, plainStatus } = found;
+    if (worst && worst.ratio >= ratio) continue;
+    const what = `${name}: ${body.name}, the worst of ${count}, ${Math.round(made.length / 1024)} KiB`;
+    // Answered otherwise than 200, the plain body names a missing object and costs less than an
+    // accepted one.
+    const beside = { side: `plain (${plainStatus})`, value: msPlain };
+    worst = { ratio, figure: figure(what, msWorst, 'ms', { beside, atMost: ratioMost }) };
   }
   if (!worst) throw new Error(`${name} refuses no body`);
-  return worst;
+  return worst.figure;
 }

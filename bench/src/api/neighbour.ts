@@ -1,8 +1,7 @@
 // Measures what a quiet app notices of an app that floods the service. It runs alone, beside 400
 // connections with the flooding app's own client keys, and beside 400 connections with random keys.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rounded } from '../../../rig/src/measure.ts';
-import type { BesideFlood, NeighbourFigures } from '../results.ts';
+import { type Figure, figure } from '../figures.ts';
 import { askingOf, type FilledApp } from './fill-app.ts';
 import type { LoadRun } from './load.ts';
 import type { RequestKind } from './requests.ts';
@@ -14,6 +13,8 @@ const calmPerSecond = 100;
 const calmKinds: readonly RequestKind[] = ['known devices', 'events', 'users', 'config', 'message'];
 /** The flood begins this long before the first measured request and ends as long after the last. */
 const aheadMs = 500;
+/** The target of a p99 beside a flood, unless twice the p99 alone is more. */
+const besideMsMost = 100;
 
 export interface NeighbourPlan {
   readonly calm: FilledApp;
@@ -24,11 +25,13 @@ export interface NeighbourPlan {
 export async function measureNeighbour(
   run: { readonly calm: RunLoad; readonly flood: RunLoad },
   { calm, flooding, seconds }: NeighbourPlan,
-): Promise<NeighbourFigures> {
+): Promise<Figure[]> {
   const askings = calmKinds.map((kind) => askingOf(kind, calm));
   const ask = (): Promise<LoadRun> =>
     run.calm({ connections: calmConnections, perSecond: calmPerSecond, askings, seconds });
-  const beside = async (hasRandomKeys: boolean): Promise<BesideFlood> => {
+  await ask();
+  const { msP99: aloneMs } = onlyGood('an app alone', await ask());
+  const beside = async (name: string, hasRandomKeys: boolean): Promise<Figure[]> => {
     const flood = run.flood({
       connections: floodConnections,
       askings: [askingOf('known devices', flooding)],
@@ -39,21 +42,18 @@ export async function measureNeighbour(
     await sleep(aheadMs);
     const asked = await ask();
     const flooded = await flood;
-    return {
-      answers: asked.byStatus['200']?.count ?? 0,
-      ms_p99: rounded(asked.byStatus['200']?.msP99 ?? Number.NaN),
-      unavailable: asked.byStatus['503']?.count ?? 0,
-      other: countOther(asked, ['200', '503']),
-      flood_per_second: Object.fromEntries(
-        Object.keys(flooded.byStatus).map((status) => [status, perSecondOf(flooded, status)]),
+    const ms = asked.byStatus['200']?.msP99 ?? Number.NaN;
+    return [
+      figure(`${name}: p99`, ms, 'ms', { atMost: Math.max(2 * aloneMs, besideMsMost) }),
+      figure(`${name}: 503 and others`, countOther(asked, ['200']), '', { atMost: 0 }),
+      ...Object.keys(flooded.byStatus).map((status) =>
+        figure(`${name}: the flood's ${status}`, perSecondOf(flooded, status), '/s'),
       ),
-    };
+    ];
   };
-  await ask();
-  const alone = onlyGood('an app alone', await ask());
-  return {
-    alone_ms_p99: rounded(alone.msP99),
-    beside_own_key: await beside(false),
-    beside_random_keys: await beside(true),
-  };
+  return [
+    figure('neighbour alone: p99', aloneMs, 'ms'),
+    ...(await beside('neighbour beside a flood with a key', false)),
+    ...(await beside('neighbour beside random keys', true)),
+  ];
 }

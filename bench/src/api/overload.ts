@@ -2,11 +2,11 @@
 // answered, how fast the rest are refused, what that costs in memory, and how soon the service
 // recovers.
 
-import { rounded, rssMbOf } from '../../../rig/src/measure.ts';
+import { rssMbOf } from '../../../rig/src/measure.ts';
 import type { Service } from '../../../rig/src/service.ts';
-import { RunError } from '../../../rig/src/workbench.ts';
+import { progress, RunError } from '../../../rig/src/workbench.ts';
 import { callForJson } from '../call-api.ts';
-import type { OverloadFigures } from '../results.ts';
+import { type Figure, figure } from '../figures.ts';
 import { askingOf, type FilledApp } from './fill-app.ts';
 import { countOther, perSecondOf, type RunLoad } from './runs.ts';
 
@@ -16,6 +16,8 @@ const connections = 1_200;
 const usualMs = 100;
 const usualInARow = 3;
 const recoversWithinMs = 60_000;
+/** Targets. */
+const [admittedMsMost, refusedMsMost, recoverySecondsMost] = [1_000, 100, 10];
 
 export interface OverloadPlan {
   readonly service: Service;
@@ -26,7 +28,7 @@ export interface OverloadPlan {
   readonly apiPids: readonly number[];
 }
 
-export async function measureOverload(run: RunLoad, plan: OverloadPlan): Promise<OverloadFigures> {
+export async function measureOverload(run: RunLoad, plan: OverloadPlan): Promise<Figure[]> {
   const { service, app, capacityPerSecond, seconds, apiPids } = plan;
   const asked = { connections, askings: [askingOf('known devices', app)], perSecond: times * capacityPerSecond };
   const rssMb = async (): Promise<number> => Math.round(Math.max(...(await Promise.all(apiPids.map(rssMbOf)))));
@@ -35,18 +37,22 @@ export async function measureOverload(run: RunLoad, plan: OverloadPlan): Promise
   const over = await run({ ...asked, seconds });
   const after = await rssMb();
   const recoveredIn = await untilUsual(service, app);
-  return {
-    meant_per_second: asked.perSecond,
-    offered_per_second: Math.round(countOther(over, []) / over.seconds),
-    admitted_per_second: perSecondOf(over, '200'),
-    admitted_ms_p99: rounded(over.byStatus['200']?.msP99 ?? Number.NaN),
-    refused_per_second: perSecondOf(over, '503'),
-    refused_ms_p99: rounded(over.byStatus['503']?.msP99 ?? Number.NaN),
-    other: countOther(over, ['200', '503']),
-    rss_mb_before: before,
-    rss_mb_after: after,
-    recovery_seconds: rounded(recoveredIn),
-  };
+  const admitted = perSecondOf(over, '200');
+  const offered = countOther(over, []) / over.seconds;
+  progress(`overload: ${admitted} of ${Math.round(offered)} a second admitted`);
+  const p99 = (status: string): number => over.byStatus[status]?.msP99 ?? Number.NaN;
+  return [
+    // The generator may not keep up.
+    figure('overload: offered', offered, '/s', { beside: { side: 'what was meant', value: asked.perSecond } }),
+    figure('overload: admitted', admitted, '/s'),
+    figure('overload: admitted, p99', p99('200'), 'ms', { atMost: admittedMsMost }),
+    figure('overload: refused with 503', perSecondOf(over, '503'), '/s'),
+    figure('overload: refused, p99', p99('503'), 'ms', { atMost: refusedMsMost }),
+    figure('overload: other answers and lost connections', countOther(over, ['200', '503']), ''),
+    figure('overload: memory of the API before', before, 'MB'),
+    figure('overload: memory of the API after', after, 'MB'),
+    figure('overload: usual again', recoveredIn, 's', { atMost: recoverySecondsMost }),
+  ];
 }
 
 /** Seconds until `usualInARow` requests in a row are answered within `usualMs`. */

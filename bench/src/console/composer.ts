@@ -2,7 +2,7 @@
 // a filter over all seeded devices.
 import type { BrowserContext, Page } from 'playwright-core';
 import { percentile } from '../../../rig/src/measure.ts';
-import type { Figure } from '../results.ts';
+import { type Figure, figure, percentiles } from '../figures.ts';
 import { untilThere } from './chromium.ts';
 import type { ConsoleWorld } from './world.ts';
 
@@ -43,8 +43,8 @@ async function typeProse(page: Page): Promise<Figure[]> {
   const keys = keysEach * pausesMs.length;
   const all = [...told, ...Array<number>(Math.max(0, keys - told.length)).fill(shortestToldMs)];
   return [
-    { name: `typing, ${keys} keys: p95 to the next frame`, value: percentile(all, 0.95), unit: 'ms', atMost: 50 },
-    { name: `typing, ${keys} keys: the slowest`, value: Math.max(...all), unit: 'ms', atMost: null },
+    figure(`typing, ${keys} keys: p95 to the next frame`, percentile(all, 0.95), 'ms', { atMost: 50 }),
+    figure(`typing, ${keys} keys: the slowest`, Math.max(...all), 'ms'),
   ];
 }
 
@@ -73,24 +73,8 @@ async function waitForPreviews(page: Page): Promise<Figure[]> {
       .map(({ duration }) => duration),
   );
   return [
-    {
-      name: 'previews: from the question to the answer, p95',
-      value: round(percentile(answers, 0.95)),
-      unit: 'ms',
-      atMost: 150,
-    },
-    {
-      name: 'previews: from the last key to all screens drawn, p50',
-      value: round(percentile(drawn, 0.5)),
-      unit: 'ms',
-      atMost: null,
-    },
-    {
-      name: 'previews: from the last key to all screens drawn, p95',
-      value: round(percentile(drawn, 0.95)),
-      unit: 'ms',
-      atMost: null,
-    },
+    ...percentiles('previews: from the question to the answer', answers, [0.95], { atMost: 150 }),
+    ...percentiles('previews: from the last key to all screens drawn', drawn, [0.5, 0.95]),
   ];
 }
 
@@ -150,12 +134,7 @@ export async function measureCounts(owner: BrowserContext, { service, seeded }: 
       const asked = { and: [filter, { field: 'device.platform', op: 'in', value: platformOrders[again] }] };
       times.push(await countOnce(page, again === 0 ? filter : asked));
     }
-    figures.push({
-      name: `count: ${name}, after the last change`,
-      value: round(Math.max(...times)),
-      unit: 'ms',
-      atMost: 300,
-    });
+    figures.push(figure(`count: ${name}, after the last change`, Math.max(...times), 'ms', { atMost: 300 }));
   }
   await page.close();
   return figures;
@@ -178,5 +157,3 @@ function countOnce(page: Page, filter: object): Promise<number> {
     JSON.stringify(filter),
   );
 }
-
-const round = (ms: number): number => Math.round(ms);

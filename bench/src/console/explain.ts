@@ -1,9 +1,8 @@
 // How long the answer to "Why did they get nothing?" takes, for many people in turn.
-import { percentile, rounded } from '../../../rig/src/measure.ts';
 import { RunError } from '../../../rig/src/workbench.ts';
 import { decodeId } from '../../../server/src/ground/ids.ts';
 import { callForJson } from '../call-api.ts';
-import type { Figure } from '../results.ts';
+import { type Figure, percentiles } from '../figures.ts';
 import type { ConsoleWorld } from './world.ts';
 
 const questions = 200;
@@ -17,11 +16,7 @@ export async function measureExplain(world: ConsoleWorld, messageId: string): Pr
     await callForJson({ method: 'GET', url, key: seeded.serverKey });
     times.push(performance.now() - from);
   }
-  const figure = (share: number, atMost: number | null): Figure => {
-    const name = `explain, ${times.length} requests: p${share * 100}`;
-    return { name, value: rounded(percentile(times, share)), unit: 'ms', atMost };
-  };
-  return [figure(0.5, 20), figure(0.95, null)];
+  return percentiles(`explain, ${times.length} requests`, times, [0.5, 0.95], { atMost: 20 });
 }
 
 /** Chooses people from the whole audience. Some of them got the message. */

@@ -5,7 +5,7 @@ import type { BrowserContext } from 'playwright-core';
 import { peakRssMbOf, rssMbOf } from '../../../rig/src/measure.ts';
 import { progress, RunError } from '../../../rig/src/workbench.ts';
 import { callForJson } from '../call-api.ts';
-import type { Figure } from '../results.ts';
+import { type Figure, figure } from '../figures.ts';
 import type { ConsoleWorld } from './world.ts';
 
 const feeds = 200;
@@ -63,17 +63,16 @@ export async function sendBesideFeeds(owner: BrowserContext, world: ConsoleWorld
   for (const feed of opened) feed.request.destroy();
   const told = opened.reduce((sum, feed) => sum + feed.told, 0);
   progress(`${sent} pushes in ${seconds.toFixed(1)} s beside ${feeds} feeds, which told of ${told} changes`);
-  const peak = Math.max(...(await Promise.all(world.apiPids.map(peakRssMbOf))));
-  const mb = (name: string, value: number, atMost: number | null): Figure => {
-    return { name: `memory of the API's process, ${name}`, value: Math.round(value), unit: 'MB', atMost };
-  };
+  const peak = Math.max(...(await Promise.all(world.processes.api.map(peakRssMbOf))));
+  const mb = (name: string, value: number, atMost?: number): Figure =>
+    figure(`memory of the API's process, ${name}`, value, 'MB', { atMost });
   return {
     id,
     figures: [
-      mb('before any feed', before, null),
+      mb('before any feed', before),
       mb(`with ${feeds} feeds`, idle, 300),
       mb(`with ${feeds} feeds, the most during a send to ${sent} phones`, most, 300),
-      mb('the most since it started', peak, null),
+      mb('the most since it started', peak),
     ],
   };
 }
@@ -89,8 +88,8 @@ async function untilAllTold(opened: readonly Feed[]): Promise<void> {
   }
 }
 
-const rssOf = async ({ apiPids }: ConsoleWorld): Promise<number> =>
-  Math.max(...(await Promise.all(apiPids.map(rssMbOf))));
+const rssOf = async ({ processes }: ConsoleWorld): Promise<number> =>
+  Math.max(...(await Promise.all(processes.api.map(rssMbOf))));
 
 async function makeToken(owner: BrowserContext, origin: string, number: number): Promise<string> {
   const answer = await owner.request.post(`${origin}/console/api/tokens`, {

@@ -1,8 +1,8 @@
 // The waits of a person who reads: the first page with an empty cache, then page after page by
 // clicks, and the reports.
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { percentile } from '../../../rig/src/measure.ts';
-import type { Figure } from '../results.ts';
+import { median } from '../../../rig/src/measure.ts';
+import { type Figure, figure } from '../figures.ts';
 import { untilThere, withColdCache } from './chromium.ts';
 import type { ConsoleWorld } from './world.ts';
 
@@ -35,7 +35,7 @@ export async function measurePages(browser: Browser, owner: BrowserContext, worl
   const toContent: Figure[] = [];
   for (const [name, target, path] of clicks) {
     const ms = await clickToContent(page, target, path);
-    toContent.push({ name: `${name}: click to content`, value: Math.round(ms), unit: 'ms', atMost: 500 });
+    toContent.push(figure(`${name}: click to content`, ms, 'ms', { atMost: 500 }));
   }
   const answers = await readInteractions(page);
   const reports = await measureReportPages(page, world);
@@ -43,7 +43,7 @@ export async function measurePages(browser: Browser, owner: BrowserContext, worl
   await context.close();
   return [
     ...first,
-    { name: 'slowest answer to a click, to its next frame', value: slowest, unit: 'ms', atMost: 100 },
+    figure('slowest answer to a click, to its next frame', slowest, 'ms', { atMost: 100 }),
     ...toContent,
     ...reports,
   ];
@@ -65,14 +65,9 @@ async function openFirstPage(page: Page, address: string): Promise<Figure[]> {
   const paintMs = await page.evaluate(() => globalThis.noted.largestPaintMs);
   await client.detach();
   return [
-    {
-      name: 'first page, cold: script, compressed',
-      value: Math.ceil(scriptBytes / bytesPerKb),
-      unit: 'kB',
-      atMost: 300,
-    },
-    { name: 'first page, cold: largest paint', value: Math.round(paintMs), unit: 'ms', atMost: 1500 },
-    { name: 'first page, cold: all content', value: Math.round(contentMs), unit: 'ms', atMost: null },
+    figure('first page, cold: script, compressed', scriptBytes / bytesPerKb, 'kB', { atMost: 300 }),
+    figure('first page, cold: largest paint', paintMs, 'ms', { atMost: 1500 }),
+    figure('first page, cold: all content', contentMs, 'ms'),
   ];
 }
 
@@ -118,10 +113,7 @@ async function measureReportPages(page: Page, { service, reportsApp }: ConsoleWo
       note(name, await clickToContent(page, tabs.getByRole('link', { name, exact: true }), path));
     }
   }
-  return Object.entries(times).map(([name, ms]) => ({
-    name: `report over all events: ${name}`,
-    value: Math.round(percentile(ms, 0.5)),
-    unit: 'ms',
-    atMost: 1000,
-  }));
+  return Object.entries(times).map(([name, ms]) =>
+    figure(`report over all events: ${name}`, median(ms), 'ms', { atMost: 1000 }),
+  );
 }

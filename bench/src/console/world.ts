@@ -5,20 +5,18 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { findProcesses, openDatabase, type Service, startService } from '../../../rig/src/service.ts';
+import type { Service } from '../../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../../rig/src/workbench.ts';
 import type { Sql } from '../../../server/src/database/db.ts';
 import { callForJson } from '../call-api.ts';
 import { makeCredentials } from '../credentials.ts';
 import { fillReports } from '../fill-reports.ts';
 import { makeApp, type OwnApp, setChannels } from '../own-app.ts';
+import { type OwnService, startOwnService } from '../own-service.ts';
 import { startReceiver } from '../receiver.ts';
 import type { Sizes } from '../reports-world.ts';
 
-export interface ConsoleWorld {
-  readonly service: Service;
-  readonly sql: Sql;
-  readonly apiPids: readonly number[];
+export interface ConsoleWorld extends OwnService {
   /** The app of the seeded devices. */
   readonly seeded: OwnApp;
   /** The id of the app with ninety days of events. */
@@ -33,7 +31,7 @@ export interface WorldSizes {
 }
 
 /** No statement timeout: the size of the world decides how long a statement takes. */
-const noTimeout = 0;
+const statementTimeoutMs = 0;
 
 /** The apps of a world that is kept, and the sizes that it was made with. */
 interface KeptWorld extends WorldSizes {
@@ -56,19 +54,17 @@ export async function makeConsoleWorld(
     throw new RunError(`${dataDir} keeps a world of other sizes.`);
   }
   const reportsApp = kept?.reportsApp ?? (await fillReports(workbench, dataDir, sizes.reports)).appId;
-  const service = await startService(workbench, dataDir, {
-    // With SEND_WAIT_MS 0 a send is answered when it is accepted.
-    environment: { ...receiver.environment, SEND_WAIT_MS: '0' },
-  });
+  // With SEND_WAIT_MS 0 a send is answered when it is accepted.
+  const environment = { ...receiver.environment, SEND_WAIT_MS: '0' };
+  const own = await startOwnService(workbench, { dataDir, environment, statementTimeoutMs });
+  const { service, sql } = own;
   const credentials = makeCredentials(receiver.address);
   const seeded = kept?.seeded ?? (await makeApp(workbench, service, { way: 'mixed', credentials }));
   // The receiver has another port in each run.
   if (kept) await setChannels(workbench, service, { appId: seeded.id, channels: ['apns', 'fcm'], credentials });
-  const sql = await openDatabase(workbench, service, noTimeout);
   if (!kept) await seedDevices(service, sql, seeded, sizes.devices);
-  const { api: apiPids } = await findProcesses(service, sql);
   const setupLink = kept ? null : (await service.run<{ link: string }>('owner', 'setup-link')).link;
-  const world = { service, sql, apiPids, seeded, reportsApp, setupLink };
+  const world = { ...own, seeded, reportsApp, setupLink };
   if (keepDir !== undefined) await writeFile(noteFile, JSON.stringify({ ...sizes, seeded, reportsApp }));
   return world;
 }

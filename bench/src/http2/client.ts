@@ -9,7 +9,7 @@ import { certificateFile } from '../../../rig/src/certificate.ts';
 import { ownEngine } from '../../../server/src/http2/own-session.ts';
 import { Http2Pool } from '../../../server/src/http2/pool.ts';
 import { serveParent } from '../child-end.ts';
-import { apnsIdOf, body, type ClientName, constants, inFlight, type Measured, pathOf, type ToClient } from './plan.ts';
+import { apnsIdOf, body, type ClientName, type ClientRun, constants, inFlight, pathOf, type ToClient } from './plan.ts';
 
 const authority = 'localhost';
 const unindexed = ['apns-id'];
@@ -82,7 +82,7 @@ async function sendAll(send: Send, from: number, count: number): Promise<void> {
 
 const client: ClientName = process.argv[2] === 'own' ? 'own' : 'node';
 
-serveParent(async ({ port, warmUp, count }: ToClient): Promise<Measured> => {
+serveParent(async ({ port, warmUp, count }: ToClient): Promise<ClientRun> => {
   const send = client === 'own' ? openOwn(port) : await openNode(port);
   await sendAll(send, 0, warmUp);
   const cpuBefore = process.cpuUsage();

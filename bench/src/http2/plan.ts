@@ -11,7 +11,7 @@ export interface ToClient {
 }
 
 /** The figures of one run of a client. */
-export interface Measured {
+export interface ClientRun {
   readonly perSecond: number;
   /** User and system time of the client's process per request, in microseconds. */
   readonly cpuUs: number;
