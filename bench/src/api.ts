@@ -14,7 +14,7 @@ import { startChild } from './child.ts';
 import { readPeakRssMb, watchCosts, watchOthers } from './costs.ts';
 import { type Figure, figure, figuresOf } from './figures.ts';
 import { countProcesses, startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const scales = {
   full: { seconds: 10, overloadSeconds: 60, neighbourSeconds: 30, devices: 2_000 },
@@ -37,7 +37,7 @@ const wanted: Readonly<Record<string, number>> = {
 
 export async function measureApi(
   workbench: Workbench,
-  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+  { isQuick, profile: profileDir }: RunOptions,
 ): Promise<Measured> {
   const { seconds, overloadSeconds, neighbourSeconds, devices } = isQuick ? scales.quick : scales.full;
   const environment = { NEW_DEVICES_PER_MINUTE: '0' };
@@ -113,7 +113,7 @@ async function measureBareReads(
   app: FilledApp,
   seconds: number,
 ): Promise<number> {
-  const config = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.server_key });
+  const config = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.serverKey });
   const program = new URL('api/bare-server.ts', import.meta.url);
   const server = startChild<BareServerPlan>(workbench, 'the bare server', program);
   const databaseUrl = await findDatabaseUrl(service);
@@ -134,7 +134,7 @@ async function measureUnderLimits(
   { devices, seconds }: { readonly devices: number; readonly seconds: number },
 ): Promise<Figure[]> {
   const pro = await fillApp(service, 'pro', devices);
-  const keys = [pro.server_key, ...(await makeKeys(service, pro, { scope: 'server', count: serverKeys - 1 }))];
+  const keys = [pro.serverKey, ...(await makeKeys(service, pro, { scope: 'server', count: serverKeys - 1 }))];
   const plan = { connections, perSecond: null, seconds };
   const reads = await run({ ...plan, askings: [askingOf('config', pro, keys)] });
   const known = await run({ ...plan, askings: [askingOf('known devices', pro, keys.slice(0, registeringKeys))] });

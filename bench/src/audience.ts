@@ -14,8 +14,9 @@ import { audienceQuick, audienceUsual, checkDisk, sizesUpTo } from './audience-s
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { type Figure, figure } from './figures.ts';
+import { createApp } from './own-app.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 interface Plan {
   readonly warmRuns: number;
@@ -45,10 +46,7 @@ const [previewMsMost, selectiveMsMost, largeMsMost] = [200, 5, 2_000];
 
 export async function measureAudience(
   workbench: Workbench,
-  {
-    isQuick,
-    devices = isQuick ? audienceQuick : audienceUsual,
-  }: { readonly isQuick: boolean; readonly devices?: number },
+  { isQuick, devices = isQuick ? audienceQuick : audienceUsual }: RunOptions & { readonly devices?: number },
 ): Promise<Measured> {
   const sizes = sizesUpTo(devices);
   await checkDisk(sizes);
@@ -167,12 +165,10 @@ interface App extends Filled {
  * Makes an app whose catalog has ten keys, each in a slot, with devices that hold values of them.
  */
 async function makeApp(service: Service, sql: Sql, devices: number): Promise<App> {
-  const made = await service.run<{ id: string; server_key: string }>(
-    ...(['app', 'create', `Benchmark ${devices}`, '--plan', 'unlimited'] as const),
-  );
-  const appId = decodeId('app', made.id);
+  const { id, serverKey } = await createApp(service, `Benchmark ${devices}`);
+  const appId = decodeId('app', id);
   if (appId === undefined) throw new RunError('the app has no id');
-  const app = { appId, serverKey: made.server_key, devices };
+  const app = { appId, serverKey, devices };
   await upsert(service, app, 'first', 0);
   await fillAudience(sql, app);
   return app;

@@ -9,7 +9,7 @@ import { measurePages } from './console/pages.ts';
 import { makeConsoleWorld } from './console/world.ts';
 import { watchOthers } from './costs.ts';
 import type { Figure } from './figures.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const devicesUsual = 1_000_000;
 
@@ -17,9 +17,8 @@ const devicesUsual = 1_000_000;
 export const consoleParts = ['feeds', 'pages', 'explain', 'composer', 'counts'] as const;
 export type ConsolePart = (typeof consoleParts)[number];
 
-interface ConsoleOptions {
+interface ConsoleOptions extends RunOptions {
   readonly devices?: number;
-  readonly isQuick: boolean;
   /** The filled database is kept here for the next run; absent: it is deleted. */
   readonly keep?: string;
   readonly only?: readonly ConsolePart[];

@@ -12,7 +12,7 @@ import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';
 import type { LoadRun, ToLoad } from './events/load.ts';
 import { figure, figuresOf } from './figures.ts';
 import { countProcesses, startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const scales = {
   full: { devices: 100_000, seconds: 30, warmUpSeconds: 5 },
@@ -23,7 +23,7 @@ const bareConnections = 4;
 
 export async function measureEvents(
   workbench: Workbench,
-  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+  { isQuick, profile: profileDir }: RunOptions,
 ): Promise<Measured> {
   const { devices, seconds, warmUpSeconds } = isQuick ? scales.quick : scales.full;
   const { service, sql, processes, postgres } = await startOwnService(workbench, { profileDir });

@@ -9,17 +9,14 @@ import { watchOthers } from './costs.ts';
 import { figure } from './figures.ts';
 import { type ClientName, type ClientRun, inFlight, type ToClient } from './http2/plan.ts';
 import { startReceiver } from './receiver.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const clientProgram = new URL('./http2/client.ts', import.meta.url);
 
 const rounds = { full: 5, quick: 1 };
 const requests = { own: { full: 300_000, quick: 20_000 }, node: { full: 60_000, quick: 5_000 } };
 
-export async function measureHttp2(
-  workbench: Workbench,
-  { isQuick }: { readonly isQuick: boolean },
-): Promise<Measured> {
+export async function measureHttp2(workbench: Workbench, { isQuick }: RunOptions): Promise<Measured> {
   const size = isQuick ? 'quick' : 'full';
   const receiver = await startReceiver(workbench);
   const runs: Record<ClientName, ClientRun[]> = { own: [], node: [] };

@@ -6,7 +6,7 @@ import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { watchOthers } from './costs.ts';
 import { figure } from './figures.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const usual = { full: { apps: 1_000, processes: 4 }, quick: { apps: 20, processes: 2 } };
 
@@ -17,11 +17,10 @@ const usual = { full: { apps: 1_000, processes: 4 }, quick: { apps: 20, processe
 const settleSeconds = { full: 75, quick: 16 };
 const watchedSeconds = { full: 60, quick: 12 };
 
-interface IdleOptions {
+interface IdleOptions extends RunOptions {
   readonly apps?: number;
   /** One API, the rest workers. */
   readonly processes?: number;
-  readonly isQuick: boolean;
 }
 
 export async function measureIdle(workbench: Workbench, { isQuick, ...asked }: IdleOptions): Promise<Measured> {

@@ -17,8 +17,9 @@ import { makeToken } from '../../server/src/seed/tokens.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { figure, figuresOf } from './figures.ts';
+import { createApp } from './own-app.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 /** Rows of the small file, whose memory the large file's memory is compared with. */
 const smallRows = 10_000;
@@ -28,9 +29,8 @@ const memoryPollMs = 50;
 /** The number of rows of a file when no option gives one. */
 const rowsUsual = 1_000_000;
 
-interface ImportOptions {
+interface ImportOptions extends RunOptions {
   readonly rows?: number;
-  readonly isQuick: boolean;
 }
 
 export async function measureImport(
@@ -52,7 +52,7 @@ export async function measureImport(
   const rssMb: Record<string, number> = {};
   let seconds = Number.NaN;
   for (const [count, file] of files) {
-    const app = await makeApp(service, `Import ${count}`);
+    const app = await createApp(service, `Import ${count}`);
     const done = await runImport(service, directory, [app.id, file, '--vapid-file', vapidFile]);
     if (done.document.devices.created !== count) throw new RunError(`${done.document.devices.created} of ${count}`);
     rssMb[`${count} rows`] = done.rssMb;
@@ -61,9 +61,9 @@ export async function measureImport(
   }
   const perSecond = rows / seconds;
 
-  const app = await makeApp(service, 'API');
+  const { serverKey } = await createApp(service, 'API');
   const asked = Math.min(rows, isQuick ? 200 : 10_000);
-  const askedSeconds = await registerAll(service, app.server_key, asked);
+  const askedSeconds = await registerAll(service, serverKey, asked);
   const beside = { side: `the API, ${requestsInFlight} at once`, value: asked / askedSeconds };
   return {
     isTrial: rows < rowsUsual,
@@ -76,10 +76,6 @@ export async function measureImport(
     foreignCores: await countOthers(),
     postgres,
   };
-}
-
-async function makeApp(service: Service, name: string): Promise<{ id: string; server_key: string }> {
-  return service.run('app', 'create', name, '--plan', 'unlimited');
 }
 
 interface Imported {

@@ -11,16 +11,13 @@ import { percentiles } from './figures.ts';
 import { makeApp } from './own-app.ts';
 import { startOwnService } from './own-service.ts';
 import { startReceiver } from './receiver.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const sends = { full: 200, quick: 20 };
 /** Pause between an answer and the next request, so that every send finds the service idle. */
 const pauseMs = 100;
 
-export async function measureLatency(
-  workbench: Workbench,
-  { isQuick }: { readonly isQuick: boolean },
-): Promise<Measured> {
+export async function measureLatency(workbench: Workbench, { isQuick }: RunOptions): Promise<Measured> {
   const count = isQuick ? sends.quick : sends.full;
   const receiver = await startReceiver(workbench);
   const { service, postgres } = await startOwnService(workbench, { environment: receiver.environment });

@@ -1,4 +1,4 @@
-// Makes the app that a benchmark measures with: without limits, with credentials that are set by
+// Makes the apps that a benchmark measures with: without limits, with credentials that are set by
 // the command line.
 
 import type { Service } from '../../rig/src/service.ts';
@@ -18,15 +18,23 @@ export async function makeApp(
   service: Service,
   { way, credentials }: { readonly way: Way; readonly credentials: Credentials },
 ): Promise<OwnApp> {
-  const app = await service.run<{ id: string; server_key: string; client_key: string }>(
-    'app',
-    'create',
-    'Benchmark',
-    '--plan',
-    'unlimited',
-  );
+  const app = await createApp(service, 'Benchmark');
   await setChannels(workbench, service, { appId: app.id, channels: channelsOf(way), credentials });
-  return { id: app.id, serverKey: app.server_key, clientKey: app.client_key };
+  return app;
+}
+
+/** Makes an app without limits and without channels. */
+export async function createApp(service: Service, name: string): Promise<OwnApp> {
+  const {
+    id,
+    server_key: serverKey,
+    client_key: clientKey,
+  } = await service.run<{
+    readonly id: string;
+    readonly server_key: string;
+    readonly client_key: string;
+  }>('app', 'create', name, '--plan', 'unlimited');
+  return { id, serverKey, clientKey };
 }
 
 /** Sets these channels of an app by the command line. */

@@ -9,15 +9,12 @@ import { watchOthers } from './costs.ts';
 import { figure, percentiles } from './figures.ts';
 import { fillReports } from './fill-reports.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
 const quick = { events: 10_000, people: 1_000, reached: 500, rounds: 2 };
 
-export async function measureReports(
-  workbench: Workbench,
-  { isQuick }: { readonly isQuick: boolean },
-): Promise<Measured> {
+export async function measureReports(workbench: Workbench, { isQuick }: RunOptions): Promise<Measured> {
   const { rounds, ...sizes } = isQuick ? quick : full;
   const dataDir = await workbench.makeDirectory('data');
   const { serverKey, world, ...stored } = await fillReports(workbench, dataDir, sizes);

@@ -10,6 +10,14 @@ import type { Figure } from './figures.ts';
 /** The sizes and conditions of a run. */
 type Params = Readonly<Record<string, string | number | boolean>>;
 
+/** What every work is told. */
+export interface RunOptions {
+  /** A smoke run of seconds, whose figures mean nothing. */
+  readonly isQuick: boolean;
+  /** The directory for CPU profiles. Taking profiles makes the run slower. */
+  readonly profile?: string;
+}
+
 /** What every work returns. */
 export interface Measured {
   /** The name of the file that the result is kept in. Absent: the work's. */

@@ -9,11 +9,11 @@ import { makeCredentials } from './credentials.ts';
 import { type Figure, figure } from './figures.ts';
 import { barePlanOf, peerPlansOf } from './peer-plans.ts';
 import { startReceiver } from './receiver.ts';
-import { findKept, type Measured } from './results.ts';
+import { findKept, type Measured, type RunOptions } from './results.ts';
 import { type PeerRun, runPeer } from './run-peer.ts';
 import { sendWithCarillon } from './send-with-carillon.ts';
 
-interface SendOptions {
+interface SendOptions extends RunOptions {
   readonly channel?: Way;
   readonly devices?: number;
   /** Milliseconds of the push services, from a request to its answer. */
@@ -21,9 +21,6 @@ interface SendOptions {
   /** The share of tokens that are gone; 0 means none. */
   readonly refuse?: number;
   readonly workers?: number;
-  readonly isQuick: boolean;
-  /** The directory for CPU profiles. */
-  readonly profile?: string;
 }
 
 // All of these are multiples of three, so that `mixed` has equal thirds.

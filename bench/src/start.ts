@@ -4,14 +4,11 @@ import { median } from '../../rig/src/measure.ts';
 import { openDatabase, readPostgresVersion, startService } from '../../rig/src/service.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
 import { figure } from './figures.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 const rounds = { full: 3, quick: 1 };
 
-export async function measureStart(
-  workbench: Workbench,
-  { isQuick }: { readonly isQuick: boolean },
-): Promise<Measured> {
+export async function measureStart(workbench: Workbench, { isQuick }: RunOptions): Promise<Measured> {
   const count = isQuick ? rounds.quick : rounds.full;
   const first: number[] = [];
   const later: number[] = [];

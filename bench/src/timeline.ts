@@ -12,7 +12,7 @@ import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { type Figure, figure, percentiles } from './figures.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 import { makeTimelineWorld, type TimelineWorld } from './timeline-world.ts';
 
 const devicesUsual = 1_000_000;
@@ -33,7 +33,7 @@ interface Page {
 
 export async function measureTimeline(
   workbench: Workbench,
-  { isQuick, devices = isQuick ? 5_000 : devicesUsual }: { readonly isQuick: boolean; readonly devices?: number },
+  { isQuick, devices = isQuick ? 5_000 : devicesUsual }: RunOptions & { readonly devices?: number },
 ): Promise<Measured> {
   const size = isQuick ? 'quick' : 'full';
   const dataDir = await workbench.makeDirectory('data');

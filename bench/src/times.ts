@@ -11,8 +11,9 @@ import { base62Decode, encodeId, mintUuid } from '../../server/src/ground/ids.ts
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { type Figure, figure } from './figures.ts';
+import { createApp } from './own-app.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 
 /** Requests of each kind. A sign-in hashes a password, so R-52 requires fewer. */
 const samples = {
@@ -32,10 +33,6 @@ const bytesSeen = 3;
 const keyBytes = 32;
 const keyDigits = 43;
 
-interface AppKeys {
-  readonly server_key: string;
-}
-
 interface Question {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -54,10 +51,7 @@ interface Pair {
   readonly random: (turn: number) => Question;
 }
 
-export async function measureTimes(
-  workbench: Workbench,
-  { isQuick }: { readonly isQuick: boolean },
-): Promise<Measured> {
+export async function measureTimes(workbench: Workbench, { isQuick }: RunOptions): Promise<Measured> {
   const size = isQuick ? 'quick' : 'full';
   const [counts, warmUp] = [samples[size], warmUps[size]];
   // Each request names another client address. Otherwise the limits by address would answer. The
@@ -65,12 +59,11 @@ export async function measureTimes(
   const { service, sql, postgres } = await startOwnService(workbench, {
     environment: { TRUSTED_PROXIES: '127.0.0.1/32', PUBLIC_URL: 'https://push.bench.example' },
   });
-  const make = (name: string) => service.run<AppKeys>('app', 'create', name, '--plan', 'unlimited');
-  const [mine, other] = [await make('Mine'), await make('Other')];
+  const [mine, other] = [await createApp(service, 'Mine'), await createApp(service, 'Other')];
   const { id: foreign } = await callForJson<{ id: string }>({
     method: 'POST',
     url: `${service.url}/v1/messages`,
-    key: other.server_key,
+    key: other.serverKey,
     body: {
       audience: { all: true },
       content: { title: 'Sale' },
@@ -82,7 +75,7 @@ export async function measureTimes(
   const ask = createAsker(service.url);
   const countOthers = await watchOthers();
   const figures: Figure[] = [];
-  for (const { name, wanted, asks, ...pair } of pairsOf(mine.server_key, foreign)) {
+  for (const { name, wanted, asks, ...pair } of pairsOf(mine.serverKey, foreign)) {
     const [count, first] = [counts[asks], warmUp[asks]];
     const known: number[] = [];
     const random: number[] = [];

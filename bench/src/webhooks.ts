@@ -18,7 +18,7 @@ import { fillAudience } from './fill-audience.ts';
 import { countProcesses, type OwnService, startOwnService } from './own-service.ts';
 import { profileClockUs, readParts } from './profile.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 import type { EndpointCounts, EndpointPorts, ToEndpoints } from './webhooks/messages.ts';
 import {
   fillOutbox,
@@ -87,7 +87,7 @@ interface Endpoints {
 
 export async function measureWebhooks(
   workbench: Workbench,
-  { isQuick, profile: profileDir }: { readonly isQuick: boolean; readonly profile?: string },
+  { isQuick, profile: profileDir }: RunOptions,
 ): Promise<Measured> {
   const sizes = isQuick ? quick : full;
   const receiver = await startReceiver(workbench);

@@ -12,7 +12,7 @@ import { measureIdle } from './idle.ts';
 import { measureImport } from './import.ts';
 import { measureLatency } from './latency.ts';
 import { measureReports } from './reports.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 import { measureSend } from './send.ts';
 import { measureStart } from './start.ts';
 import { measureTimeline } from './timeline.ts';
@@ -57,7 +57,7 @@ interface Work {
    * The options of each of its runs in a run of all works. Absent: it runs once, without options.
    */
   readonly runs?: readonly Options[];
-  readonly measure: (workbench: Workbench, options: Options & { readonly isQuick: boolean }) => Promise<Measured>;
+  readonly measure: (workbench: Workbench, options: Options & RunOptions) => Promise<Measured>;
 }
 
 export const workTable: Readonly<Record<string, Work>> = {

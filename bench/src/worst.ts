@@ -14,7 +14,7 @@ import { watchOthers } from './costs.ts';
 import { makeCredentials } from './credentials.ts';
 import { type Figure, figure } from './figures.ts';
 import { startOwnService } from './own-service.ts';
-import type { Measured } from './results.ts';
+import type { Measured, RunOptions } from './results.ts';
 import { lateFaults, type WorstBody, worstBodiesOf } from './worst/bodies.ts';
 import { measureBystander } from './worst/bystander.ts';
 import { type Known, plainBody } from './worst/plain.ts';
@@ -38,9 +38,7 @@ type AnyRoute = Pick<
   'method' | 'path' | 'access' | 'body' | 'bodyBytesMax' | 'params'
 >;
 
-interface WorstOptions {
-  readonly isQuick: boolean;
-  readonly profile?: string;
+interface WorstOptions extends RunOptions {
   /** A part of a method and path; empty for all. */
   readonly routes?: string;
 }
@@ -57,13 +55,13 @@ export async function measureWorst(
   const { id: segmentId } = await callForJson<{ id: string }>({
     method: 'POST',
     url: `${service.url}/v1/segments`,
-    key: app.server_key,
+    key: app.serverKey,
     body: { name: 'Plain', filter: { field: 'country', op: 'exists' } },
   });
   const { id: deviceId } = await callForJson<{ id: string }>({
     method: 'POST',
     url: `${service.url}/v1/devices`,
-    key: app.server_key,
+    key: app.serverKey,
     body: { platform: 'android', token: 'known:APA91b'.padEnd(152, 'x') },
   });
   const credentials = makeCredentials({ origins: { token: 'https://oauth2.googleapis.com' } });
@@ -76,7 +74,7 @@ export async function measureWorst(
   const figures: Figure[] = [];
   const { measured, short } = splitRoutes();
   for (const route of measured.filter(({ method, path }) => `${method} ${path}`.includes(routesNamed))) {
-    const key = route.path.startsWith('/v1/') ? app.server_key : token;
+    const key = route.path.startsWith('/v1/') ? app.serverKey : token;
     const path = route.path.replaceAll(/:(\w+)/g, (_all, name: string) => {
       const own = name === 'id' && route.path.includes('/devices/') ? deviceId : ids[name];
       return encodeURIComponent(own ?? route.params[name]?.example ?? name);

@@ -3,17 +3,12 @@
 
 import type { Service } from '../../../rig/src/service.ts';
 import { callForJson } from '../call-api.ts';
+import { createApp, type OwnApp } from '../own-app.ts';
 import { type Asking, deviceBody, type RequestKind } from './requests.ts';
 
-interface AppKeys {
-  readonly id: string;
-  readonly server_key: string;
-  readonly client_key: string;
-}
-
-export interface FilledApp extends Omit<AppKeys, 'client_key'> {
+export interface FilledApp extends Omit<OwnApp, 'clientKey'> {
   /** Several client keys, because the bytes of one key are limited on every plan. */
-  readonly client_keys: readonly [string, ...string[]];
+  readonly clientKeys: readonly [string, ...string[]];
   /** Each name is the beginning of a device's token and the `external_id` of a user. */
   readonly names: readonly string[];
   readonly messages: readonly string[];
@@ -22,20 +17,14 @@ export interface FilledApp extends Omit<AppKeys, 'client_key'> {
 const atOnce = 20;
 const messagesMade = 20;
 /** Together the keys may send more bytes of registrations a second than the service accepts. */
-const clientKeys = 6;
+const clientKeysMade = 6;
 
 /** Makes an app on the plan `unlimited`, fills it, and then gives it the requested plan. */
 export async function fillApp(service: Service, plan: string, devices: number): Promise<FilledApp> {
-  const { client_key: clientKey, ...app } = await service.run<AppKeys>(
-    'app',
-    'create',
-    `Bench ${plan} ${devices}`,
-    '--plan',
-    'unlimited',
-  );
+  const { clientKey, ...app } = await createApp(service, `Bench ${plan} ${devices}`);
   const names = Array.from({ length: devices }, (_, i) => `${app.id}-${i}`);
   const post = (path: string, body: object): Promise<{ id: string }> =>
-    callForJson({ method: 'POST', url: service.url + path, key: app.server_key, body });
+    callForJson({ method: 'POST', url: service.url + path, key: app.serverKey, body });
   for (let i = 0; i < names.length; i += atOnce) {
     await Promise.all(
       names.slice(i, i + atOnce).map(async (name) => {
@@ -51,14 +40,14 @@ export async function fillApp(service: Service, plan: string, devices: number): 
     messages.push((await post('/v1/messages', { audience: { all: true }, content, send_at: sendAt })).id);
   }
   if (plan !== 'unlimited') await service.run('app', 'plan', app.id, plan);
-  const clientKeysMade = await makeKeys(service, app, { scope: 'client', count: clientKeys - 1 });
-  return { ...app, client_keys: [clientKey, ...clientKeysMade], names, messages };
+  const more = await makeKeys(service, app, { scope: 'client', count: clientKeysMade - 1 });
+  return { ...app, clientKeys: [clientKey, ...more], names, messages };
 }
 
 /** Creates additional keys for an app. */
 export async function makeKeys(
   service: Service,
-  { id }: Pick<AppKeys, 'id'>,
+  { id }: Pick<OwnApp, 'id'>,
   { scope, count }: { readonly scope: 'server' | 'client'; readonly count: number },
 ): Promise<string[]> {
   const keys: string[] = [];
@@ -74,6 +63,6 @@ export async function makeKeys(
  * kinds use its server key.
  */
 export function askingOf(kind: RequestKind, app: FilledApp, keys?: readonly string[]): Asking {
-  const usual = kind === 'new devices' || kind === 'known devices' ? app.client_keys : [app.server_key];
+  const usual = kind === 'new devices' || kind === 'known devices' ? app.clientKeys : [app.serverKey];
   return { kind, keys: keys ?? usual, ids: kind === 'message' ? app.messages : app.names };
 }

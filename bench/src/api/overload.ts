@@ -61,7 +61,7 @@ async function untilUsual(service: Service, app: FilledApp): Promise<number> {
   for (let inARow = 0; inARow < usualInARow; ) {
     if (performance.now() - startedAt > recoversWithinMs) throw new RunError('the service did not recover');
     const askedAt = performance.now();
-    const isAnswered = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.server_key }).then(
+    const isAnswered = await callForJson({ method: 'GET', url: `${service.url}/v1/config`, key: app.serverKey }).then(
       () => true,
       () => false,
     );

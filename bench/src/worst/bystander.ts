@@ -47,7 +47,7 @@ export async function measureBystander(
     const endAt = performance.now() + (seconds * 1000) / stretches / 2;
     while (performance.now() < endAt) {
       const from = performance.now();
-      const place = { method: 'GET', path: '/v1/config', key: calm.client_keys[0] };
+      const place = { method: 'GET', path: '/v1/config', key: calm.clientKeys[0] };
       answers.push(
         sendOnce(agent, port, place, Buffer.alloc(0)).then(({ status }) => {
           asked.ms.push(performance.now() - from);
@@ -63,7 +63,7 @@ export async function measureBystander(
   const attack = async (first: number): Promise<void> => {
     for (let i = first; !isOver; i++) {
       const body = bodies[i % bodies.length] ?? Buffer.from('{}');
-      const place = { method: 'POST', path: '/v1/events', key: attacker.client_keys[0] };
+      const place = { method: 'POST', path: '/v1/events', key: attacker.clientKeys[0] };
       // The refusal of an unread body ends its connection while the body is being written.
       const { status, retryAfterMs } = await sendOnce(agent, port, place, body).catch(() => ({
         status: 429,
