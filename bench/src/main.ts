@@ -61,6 +61,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => void workbench.close().finally(() => process.exit(130)));
 }
 
+// A part of a work may fail before the work waits for it. The work fails when it does, and the other
+// works go on.
+process.on('unhandledRejection', (error) => progress(`bench: ${wordsOf(error)}`));
+
 async function run({ work, options, isQuick }: Invocation, part: Workbench): Promise<Result> {
   const { measure } = workTable[work] ?? {};
   if (measure === undefined) throw new RunError(`There is no work '${work}'.`);
