@@ -1,17 +1,20 @@
 // Writes the files that come from the server: the types of /v1 for the server SDK, and for the console
-// the types of its API and the words of each code of a delivery. The build runs it before the compiler.
+// those of its API and the words of each code of a delivery. The build runs it before the compiler.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { codeMeanings } from '../server/src/delivery/code-meaning.ts';
 import { consoleOpenapiText, openapiText } from '../server/src/process/api-routes.ts';
-import { writeTypes } from './openapi-types.ts';
+import { answersJson, writeTypes } from './openapi-types.ts';
 
 const codes = `// Written by tools/api-types.ts from the service's table of codes. Do not edit.
 export const codeMeanings = ${JSON.stringify(codeMeanings, null, 2)};
 `;
 
 for (const [name, text] of [
-  ['node/src/types.gen.ts', writeTypes(JSON.parse(openapiText()))],
+  [
+    'node/src/types.gen.ts',
+    writeTypes(JSON.parse(openapiText()), (path, endpoint) => path.startsWith('/v1/') && answersJson(endpoint)),
+  ],
   ['console/src/api/types.gen.ts', writeTypes(JSON.parse(consoleOpenapiText()))],
   ['console/src/failure-codes.gen.ts', codes],
 ] as const) {

@@ -52,8 +52,11 @@ const known = [
   ...bounds,
 ];
 
-/** The text of the whole file. */
-export function writeTypes({ paths, components }: OpenapiDocument): string {
+/** The text of the whole file, with the endpoints that `isCalled` admits. */
+export function writeTypes(
+  { paths, components }: OpenapiDocument,
+  isCalled: (path: string, endpoint: Endpoint) => boolean = () => true,
+): string {
   const types = Object.entries(components.schemas).map(
     ([name, schema]) => `${comment(schema.description, '')}export type ${name} = ${typeOf(schema, '')};\n`,
   );
@@ -80,12 +83,9 @@ export function writeTypes({ paths, components }: OpenapiDocument): string {
   ].join('\n');
 }
 
-/**
- * Whether a path is an endpoint of the API that answers with JSON; redirects and an operator's
- * probes are not.
- */
-function isCalled(path: string, endpoint: Endpoint): boolean {
-  return path.startsWith('/v1/') && jsonOf(endpoint.responses['200']) !== undefined;
+/** Redirects and an operator's probes do not. */
+export function answersJson({ responses }: Endpoint): boolean {
+  return jsonOf(responses['200']) !== undefined;
 }
 
 function jsonOf(content: Content | undefined): Schema | undefined {

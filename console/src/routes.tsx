@@ -1,7 +1,7 @@
 // The map: every page of the console, loaded when it is first visited.
 import { createBrowserRouter, type LazyRouteFunction, type RouteObject } from 'react-router';
 import { askAhead, type Question } from './api/ask-ahead.ts';
-import { queries } from './api/queries.ts';
+import { queryOf } from './api/queries.ts';
 import { AppFrame } from './components/app-frame.tsx';
 import { Entrance } from './components/entrance.tsx';
 import {
@@ -119,7 +119,7 @@ export const router = createBrowserRouter(
             { path: 'apps/new', lazy: page(() => import('./pages/new-app.tsx'), 'NewApp') },
             {
               path: 'apps/:app',
-              ...ahead((app) => [queries.app(app)]),
+              ...ahead((app) => [queryOf('getApp', { app })]),
               Component: AppFrame,
               ErrorBoundary: RouteProblem,
               children: ofApp,

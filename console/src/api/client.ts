@@ -1,5 +1,22 @@
-// The one place that sends requests. A refusal becomes a Problem, which carries the service's own
-// words; nothing here knows an operation.
+// The one place that sends requests. An operation has the name, the parameters and the answer of the
+// API's description. A refusal becomes a Problem, which carries the service's own words.
+import { type Operations, operations } from './types.gen.ts';
+
+export type OperationName = keyof Operations;
+export type Answer<Name extends OperationName> = Operations[Name]['answer'];
+type Described<Name extends OperationName> = Operations[Name]['given'];
+
+/** Filters stand in the page's address, so any text may come. The service checks it. */
+type Query<Fields> = { readonly [Field in keyof Fields]: Fields[Field] | string };
+
+/**
+ * The parameters of an operation's path and query side by side, and its `body`. An empty query
+ * parameter is not sent.
+ */
+export type Given<Name extends OperationName> = object &
+  (Described<Name> extends { params: infer Path } ? Path : unknown) &
+  ('query' extends keyof Described<Name> ? Query<NonNullable<Described<Name>['query']>> : unknown) &
+  (Described<Name> extends { body: infer Body } ? { readonly body: Body } : unknown);
 
 export interface Issue {
   readonly path: readonly (string | number)[];
@@ -49,19 +66,14 @@ export class Problem extends Error {
   }
 }
 
-const base = '/console/api';
 const unreachable: ProblemBody = {
   error: 'unreachable',
   message: 'Carillon does not answer. Check that the service runs and that this computer is online.',
 };
 
-type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
-
-export interface Call {
-  readonly query?: Query;
-  readonly body?: unknown;
+interface CallOptions {
   readonly signal?: AbortSignal;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string;
   /** True: the request also completes when the page is left, if its body is small. */
   readonly outlivesPage?: boolean;
 }
@@ -88,57 +100,60 @@ export function onSessionEnd(listener: () => void): () => void {
 }
 
 /** The address of an operation, for links that the browser follows itself, such as downloads. */
-export function addressOf(path: string, query: Query = {}): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
+export function addressOf<Name extends OperationName>(name: Name, given: Given<Name>): string {
+  const fields = new Map<string, unknown>(Object.entries({ ...given, body: null }));
+  const path = operations[name].path.replaceAll(/{(\w+)}/g, (_place, field: string) => {
+    const id = String(fields.get(field));
+    fields.delete(field);
+    return encodeURIComponent(id);
+  });
+  const asked = [...fields].flatMap(([field, value]) =>
+    value === undefined || value === null || value === '' ? [] : [[field, String(value)]],
   );
-  const search = new URLSearchParams(given).toString();
-  return base + path + (search === '' ? '' : `?${search}`);
+  const search = new URLSearchParams(asked).toString();
+  return search === '' ? path : `${path}?${search}`;
 }
 
-/** Makes the request and returns the answer's JSON. Throws a Problem. */
-export async function call<Answer>(
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-  path: string,
-  { query = {}, body, signal, headers, outlivesPage = false }: Call = {},
-): Promise<Answer> {
-  let response: Response;
-  try {
-    response = await fetch(addressOf(path, query), {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      credentials: 'same-origin',
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
-      ...(outlivesPage && isKeptAlive(body) && { keepalive: true }),
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new Problem(0, unreachable);
-  }
+/** Calls an operation and returns its answer. Throws a Problem. */
+export async function call<Name extends OperationName>(
+  name: Name,
+  given: Given<Name>,
+  { signal, idempotencyKey, outlivesPage = false }: CallOptions = {},
+): Promise<Answer<Name>> {
+  const { body } = given as { readonly body?: unknown };
+  const response = await send(addressOf(name, given), {
+    method: operations[name].method,
+    headers: {
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+    ...(outlivesPage && isKeptAlive(body) && { keepalive: true }),
+  });
   const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok && answer !== undefined) return answer as Answer;
+  if (response.ok && answer !== undefined) return answer as Answer<Name>;
   const problem = new Problem(response.status, readProblem(response.status, answer));
   if (problem.code === 'not_signed_in') for (const listener of ended) listener();
   throw problem;
 }
 
-/** Makes a GET request whose answer is a text of this type, such as CSV. Throws a Problem. */
-export async function callForText(path: string, type: string, query: Query = {}): Promise<string> {
-  const asked = fetch(addressOf(path, query), { headers: { accept: type }, credentials: 'same-origin' });
-  const response = await asked.catch(() => {
-    throw new Problem(0, unreachable);
-  });
+/** Reads an operation's answer as CSV. Throws a Problem. */
+export async function readCsv<Name extends OperationName>(name: Name, given: Given<Name>): Promise<string> {
+  const response = await send(addressOf(name, given), { headers: { accept: 'text/csv' } });
   if (response.ok) return response.text();
   throw new Problem(response.status, readProblem(response.status, await response.json().catch(() => undefined)));
 }
 
-/** Escapes one part of a path, for any caller's id. */
-export const part = (id: string): string => encodeURIComponent(id);
+async function send(address: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, { credentials: 'same-origin', ...request });
+  } catch (error) {
+    if (request.signal?.aborted) throw error;
+    throw new Problem(0, unreachable);
+  }
+}
 
 function readProblem(status: number, answer: unknown): ProblemBody {
   if (typeof answer === 'object' && answer !== null && 'error' in answer && 'message' in answer) {

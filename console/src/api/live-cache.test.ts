@@ -1,12 +1,15 @@
-import { QueryClient } from '@tanstack/react-query';
+import { QueryClient, type QueryKey } from '@tanstack/react-query';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { applyLive } from './live-cache.ts';
 import type { LiveEvent } from './objects.ts';
+import { keyOf, pagesOf, whole } from './queries.ts';
 
 const app = 'app_1';
 let client: QueryClient;
-const lists = ['app', app, 'messages', { q: undefined }, 'pages', null];
-const page = ['app', app, 'message', 'msg_1'];
+const lists = pagesOf('listMessages', { app, q: undefined }).queryKey as QueryKey;
+const page = keyOf('getMessage', { app, id: 'msg_1' });
+const channelsKey = keyOf('listChannels', { app, ...whole });
+const webhooksKey = keyOf('listWebhooks', { app, ...whole });
 const message = (id: string, sent: number, error_counts = {}) => ({
   id,
   status: 'sending',
@@ -53,17 +56,17 @@ describe('an event of the live feed', () => {
   });
 
   it('is the whole state when a stream begins, so that nothing missed between two streams stays wrong', () => {
-    client.setQueryData(['app', app, 'channels'], { data: [{ credential_id: 1, health: 'ok' }] });
-    client.setQueryData(['app', app, 'webhooks'], { data: [{ id: 'whk_1', state: 'enabled', held_events: 4 }] });
-    client.setQueryData(['pause'], { paused: false });
+    client.setQueryData(channelsKey, { data: [{ credential_id: 1, health: 'ok' }] });
+    client.setQueryData(webhooksKey, { data: [{ id: 'whk_1', state: 'enabled', held_events: 4 }] });
+    client.setQueryData(keyOf('getPause'), { paused: false });
     const channels = [{ credential_id: 1, health: 'failing' }];
     const webhooks = [{ id: 'whk_1', state: 'disabled' }];
     applyLive(client, app, event({ type: 'state', messages: [message('msg_1', 9)], channels, webhooks, paused: true }));
-    expect(client.getQueryData(['app', app, 'channels'])).toEqual({ data: channels });
-    expect(client.getQueryData(['app', app, 'webhooks'])).toEqual({
+    expect(client.getQueryData(channelsKey)).toEqual({ data: channels });
+    expect(client.getQueryData(webhooksKey)).toEqual({
       data: [{ id: 'whk_1', state: 'disabled', held_events: 4 }],
     });
-    expect(isStale(['pause'])).toBe(true);
+    expect(isStale(keyOf('getPause'))).toBe(true);
     expect(client.getQueryData(page)).toMatchObject({ report: { sent: 9 } });
   });
 });

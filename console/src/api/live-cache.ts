@@ -1,7 +1,8 @@
 // Writes an event of the live feed into the console's cache of answers. The feed's objects have the
 // form of the lists' rows, so a row is replaced in place, and nothing is requested again.
 import type { InfiniteData, QueryClient } from '@tanstack/react-query';
-import type { Credential, ListedMessage, LiveEvent, Message, MessagePage, Webhook, WebhookState } from './objects.ts';
+import type { Credential, ListedMessage, LiveEvent, Webhook, WebhookState } from './objects.ts';
+import { isOfPages, keyOf, queryOf, whole } from './queries.ts';
 
 type Rows<Row> = { readonly data: readonly Row[] };
 
@@ -10,99 +11,99 @@ export function applyLive(client: QueryClient, app: string, event: LiveEvent): v
   switch (event.type) {
     case 'state':
       for (const message of event.messages) putMessage(client, app, message);
-      client.setQueryData<Rows<Credential>>(
-        ['app', app, 'channels'],
-        (before) => before && { ...before, data: event.channels },
-      );
+      putRows<Credential>(client, keyOf('listChannels', { app }), () => event.channels);
       for (const webhook of event.webhooks) putWebhook(client, app, webhook);
       notePause(client, event.paused);
       break;
     case 'message':
       putMessage(client, app, event.message);
       break;
-    case 'channel':
-      putChannel(client, app, event.channel);
+    case 'channel': {
+      const { channel } = event;
+      const others = (rows: readonly Credential[]) =>
+        rows.filter(({ credential_id }) => credential_id !== channel.credential_id);
+      putRows<Credential>(client, keyOf('listChannels', { app }), (rows) => [channel, ...others(rows)]);
       break;
+    }
     case 'webhook':
       putWebhook(client, app, event.webhook);
       break;
     case 'webhook_removed':
-      void client.invalidateQueries({ queryKey: ['app', app, 'webhooks'] });
+      void client.invalidateQueries({ queryKey: keyOf('listWebhooks', { app }) });
       break;
     case 'pause':
       notePause(client, event.paused);
   }
 }
 
+/** Changes the rows of every list with this key, whether it was read at once or page by page. */
+function putRows<Row>(
+  client: QueryClient,
+  queryKey: readonly unknown[],
+  change: (rows: readonly Row[]) => readonly Row[],
+): void {
+  const put = (page: Rows<Row>) => ({ ...page, data: change(page.data) });
+  client.setQueriesData<Rows<Row>>(
+    { queryKey, predicate: (query) => !isOfPages(query) },
+    (before) => before && put(before),
+  );
+  client.setQueriesData<InfiniteData<Rows<Row>>>(
+    { queryKey, predicate: isOfPages },
+    (before) => before && { ...before, pages: before.pages.map(put) },
+  );
+}
+
 /** Ids of messages for which the lists were read again. */
 const noticed = new Set<string>();
 
 function putMessage(client: QueryClient, app: string, message: ListedMessage): void {
+  const lists = keyOf('listMessages', { app });
   let isListed = false;
-  const put = (row: ListedMessage): ListedMessage => {
-    if (row.id !== message.id) return row;
-    isListed = true;
-    return message;
-  };
-  client.setQueriesData<InfiniteData<MessagePage>>(
-    { queryKey: ['app', app, 'messages'], predicate: isWalk },
-    (before) => before && { ...before, pages: before.pages.map((page) => ({ ...page, data: page.data.map(put) })) },
-  );
-  client.setQueriesData<MessagePage>(
-    { queryKey: ['app', app, 'messages', 'newest'] },
-    (before) => before && { ...before, data: before.data.map(put) },
+  putRows<ListedMessage>(client, lists, (rows) =>
+    rows.map((row) => {
+      if (row.id !== message.id) return row;
+      isListed = true;
+      return message;
+    }),
   );
   // A message that is in no list may be new, so the lists are read again, once for each such
   // message.
   if (!isListed && !noticed.has(message.id)) {
     noticed.add(message.id);
-    void client.invalidateQueries({ queryKey: ['app', app, 'messages'] });
+    void client.invalidateQueries({ queryKey: lists });
   }
-  const page = ['app', app, 'message', message.id];
-  const former = client.getQueryData<Message>(page);
+  const { queryKey } = queryOf('getMessage', { app, id: message.id });
+  const former = client.getQueryData(queryKey);
   if (!former) return;
   const { title: _title, ...figures } = message;
-  client.setQueryData<Message>(page, { ...former, ...figures });
+  client.setQueryData(queryKey, { ...former, ...figures });
   // The meaning of each failure comes with the message itself.
   if (JSON.stringify(former.error_counts) !== JSON.stringify(message.error_counts)) {
-    void client.invalidateQueries({ queryKey: page, exact: true });
+    void client.invalidateQueries({ queryKey });
   }
-  if (former.status !== message.status) void client.invalidateQueries({ queryKey: [...page, 'deliveries'] });
-}
-
-const isWalk = ({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean => queryKey.includes('pages');
-
-function putChannel(client: QueryClient, app: string, channel: Credential): void {
-  client.setQueryData<Rows<Credential>>(['app', app, 'channels'], (before) => {
-    if (!before) return before;
-    const others = before.data.filter(({ credential_id }) => credential_id !== channel.credential_id);
-    return { ...before, data: [channel, ...others] };
-  });
+  if (former.status !== message.status) {
+    void client.invalidateQueries({ queryKey: keyOf('listDeliveries', { app, id: message.id }) });
+  }
 }
 
 function putWebhook(client: QueryClient, app: string, webhook: WebhookState): void {
-  const lists = ['app', app, 'webhooks'];
-  const known = client.getQueryData<Rows<Webhook>>(lists)?.data.find(({ id }) => id === webhook.id);
-  if (!known) void client.invalidateQueries({ queryKey: lists });
+  const lists = keyOf('listWebhooks', { app });
+  const known = client.getQueryData(queryOf('listWebhooks', { app, ...whole }).queryKey);
+  if (!known?.data.some(({ id }) => id === webhook.id)) void client.invalidateQueries({ queryKey: lists });
   const put = (before: Webhook): Webhook => (before.id === webhook.id ? { ...before, ...webhook } : before);
-  client.setQueriesData<InfiniteData<Rows<Webhook>>>(
-    { queryKey: lists, predicate: isWalk },
-    (before) => before && { ...before, pages: before.pages.map((page) => ({ ...page, data: page.data.map(put) })) },
-  );
-  client.setQueryData<Rows<Webhook>>(
-    ['app', app, 'webhooks'],
-    (before) => before && { ...before, data: before.data.map(put) },
-  );
-  const page = ['app', app, 'webhook', webhook.id];
-  const former = client.getQueryData<Webhook>(page);
+  putRows<Webhook>(client, lists, (rows) => rows.map(put));
+  const { queryKey } = queryOf('getWebhook', { webhook: webhook.id });
+  const former = client.getQueryData(queryKey);
   if (!former) return;
   const now = put(former);
-  client.setQueryData<Webhook>(page, now);
+  client.setQueryData(queryKey, now);
   // The feed has no counts of waiting events and no attempts, which are read separately.
-  if (JSON.stringify(now) !== JSON.stringify(former)) void client.invalidateQueries({ queryKey: page });
+  if (JSON.stringify(now) === JSON.stringify(former)) return;
+  void client.invalidateQueries({ queryKey });
+  void client.invalidateQueries({ queryKey: keyOf('listWebhookAttempts', { webhook: webhook.id }) });
 }
 
 function notePause(client: QueryClient, paused: boolean): void {
-  const known = client.getQueryData<{ paused: boolean }>(['pause']);
-  if (known?.paused !== paused) void client.invalidateQueries({ queryKey: ['pause'] });
+  const { queryKey } = queryOf('getPause', {});
+  if (client.getQueryData(queryKey)?.paused !== paused) void client.invalidateQueries({ queryKey });
 }

@@ -1,8 +1,9 @@
 // The live feed of an app. The tabs of a browser share one stream: the tab that holds the lock
 // reads it and tells the others. When that tab closes, the lock passes to the next one, whose
 // stream begins with the whole state.
+
+import { addressOf } from './client.ts';
 import type { LiveEvent } from './objects.ts';
-import { liveAddress } from './operations.ts';
 
 type Told = { readonly event: LiveEvent } | { readonly isConnected: boolean } | { readonly asks: true };
 
@@ -40,7 +41,7 @@ export function followLive(appId: string, listener: LiveListener): () => void {
 
   const read = () => {
     leads = true;
-    return readStream<LiveEvent>(liveAddress(appId), stop.signal, {
+    return readStream<LiveEvent>(addressOf('followApp', { app: appId }), stop.signal, {
       onConnected: tell,
       onEvent: (event) => {
         listener.onEvent(event);

@@ -9,9 +9,3 @@ export type {
   NamedEngagementReport as EngagementReport,
   NamedRevenueReport as RevenueReport,
 } from './types.gen.ts';
-
-export interface Page<Row> {
-  readonly data: readonly Row[];
-  readonly has_more: boolean;
-  readonly next_cursor: string | null;
-}

@@ -3,9 +3,9 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { useParams } from 'react-router';
 import { type Act, mayDo, refusalFor } from './can.ts';
 import type { App, PresentSession } from './objects.ts';
-import { queries } from './queries.ts';
+import { queryOf } from './queries.ts';
 
-export const useSession = (): PresentSession => useSuspenseQuery(queries.session()).data;
+export const useSession = (): PresentSession => useSuspenseQuery(queryOf('getSession', {})).data;
 
 /** The id of the app in the address. */
 export function useAppId(): string {
@@ -14,7 +14,7 @@ export function useAppId(): string {
   return app;
 }
 
-export const useApp = (): App => useSuspenseQuery(queries.app(useAppId())).data;
+export const useApp = (): App => useSuspenseQuery(queryOf('getApp', { app: useAppId() })).data;
 
 /** Whether the person may do it, and the reason if not. */
 export function useMay(act: Act): { readonly may: boolean; readonly reason: string | null } {

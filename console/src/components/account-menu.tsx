@@ -1,7 +1,7 @@
 import { Avatar, Menu, UnstyledButton } from '@mantine/core';
 import { IconLogout, IconUser } from '@tabler/icons-react';
 import { Link, useNavigate } from 'react-router';
-import { signOut } from '../api/operations.ts';
+import { call } from '../api/client.ts';
 import { queryClient } from '../api/queries.ts';
 import { useSession } from '../api/session.ts';
 import { paths } from '../paths.ts';
@@ -12,7 +12,7 @@ export function AccountMenu() {
   const navigate = useNavigate();
   const leave = async () => {
     // A session that has already ended need not be ended.
-    await signOut().catch(() => undefined);
+    await call('signOut', {}).catch(() => undefined);
     eraseDrafts();
     queryClient.clear();
     await navigate(paths.signIn);

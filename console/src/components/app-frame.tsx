@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Suspense } from 'react';
 import { Outlet } from 'react-router';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { LiveFeed } from './live-feed.tsx';
@@ -11,7 +11,7 @@ import { Loaded } from './loaded.tsx';
 
 export function AppFrame() {
   const appId = useAppId();
-  const app = useQuery(queries.app(appId));
+  const app = useQuery(queryOf('getApp', { app: appId }));
   return (
     <Loaded query={app}>
       {({ is_test, suspended_at }) => (

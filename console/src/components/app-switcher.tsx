@@ -4,7 +4,7 @@ import { IconApps, IconCheck, IconPlus, IconSelector } from '@tabler/icons-react
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { ListedApp } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf, whole } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
@@ -14,9 +14,9 @@ function tellApp({ plan, is_test, suspended_at }: ListedApp): string {
 }
 
 export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
-  const { data: apps = [], has_more: hasMore = false } = useQuery(queries.apps()).data ?? {};
+  const { data: apps = [], has_more: hasMore = false } = useQuery(queryOf('listApps', whole)).data ?? {};
   // The list may contain only the oldest apps, so the present one is added.
-  const own = useQuery({ ...queries.app(appId ?? ''), enabled: appId !== undefined }).data;
+  const own = useQuery({ ...queryOf('getApp', { app: appId ?? '' }), enabled: appId !== undefined }).data;
   const { may } = useMay('app.create');
   const present = own ?? apps.find(({ id }) => id === appId);
   const name = present?.name ?? (appId === undefined ? 'Choose an app' : '…');

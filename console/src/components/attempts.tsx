@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { WebhookAttempt } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { formatDuration } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -17,7 +17,7 @@ import { isGood, shortAnswer, tellAnswer } from './webhook-text.ts';
 const timeLimitMs = 5000;
 
 export function Attempts({ app, webhook }: { app: string; webhook: string }) {
-  const attempts = useQuery({ ...queries.attempts(app, webhook), refetchInterval: 5000 });
+  const attempts = useQuery({ ...queryOf('listWebhookAttempts', { webhook }), refetchInterval: 5000 });
   return (
     <Card title="Last attempts" isFlush>
       <Loaded query={attempts}>

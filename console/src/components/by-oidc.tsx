@@ -1,7 +1,7 @@
 // A link that makes an account, taken by the provider of OpenID Connect instead of a password.
 import { Button, Divider } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { startOidcByLink } from '../api/operations.ts';
+import { call } from '../api/client.ts';
 import { ProblemPanel } from './problem.tsx';
 
 interface ByOidcProps {
@@ -14,7 +14,7 @@ interface ByOidcProps {
 
 export function ByOidc({ provider, secret, hasPassword }: ByOidcProps) {
   const start = useMutation({
-    mutationFn: () => startOidcByLink({ secret }),
+    mutationFn: () => call('beginOidcByLink', { body: { secret } }),
     onSuccess: ({ url }) => window.location.assign(url),
   });
   return (

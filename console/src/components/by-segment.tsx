@@ -5,9 +5,9 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import type { Given } from '../api/client.ts';
 import type { RevenueRow } from '../api/objects.ts';
-import { listSegments, type RevenueRange } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { formatNumber } from '../format.ts';
 import { formatExactMoney } from '../money.ts';
 import { paths } from '../paths.ts';
@@ -20,25 +20,24 @@ import { useReportView } from './report-view.ts';
 const chosenMost = 5;
 const segmentsShown = 50;
 
-export function BySegment({ app, asked, currency }: { app: string; asked: RevenueRange; currency: string }) {
+export function BySegment({ asked, currency }: { asked: Given<'reportRevenue'>; currency: string }) {
+  const { app } = asked;
   const { search: address, change } = useReportView();
   const chosen = (address.get('segments') ?? '').split(',').filter(Boolean).slice(0, chosenMost);
   const [search, setSearch] = useState('');
   const [found] = useDebouncedValue(search.trim(), 150);
   const listed = useQuery({
-    queryKey: ['app', app, 'segments', 'to choose', found],
-    queryFn: ({ signal }) =>
-      listSegments(app, { limit: segmentsShown, signal, ...(found !== '' && { q: found.slice(0, 128) }) }),
+    ...queryOf('listSegments', { app, limit: segmentsShown, q: found.slice(0, 128) }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
   // A chosen segment is shown by name even if it is not in the list.
   const names = useQueries({
-    queries: chosen.map((id) => ({ ...queries.segment(app, id), staleTime: 60_000, retry: false })),
+    queries: chosen.map((id) => ({ ...queryOf('getSegment', { app, id }), staleTime: 60_000, retry: false })),
   });
   const nameOf = (i: number): string => names[i]?.data?.name ?? chosen[i] ?? '';
   const reports = useQueries({
-    queries: chosen.map((segment_id) => queries.revenue(app, { ...asked, segment_id })),
+    queries: chosen.map((segment_id) => queryOf('reportRevenue', { ...asked, segment_id })),
   });
   if (chosen.length === 0 && found === '' && (listed.data?.data ?? []).length === 0) return null;
   const options = [

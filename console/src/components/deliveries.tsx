@@ -1,7 +1,7 @@
 // The deliveries of a message: one row per device, filtered in the address.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { Delivery } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { codeTitle, codeTitles } from '../failure-codes.ts';
 import { channelNames, formatDuration } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -67,7 +67,7 @@ export function Deliveries({ app, message, isMoving }: { app: string; message: s
   const { filters, field, from } = useFilters(['status', 'channel', 'code']);
   const { code: error_code, ...rest } = filters;
   const query = useInfiniteQuery({
-    ...queries.deliveries(app, message, { ...rest, error_code }, from),
+    ...pagesOf('listDeliveries', { app, id: message, ...rest, error_code }, from),
     refetchInterval: isMoving ? 3000 : false,
   });
   return (

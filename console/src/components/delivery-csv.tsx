@@ -5,8 +5,8 @@ import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconDownload } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
+import { call, type Given } from '../api/client.ts';
 import type { Delivery } from '../api/objects.ts';
-import { type DeliveryFilters, listDeliveries } from '../api/operations.ts';
 import { useMay } from '../api/session.ts';
 import { formatNumber } from '../format.ts';
 import { writeCsv } from '../ui/csv.ts';
@@ -36,7 +36,7 @@ const columns = [
 interface DeliveryCsvProps {
   readonly app: string;
   readonly message: string;
-  readonly filters: DeliveryFilters;
+  readonly filters: Omit<Given<'listDeliveries'>, 'app' | 'id'>;
 }
 
 export function DeliveryCsv({ app, message, filters }: DeliveryCsvProps) {
@@ -51,7 +51,11 @@ export function DeliveryCsv({ app, message, filters }: DeliveryCsvProps) {
     try {
       let cursor: string | undefined;
       do {
-        const page = await listDeliveries(app, message, { ...filters, cursor, limit: pageRows, signal });
+        const page = await call(
+          'listDeliveries',
+          { app, id: message, ...filters, cursor, limit: pageRows },
+          { signal },
+        );
         rows.push(...page.data);
         setRead(rows.length);
         cursor = page.next_cursor ?? undefined;

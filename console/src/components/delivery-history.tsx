@@ -1,7 +1,7 @@
 // The deliveries to one user or device over all messages, the latest first.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { DeliveryOfMessage } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { codeTitle } from '../failure-codes.ts';
 import { channelNames } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -45,7 +45,9 @@ type Recipient = { readonly user: string } | { readonly device: string };
 export function DeliveryHistory({ app, of }: { app: string; of: Recipient }) {
   const { from } = useFilters([]);
   const query = useInfiniteQuery(
-    'user' in of ? queries.userDeliveries(app, of.user, from) : queries.deviceDeliveries(app, of.device, from),
+    'user' in of
+      ? pagesOf('listUserDeliveries', { app, external_id: of.user }, from)
+      : pagesOf('listDeviceDeliveries', { app, id: of.device }, from),
   );
   return (
     <List

@@ -3,9 +3,9 @@
 import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
+import type { Given } from '../api/client.ts';
 import type { Explanation } from '../api/objects.ts';
-import type { ExplainQuestion } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { codeTitle } from '../failure-codes.ts';
 import { count, withLocalTimes } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -21,7 +21,9 @@ import { Status } from './status.tsx';
 
 const offered = 50;
 
-export function Explain({ app, question }: { app: string; question: ExplainQuestion }) {
+/** `question` names the app, and the user or the device. */
+export function Explain({ question }: { question: Given<'explain'> }) {
+  const { app } = question;
   const [search, setSearch] = useSearchParams();
   const chosen = search.get('explain');
   const setChosen = (message: string | null) =>
@@ -34,9 +36,12 @@ export function Explain({ app, question }: { app: string; question: ExplainQuest
       },
       { replace: true, preventScrollReset: true },
     );
-  const messages = useQuery(queries.newestMessages(app, offered)).data?.data ?? [];
-  const newest = useQuery({ ...queries.explainNewest(app, question), enabled: chosen === null });
-  const one = useQuery({ ...queries.explain(app, chosen ?? '', question), enabled: chosen !== null });
+  const messages = useQuery(queryOf('listMessages', { app, limit: offered })).data?.data ?? [];
+  const newest = useQuery({ ...queryOf('explain', question), enabled: chosen === null });
+  const one = useQuery({
+    ...queryOf('explain', { ...question, message_id: chosen ?? '' }),
+    enabled: chosen !== null,
+  });
   const names = new Map(messages.map((message) => [message.id, nameOf(message)]));
   return (
     <Card

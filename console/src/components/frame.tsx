@@ -7,7 +7,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { Navigate, Outlet, ScrollRestoration, useLocation, useMatch, useNavigation } from 'react-router';
 import { onSessionEnd, Problem } from '../api/client.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { keyOf, queryClient, queryOf } from '../api/queries.ts';
 import { paths } from '../paths.ts';
 import { Bell } from '../ui/bell.tsx';
 import { AccountMenu } from './account-menu.tsx';
@@ -20,11 +20,14 @@ import { ProblemPanel } from './problem.tsx';
 
 export function Frame() {
   const location = useLocation();
-  const session = useQuery(queries.session());
+  const session = useQuery(queryOf('getSession', {}));
   // The session's own request is refused too. It must not be repeated for its own refusal, or the
   // requests would never end.
   useEffect(
-    () => onSessionEnd(() => void queryClient.invalidateQueries({ queryKey: ['session'] }, { cancelRefetch: false })),
+    () =>
+      onSessionEnd(
+        () => void queryClient.invalidateQueries({ queryKey: keyOf('getSession') }, { cancelRefetch: false }),
+      ),
     [],
   );
 

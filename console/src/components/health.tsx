@@ -4,7 +4,7 @@ import { Popover, Stack, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Credential, Webhook } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf, whole } from '../api/queries.ts';
 import { channelNames } from '../format.ts';
 import { paths } from '../paths.ts';
 import { useIsPaused } from './paused-bar.tsx';
@@ -51,8 +51,8 @@ interface Concerns {
 }
 
 export function useConcerns(appId: string): Concerns {
-  const channels = useQuery(queries.channels(appId)).data?.data;
-  const webhooks = useQuery(queries.webhooks(appId)).data?.data;
+  const channels = useQuery(queryOf('listChannels', { app: appId, ...whole })).data?.data;
+  const webhooks = useQuery(queryOf('listWebhooks', { app: appId, ...whole })).data?.data;
   const concerns = concernsOf(appId, channels ?? [], webhooks ?? []);
   return { concerns, isKnown: channels !== undefined && webhooks !== undefined, isNew: channels?.length === 0 };
 }

@@ -2,8 +2,8 @@
 import { Group, NumberInput, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { keyCan } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { Key, MadeKey } from '../api/objects.ts';
-import { revokeKey, rotateKey } from '../api/operations.ts';
 import { ConfirmButton } from './confirm.tsx';
 
 export function keyStateOf({ revoked_at, expires_at }: Key, nowMs: number): string {
@@ -45,7 +45,7 @@ export function KeyActs({ value: key, state, onRotated, onChanged }: KeyActsProp
             </Stack>
           }
           run={async () => {
-            const made = await rotateKey(key.id, hours);
+            const made = await call('rotateKey', { key: key.id, body: { overlap_hours: hours } });
             await onChanged();
             onRotated(made);
           }}
@@ -58,7 +58,7 @@ export function KeyActs({ value: key, state, onRotated, onChanged }: KeyActsProp
           effect="Every request with it is refused within two seconds. Rotate it instead to replace it without a gap."
           isDestructive
           run={async () => {
-            await revokeKey(key.id);
+            await call('revokeKey', { key: key.id });
             await onChanged();
           }}
         />

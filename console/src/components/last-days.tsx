@@ -2,8 +2,8 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
+import { readCsv } from '../api/client.ts';
 import type { OverviewFigures, Overview as OverviewReport } from '../api/objects.ts';
-import { getOverviewCsv } from '../api/operations.ts';
 import { formatNumber } from '../format.ts';
 import { formatMoney } from '../money.ts';
 import { paths } from '../paths.ts';
@@ -87,7 +87,11 @@ function Days({ app, overview: { spans: found, days } }: { app: string; overview
           <Button size="xs" variant="default" onClick={() => set('view', isTable ? null : 'table')}>
             {isTable ? 'Hide the table' : 'Table of the days'}
           </Button>
-          <CsvButton what="the days" name="overview.csv" read={() => getOverviewCsv(app, browserZone)} />
+          <CsvButton
+            what="the days"
+            name="overview.csv"
+            read={() => readCsv('getOverview', { app, tz: browserZone })}
+          />
           <Link to={paths.reports(app)}>All reports</Link>
         </span>
       </div>

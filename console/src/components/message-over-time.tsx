@@ -2,7 +2,7 @@
 // bought.
 import { useQuery } from '@tanstack/react-query';
 import type { Message, MessageFigures } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { channelNames, formatNumber, formatShare } from '../format.ts';
 import { formatMoney } from '../money.ts';
 import { Card, Figures } from '../ui/card.tsx';
@@ -18,7 +18,7 @@ type Series<Kind extends string> = {
 
 const useFigures = (app: string, { id, status }: Message) =>
   useQuery({
-    ...queries.messageFigures(app, id),
+    ...queryOf('getMessageFigures', { app, id }),
     refetchInterval: status === 'sending' ? 5_000 : 60_000,
   });
 

@@ -7,16 +7,8 @@ import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useEffectEvent, useId, useMemo, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { type Act, mayDo, type Role } from '../api/can.ts';
-import {
-  listDevices,
-  listEventNames,
-  listMessages,
-  listProperties,
-  listSegments,
-  listUsers,
-  listWebhooks,
-} from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
+import { call } from '../api/client.ts';
+import { ownKey, queryOf, whole } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { paths } from '../paths.ts';
 import { pagesOfApp, pagesOfOrganisation } from './navigation.tsx';
@@ -141,7 +133,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
   const { role } = useSession();
   const pages = usePages(appId);
   const objects = useQuery({
-    queryKey: ['app', appId, 'find', asked],
+    queryKey: ownKey('find', { app: appId, asked }),
     queryFn: ({ signal }) => findObjects(appId ?? '', asked, role, signal),
     enabled: appId !== undefined && asked.length > 0,
     placeholderData: (before) => before,
@@ -227,7 +219,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
 
 function usePages(appId: string | undefined): Hit[] {
   const { role } = useSession();
-  const apps = useQuery(queries.apps()).data?.data;
+  const apps = useQuery(queryOf('listApps', whole)).data?.data;
   return useMemo(() => {
     const own = [...(appId === undefined ? [] : pagesOfApp(appId)), ...pagesOfOrganisation];
     return [
@@ -245,73 +237,77 @@ function usePages(appId: string | undefined): Hit[] {
 
 const found = 4;
 
-type Finder = (app: string, walk: { q: string; limit: number; signal: AbortSignal }) => Promise<Hit[]>;
+type Finder = (given: { app: string; q: string; limit: number }, options: { signal: AbortSignal }) => Promise<Hit[]>;
 
 const finders: readonly { readonly needs?: Act; readonly find: Finder }[] = [
   {
-    find: async (app, walk) =>
-      (await listMessages(app, walk)).data.map(({ id, name, title }) => ({
+    find: async (given, options) =>
+      (await call('listMessages', given, options)).data.map(({ id, name, title }) => ({
         kind: 'Message',
         name: name ?? title ?? id,
         note: id,
-        to: paths.message(app, id),
+        to: paths.message(given.app, id),
       })),
   },
   {
     needs: 'user.read',
-    find: async (app, walk) =>
-      (await listUsers(app, walk)).data.map(({ external_id: id, first_name: name }) => ({
+    find: async (given, options) =>
+      (await call('listUsers', given, options)).data.map(({ external_id: id, first_name: name }) => ({
         kind: 'User',
         name: id,
         note: name ?? undefined,
-        to: paths.user(app, id),
+        to: paths.user(given.app, id),
       })),
   },
   {
     needs: 'device.read',
-    find: async (app, walk) =>
-      (await listDevices(app, walk)).data.map(({ id, external_id: owner }) => ({
+    find: async (given, options) =>
+      (await call('listDevices', given, options)).data.map(({ id, external_id: owner }) => ({
         kind: 'Device',
         name: id,
         note: owner ?? undefined,
-        to: paths.device(app, id),
+        to: paths.device(given.app, id),
       })),
   },
   {
-    find: async (app, walk) =>
-      (await listWebhooks(app, walk)).data.map(({ id, endpoint }) => ({
+    find: async (given, options) =>
+      (await call('listWebhooks', given, options)).data.map(({ id, endpoint }) => ({
         kind: 'Webhook',
         name: endpoint,
         note: id,
-        to: paths.webhook(app, id),
+        to: paths.webhook(given.app, id),
       })),
   },
   {
-    find: async (app, walk) =>
-      (await listSegments(app, walk)).data.map(({ id, name }) => ({
+    find: async (given, options) =>
+      (await call('listSegments', given, options)).data.map(({ id, name }) => ({
         kind: 'Segment',
         name,
         note: id,
-        to: paths.segment(app, id),
+        to: paths.segment(given.app, id),
       })),
   },
   {
-    find: async (app, walk) =>
-      (await listProperties(app, walk)).data.map(({ key }) => ({
+    find: async (given, options) =>
+      (await call('listProperties', given, options)).data.map(({ key }) => ({
         kind: 'Property',
         name: key,
-        to: paths.property(app, key),
+        to: paths.property(given.app, key),
       })),
   },
   {
-    find: async (app, walk) =>
-      (await listEventNames(app, walk)).data.map(({ name }) => ({ kind: 'Event', name, to: paths.event(app, name) })),
+    find: async (given, options) =>
+      (await call('listEventNames', given, options)).data.map(({ name }) => ({
+        kind: 'Event',
+        name,
+        to: paths.event(given.app, name),
+      })),
   },
 ];
 
 /** Asks the lists that the role may read; one that fails is left out. */
 async function findObjects(app: string, q: string, role: Role, signal: AbortSignal): Promise<Hit[]> {
   const asked = finders.filter(({ needs }) => !needs || mayDo(role, needs));
-  const answers = await Promise.allSettled(asked.map(({ find }) => find(app, { q, limit: found, signal })));
+  const answers = await Promise.allSettled(asked.map(({ find }) => find({ app, q, limit: found }, { signal })));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 }

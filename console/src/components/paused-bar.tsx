@@ -1,8 +1,8 @@
 // A bar on every page while sends are paused, as after a restore, until somebody resumes them.
 import { Button } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { resumeService } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { call } from '../api/client.ts';
+import { queryOf, refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { count } from '../format.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
@@ -15,14 +15,14 @@ const reasons = {
   other_server: 'the data was copied to another server',
 } as const;
 
-export const useIsPaused = (): boolean => useQuery(queries.pause()).data?.paused === true;
+export const useIsPaused = (): boolean => useQuery(queryOf('getPause', {})).data?.paused === true;
 
 export function PausedBar() {
   const { may, reason } = useMay('system.resume');
-  const pause = useQuery(queries.pause()).data;
+  const pause = useQuery(queryOf('getPause', {})).data;
   const resume = useMutation({
-    mutationFn: resumeService,
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['pause'] }),
+    mutationFn: () => call('resume', {}),
+    onSuccess: () => refresh('getPause'),
   });
   if (!pause?.paused) return null;
   return (

@@ -1,8 +1,8 @@
 // The rebuild of stored totals of reports: the state of the last one, and the button for another.
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { call } from '../api/client.ts';
 import type { ReportRebuild } from '../api/objects.ts';
-import { rebuildReports } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { count } from '../format.ts';
 import { Card } from '../ui/card.tsx';
@@ -12,12 +12,12 @@ import { ConfirmButton } from './confirm.tsx';
 export function Rebuild({ app }: { app: string }) {
   const { may, reason } = useMay('report.rebuild');
   const last = useQuery({
-    ...queries.rebuild(app),
+    ...queryOf('getReportRebuild', { app }),
     refetchInterval: ({ state: { data } }) => (data?.rebuild && isOpen(data.rebuild) ? 2000 : false),
   }).data?.rebuild;
   const ask = useMutation({
-    mutationFn: () => rebuildReports(app),
-    onSuccess: (rebuild) => queryClient.setQueryData(queries.rebuild(app).queryKey, { rebuild }),
+    mutationFn: () => call('rebuildReports', { app, body: {} }),
+    onSuccess: (rebuild) => queryClient.setQueryData(queryOf('getReportRebuild', { app }).queryKey, { rebuild }),
   });
   return (
     <div className="no-print">

@@ -6,8 +6,7 @@ import { IconCircle, IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
-import { getFirstClick, listDevices, listUsers } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf, whole } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -92,21 +91,19 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   // The live feed has no devices and users, so these are requested until the first one exists.
   const untilFirst = (page: { readonly data: readonly unknown[] } | undefined) =>
     page && page.data.length > 0 ? false : lookEveryMs;
-  const channels = useQuery({ ...queries.channels(app), ...look });
+  const channels = useQuery({ ...queryOf('listChannels', { app, ...whole }), ...look });
   const devices = useQuery({
-    queryKey: ['app', app, 'guide', 'device'],
-    queryFn: () => listDevices(app, { limit: 1 }),
+    ...queryOf('listDevices', { app, limit: 1 }),
     enabled: isWanted,
     refetchInterval: ({ state }) => untilFirst(state.data),
   });
   const users = useQuery({
-    queryKey: ['app', app, 'guide', 'user'],
-    queryFn: () => listUsers(app, { limit: 1 }),
+    ...queryOf('listUsers', { app, limit: 1 }),
     enabled: isWanted,
     refetchInterval: ({ state }) => untilFirst(state.data),
   });
-  const messages = useQuery({ ...queries.newestMessages(app, 10), ...look });
-  const webhooks = useQuery({ ...queries.webhooks(app), ...look });
+  const messages = useQuery({ ...queryOf('listMessages', { app, limit: 10 }), ...look });
+  const webhooks = useQuery({ ...queryOf('listWebhooks', { app, ...whole }), ...look });
   const sent = messages.data?.data ?? [];
   // The live feed updates the newest messages. Others are requested only if none of the newest was
   // clicked.
@@ -119,8 +116,7 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   });
   const isOlderAsked = isWanted && sent.length > 0 && !isNewestClicked && !wasClicked;
   const older = useQuery({
-    queryKey: ['app', app, 'guide', 'click'],
-    queryFn: () => getFirstClick(app),
+    ...queryOf('getFirstClick', { app }),
     enabled: isOlderAsked,
     refetchInterval: ({ state }) => (state.data?.seen ? false : lookForClickEveryMs),
   });

@@ -1,8 +1,8 @@
 // An operator token as a row, with the button that revokes it.
 import { roleNames } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { Token } from '../api/objects.ts';
-import { revokeToken } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { refresh } from '../api/queries.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
 import { tellAuthor } from './author.ts';
@@ -33,9 +33,9 @@ export function TokenRow({ token, onRevoked }: { token: Token; onRevoked?: () =>
         effect="Scripts with this token are refused at once."
         isDestructive
         run={async () => {
-          await revokeToken(token.id);
+          await call('revokeToken', { token: token.id });
           onRevoked?.();
-          await queryClient.invalidateQueries({ queryKey: ['tokens'] });
+          await refresh('listTokens');
         }}
       />
     </li>

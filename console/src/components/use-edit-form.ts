@@ -1,7 +1,7 @@
 // The form of an object that has properties of its own, such as a user or a device: its draft, its
 // save, and the check of its numbers.
 import { useQuery } from '@tanstack/react-query';
-import { queries } from '../api/queries.ts';
+import { allOf } from '../api/queries.ts';
 import { useDraft } from './use-draft.ts';
 import { useSave } from './use-save.ts';
 import { fieldOf, fieldOfIssue, type UserValues, unfinishedNumbers } from './user-values.ts';
@@ -32,7 +32,7 @@ export function useEditForm<Edited>({ app, name, initialValues, seen, read, send
       return onSaved(after);
     },
   });
-  const catalog = useQuery(queries.catalog(app)).data?.data ?? [];
+  const catalog = useQuery(allOf('listProperties', { app })).data?.data ?? [];
   const submit = (values: UserValues) => {
     const wrong = unfinishedNumbers(values, catalog);
     if (wrong.length === 0) return save.submit(values);

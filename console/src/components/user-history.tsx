@@ -4,7 +4,7 @@ import { Button } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import type { EventOfUser } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { count } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -73,7 +73,7 @@ const columns: readonly Column<EventOfUser>[] = [
 
 function Events({ app, user }: { app: string; user: string }) {
   const { from } = useFilters([]);
-  const query = useInfiniteQuery(queries.userEvents(app, user, from));
+  const query = useInfiniteQuery(pagesOf('listUserEvents', { app, external_id: user }, from));
   return (
     <List
       label="Events"
@@ -95,7 +95,9 @@ function Events({ app, user }: { app: string; user: string }) {
 
 /** Segments are tested one after another, because each needs its own query. */
 export function UserSegments({ app, user }: { app: string; user: string }) {
-  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery(queries.userSegments(app, user));
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery(
+    pagesOf('listUserSegments', { app, external_id: user }),
+  );
   const selecting = data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <Card title="Segments">

@@ -1,7 +1,7 @@
 // The credential of Apple push: a signing key with its ids.
 import { Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { call } from '../api/client.ts';
 import type { ApplePushCredential, Credential } from '../api/objects.ts';
-import { setApns } from '../api/operations.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useDraft } from '../components/use-draft.ts';
 import { useSave } from '../components/use-save.ts';
@@ -28,7 +28,7 @@ export function ApnsForm({ app, present, onSaved, onCancel }: ChannelFormProps) 
   const { form } = draft;
   const save = useSave({
     form,
-    save: (values) => setApns(app, { ...values, updated_at: seenOf(draft.seen) }),
+    save: (values) => call('setApplePush', { app, body: { ...values, updated_at: seenOf(draft.seen) } }),
     onSaved: () => {
       draft.forget();
       onSaved();

@@ -1,7 +1,7 @@
 // The form of a device: locale, time zone, environment, and its own properties.
 import { Select, Stack, TextInput } from '@mantine/core';
+import { call } from '../api/client.ts';
 import type { Device, EditedDevice } from '../api/objects.ts';
-import { editDevice } from '../api/operations.ts';
 import { deviceEditOf, deviceValuesOf } from '../components/device-values.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useEditForm } from '../components/use-edit-form.ts';
@@ -21,7 +21,7 @@ export function DeviceForm({ app, device, onSaved, onCancel }: DeviceFormProps) 
     initialValues: deviceValuesOf(device),
     seen: device.updated_at,
     read,
-    send: (base, values, seen) => editDevice(app, device.id, deviceEditOf(base, values, seen)),
+    send: (base, values, seen) => call('editDevice', { app, id: device.id, body: deviceEditOf(base, values, seen) }),
     onSaved,
   });
   return (

@@ -1,7 +1,7 @@
 // The credential of Android push: a service account of a Firebase project.
 import { Stack, Textarea } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { setFcm } from '../api/operations.ts';
+import { call } from '../api/client.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useSave } from '../components/use-save.ts';
 import type { ChannelFormProps } from './channel-form.ts';
@@ -12,7 +12,11 @@ export function FcmForm({ app, present, onSaved, onCancel }: ChannelFormProps) {
     validate: { service_account_json: (text) => (isJson(text) ? null : 'This is not JSON. Paste the whole file.') },
   });
   const updated_at = present?.created_at ?? null;
-  const save = useSave({ form, save: (values) => setFcm(app, { ...values, updated_at }), onSaved });
+  const save = useSave({
+    form,
+    save: (values) => call('setAndroidPush', { app, body: { ...values, updated_at } }),
+    onSaved,
+  });
   return (
     <form onSubmit={form.onSubmit(save.submit)}>
       <Stack>

@@ -3,8 +3,8 @@
 import { ActionIcon, NumberInput, Select, Stack, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconTrash } from '@tabler/icons-react';
 import { Link } from 'react-router';
+import { call } from '../api/client.ts';
 import type { CataloguedProperty, EditedUser, User } from '../api/objects.ts';
-import { editUser } from '../api/operations.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
 import type { Draft } from '../components/use-draft.ts';
@@ -28,7 +28,8 @@ export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
     initialValues: valuesOf(user),
     seen: user.updated_at,
     read,
-    send: (base, values, seen) => editUser(app, user.external_id, editOf(base, values, seen)),
+    send: (base, values, seen) =>
+      call('editUser', { app, external_id: user.external_id, body: editOf(base, values, seen) }),
     onSaved,
   });
   return (

@@ -1,7 +1,7 @@
 // The credential of web push: a key pair that Carillon makes, or an existing one.
 import { Alert, SegmentedControl, Stack, Textarea, TextInput } from '@mantine/core';
+import { call } from '../api/client.ts';
 import type { Credential } from '../api/objects.ts';
-import { setWebpush } from '../api/operations.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useDraft } from '../components/use-draft.ts';
 import { useSave } from '../components/use-save.ts';
@@ -23,10 +23,13 @@ export function WebpushForm({ app, present, onSaved, onCancel }: ChannelFormProp
   const save = useSave({
     form,
     save: ({ subject, how, public_key, private_key }) =>
-      setWebpush(app, {
-        subject,
-        updated_at: seenOf(draft.seen),
-        ...(how === 'import' && { public_key: public_key.trim(), private_key: private_key.trim() }),
+      call('setWebPush', {
+        app,
+        body: {
+          subject,
+          updated_at: seenOf(draft.seen),
+          ...(how === 'import' && { public_key: public_key.trim(), private_key: private_key.trim() }),
+        },
       }),
     onSaved: () => {
       draft.forget();

@@ -4,9 +4,9 @@ import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
+import { call } from '../api/client.ts';
 import type { Link } from '../api/objects.ts';
-import { acceptInvite } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -19,7 +19,7 @@ import { PageHead } from '../ui/page-head.tsx';
 
 export function AcceptInvite() {
   const [secret] = useState(secretOfLink);
-  const link = useQuery(queries.link(secret));
+  const link = useQuery(queryOf('getLink', { body: { secret } }));
   return (
     <div style={{ maxWidth: 480, margin: '8vh auto', padding: '0 16px' }}>
       <Loaded query={link}>{(data) => <Form secret={secret} invitation={data} />}</Loaded>
@@ -29,11 +29,12 @@ export function AcceptInvite() {
 
 function Form({ secret, invitation }: { secret: string; invitation: Link }) {
   const navigate = useNavigate();
-  const welcome = useQuery(queries.welcome()).data;
+  const welcome = useQuery(queryOf('getWelcome', {})).data;
   const form = useForm({ initialValues: { name: '', email: invitation.email ?? '', password: '' } });
   const save = useSave({
     form,
-    save: (values) => acceptInvite({ secret, ...values }),
+    save: ({ email, ...values }) =>
+      call('acceptInvite', { body: { secret, ...values, ...(email !== '' && { email }) } }),
     onSaved: async () => {
       queryClient.clear();
       await navigate(paths.home, { replace: true });

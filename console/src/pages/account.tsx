@@ -5,16 +5,9 @@ import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { call } from '../api/client.ts';
 import type { SecondFactor as MadeFactor, OwnPassword } from '../api/objects.ts';
-import {
-  beginSecondFactor,
-  changePassword,
-  confirmSecondFactor,
-  endSession,
-  makeRecoveryCodes,
-  removeSecondFactor,
-} from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryOf, refresh, whole } from '../api/queries.ts';
 import { useSession } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
@@ -51,7 +44,6 @@ export function Account() {
 function SecondFactor({ isOn }: { isOn: boolean }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['session'] });
   return (
     <Card title="Second factor">
       <p style={{ margin: '0 0 12px' }}>
@@ -77,15 +69,15 @@ function SecondFactor({ isOn }: { isOn: boolean }) {
             label="New recovery codes"
             title="Make new recovery codes?"
             effect="The codes that you have stop working at once."
-            act={makeRecoveryCodes}
+            act={(body) => call('renewRecoveryCodes', { body })}
             onDone={({ recovery_codes }) => setCodes(recovery_codes)}
           />
           <PasswordAct
             label="Turn off"
             title="Turn the second factor off?"
             effect="From then on the password alone signs you in. Your recovery codes stop working."
-            act={removeSecondFactor}
-            onDone={refresh}
+            act={(body) => call('removeSecondFactor', { body })}
+            onDone={() => refresh('getSession')}
           />
         </div>
       ) : (
@@ -112,7 +104,7 @@ function SecondFactor({ isOn }: { isOn: boolean }) {
         secrets={codes && [['Recovery codes', codes.join('\n')]]}
         onClose={() => {
           setCodes(null);
-          void refresh();
+          void refresh('getSession');
         }}
       />
     </Card>
@@ -122,11 +114,11 @@ function SecondFactor({ isOn }: { isOn: boolean }) {
 function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => void; onCancel: () => void }) {
   const [setup, setSetup] = useState<MadeFactor | null>(null);
   const first = useForm({ initialValues: { password: '' } });
-  const begin = useSave({ form: first, save: beginSecondFactor, onSaved: setSetup });
+  const begin = useSave({ form: first, save: (body) => call('beginSecondFactor', { body }), onSaved: setSetup });
   const second = useForm({ initialValues: { code: '' } });
   const confirm = useSave({
     form: second,
-    save: ({ code }) => confirmSecondFactor({ code: code.replaceAll(' ', '') }),
+    save: ({ code }) => call('confirmSecondFactor', { body: { code: code.replaceAll(' ', '') } }),
     onSaved: () => onDone(setup?.recovery_codes ?? []),
   });
   if (!setup) {
@@ -222,11 +214,11 @@ function Password() {
   const form = useForm({ initialValues: { current: '', next: '' } });
   const save = useSave({
     form,
-    save: changePassword,
+    save: (body) => call('changePassword', { body }),
     onSaved: async () => {
       form.reset();
       notifications.show({ message: 'The password is changed. Your other sessions have ended.' });
-      await queryClient.invalidateQueries({ queryKey: ['sessions'] });
+      await refresh('listSessions');
     },
   });
   return (
@@ -255,7 +247,7 @@ function Password() {
 }
 
 function Sessions() {
-  const sessions = useQuery(queries.sessions());
+  const sessions = useQuery(queryOf('listSessions', whole));
   return (
     <Card title="Sessions" isFlush>
       <Loaded query={sessions}>
@@ -282,8 +274,8 @@ function Sessions() {
                     title="End this session?"
                     effect="The browser is signed out at once."
                     run={async () => {
-                      await endSession(id);
-                      await queryClient.invalidateQueries({ queryKey: ['sessions'] });
+                      await call('endSession', { session: id });
+                      await refresh('listSessions');
                     }}
                   />
                 )}

@@ -1,6 +1,6 @@
 // How the audience grew and shrank: devices that registered, were active, and went.
 import { useQuery } from '@tanstack/react-query';
-import { getReportCsv } from '../api/operations.ts';
+import { readCsv } from '../api/client.ts';
 import { useAppId } from '../api/session.ts';
 import { tellChange } from '../components/change.ts';
 import { FirstDevice } from '../components/first-code.tsx';
@@ -89,7 +89,7 @@ export function AudienceReport() {
               keyOf: ({ from }: { from: string }) => from,
               columns,
             };
-            const csv = { name: 'audience.csv', read: () => getReportCsv(app, 'devices', grouped) };
+            const csv = { name: 'audience.csv', read: () => readCsv('reportDevices', { app, ...grouped }) };
             return active + registered + opted + dead === 0 ? (
               <Card>
                 <Empty title="No devices in this range" action={<FirstDevice />}>

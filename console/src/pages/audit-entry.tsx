@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { AuditEntry } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { changesOfEntry } from '../components/audit-change.ts';
 import { AuditTarget } from '../components/audit-target.tsx';
@@ -31,7 +31,12 @@ export function OrganisationAuditEntry() {
 function Entry({ app }: { app: string | undefined }) {
   const { entry = '' } = useParams();
   const { may, reason } = useMay('audit.read');
-  const query = useQuery({ ...queries.auditEntry(app, entry), enabled: may });
+  const asked = { q: entry, limit: 1 };
+  const query = useQuery({
+    ...(app === undefined ? queryOf('listOrganisationAudit', asked) : queryOf('listAudit', { app, ...asked })),
+    select: ({ data }) => data.find(({ id }) => id === entry) ?? null,
+    enabled: may,
+  });
   if (!may) return <NotAllowed what="Audit" reason={reason} isPart={app !== undefined} />;
   const list = app === undefined ? paths.organisationAudit : paths.audit(app);
   return (

@@ -3,9 +3,9 @@ import { Button, TextInput } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { Link } from 'react-router';
+import { readCsv } from '../api/client.ts';
 import type { AuditEntry } from '../api/objects.ts';
-import { getAuditCsv } from '../api/operations.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { useAppId, useMay, useSession } from '../api/session.ts';
 import { tellEntry } from '../components/audit-change.ts';
 import { AuditTarget } from '../components/audit-target.tsx';
@@ -77,9 +77,15 @@ function Entries({ app }: { app: string | undefined }) {
   const { may, reason } = useMay('audit.read');
   const { filters, set, field, from } = useFilters(['q', 'since', 'until']);
   const range = { q: filters.q, from: startOf(filters.since), to: endOf(filters.until) };
-  const query = useInfiniteQuery({ ...queries.audit(app, range, from), enabled: may });
+  const query = useInfiniteQuery({
+    ...(app === undefined
+      ? pagesOf('listOrganisationAudit', range, from)
+      : pagesOf('listAudit', { app, ...range }, from)),
+    enabled: may,
+  });
   const csv = useMutation({
-    mutationFn: () => getAuditCsv(app, range),
+    mutationFn: () =>
+      app === undefined ? readCsv('listOrganisationAudit', range) : readCsv('listAudit', { app, ...range }),
     onSuccess: (text) => saveFile('audit.csv', new Blob([text], { type: 'text/csv' })),
   });
   if (!may) return <NotAllowed what="Audit" reason={reason} isPart={app !== undefined} />;

@@ -4,9 +4,9 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import { call } from '../api/client.ts';
 import type { ChannelName, ChannelTestResult, Credential } from '../api/objects.ts';
-import { removeChannel, testChannel } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryOf, refresh, whole } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -36,7 +36,7 @@ const ids = ['webpush', 'apns', 'fcm'] as const;
 
 export function Channels() {
   const app = useAppId();
-  const channels = useQuery(queries.channels(app));
+  const channels = useQuery(queryOf('listChannels', { app, ...whole }));
   return (
     <Loaded query={channels}>
       {({ data }) =>
@@ -55,9 +55,8 @@ export function Channels() {
 
 /** A channel also decides whether its app is a test. */
 async function refreshApp(app: string): Promise<void> {
-  await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
-  await queryClient.invalidateQueries({ queryKey: ['app', app], exact: true });
-  await queryClient.invalidateQueries({ queryKey: ['apps'] });
+  await refresh(['listChannels', 'listSparedDevices', 'getApp'], { app });
+  await refresh('listApps');
 }
 
 function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; channel: Credential | undefined }) {
@@ -71,7 +70,7 @@ function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; chann
     await refreshApp(app);
   };
   const remove = async () => {
-    await removeChannel(app, id);
+    await call('removeChannel', { app, channel: id });
     await refreshApp(app);
   };
   const Form = { webpush: WebpushForm, apns: ApnsForm, fcm: FcmForm }[id];
@@ -153,7 +152,8 @@ const sparedShown = 10;
 /** The devices that a suspect credential would have cost. */
 function Spared({ app, id }: { app: string; id: ChannelName }) {
   const { may } = useMay('device.read');
-  const { data: devices = [], has_more: hasMore } = useQuery({ ...queries.spared(app, id), enabled: may }).data ?? {};
+  const { data: devices = [], has_more: hasMore } =
+    useQuery({ ...queryOf('listSparedDevices', { app, channel: id }), enabled: may }).data ?? {};
   if (devices.length === 0) return null;
   const [newest] = devices;
   const codes = [...new Set(devices.map(({ error_code }) => error_code))];
@@ -215,8 +215,8 @@ function TestButton({ app, id }: { app: string; id: ChannelName }) {
   const [device, setDevice] = useState('');
   const [result, setResult] = useState<ChannelTestResult>();
   const test = async () => {
-    setResult(await testChannel(app, id, device.trim()));
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'channels'] });
+    setResult(await call('testChannel', { app, channel: id, body: { device_id: device.trim() } }));
+    await refresh(['listChannels', 'listSparedDevices'], { app });
   };
   return (
     <>

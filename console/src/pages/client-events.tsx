@@ -1,9 +1,9 @@
 // The events that client keys, which anybody can read, may track.
 import { Stack, Switch } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
+import { call } from '../api/client.ts';
 import type { App } from '../api/objects.ts';
-import { editApp } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { useApp, useMay } from '../api/session.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { LeaveGuard } from '../components/leave-guard.tsx';
@@ -24,10 +24,10 @@ function Form({ app }: { app: App }) {
   const { form, seen } = draft;
   const save = useSave({
     form,
-    save: (client_events) => editApp(app.id, { updated_at: seen, client_events }),
+    save: (client_events) => call('editApp', { app: app.id, body: { updated_at: seen, client_events } }),
     onSaved: (after) => {
       draft.settle(after.updated_at);
-      queryClient.setQueryData(['app', app.id], after);
+      queryClient.setQueryData(queryOf('getApp', { app: app.id }).queryKey, after);
       notifications.show({ message: 'Saved. It holds within two seconds.' });
     },
   });

@@ -3,9 +3,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
+import { call } from '../api/client.ts';
 import type { Draft } from '../api/objects.ts';
-import { getDraft, getMessage, getTemplate, getTemplateVersion } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { ownKey, queryClient } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import '../components/compose/compose.css';
 import { Composer, type Start } from '../components/compose/composer.tsx';
@@ -26,7 +26,7 @@ export function Compose() {
   const [turn, setTurn] = useState(0);
   const origin = own !== null && params.get('draft') === own.draft ? own.key : search;
   const start = useQuery({
-    queryKey: ['app', app, 'compose', origin, turn],
+    queryKey: ownKey('compose', { app, origin, turn }),
     queryFn: () => readStart(app, new URLSearchParams(origin)),
     enabled: may,
     // A form must not change while somebody types into it.
@@ -52,7 +52,7 @@ export function Compose() {
               setOwn(null);
               setTurn((before) => before + 1);
               queryClient.setQueryData<Start>(
-                ['app', app, 'compose', new URLSearchParams({ draft: draft.id }).toString(), turn + 1],
+                ownKey('compose', { app, origin: String(new URLSearchParams({ draft: draft.id })), turn: turn + 1 }),
                 ofDraft(draft),
               );
             }}
@@ -72,14 +72,17 @@ const ofDraft = (draft: Draft): Start => ({
 
 async function readStart(app: string, params: URLSearchParams): Promise<Start> {
   const [draft, message, template] = [params.get('draft'), params.get('message'), params.get('template')];
-  if (draft) return ofDraft(await getDraft(app, draft));
-  if (message) return { form: duplicateOf(await getMessage(app, message)), draft: null, template: null };
+  if (draft) return ofDraft(await call('getDraft', { app, draft }));
+  if (message) {
+    const form = duplicateOf(await call('getMessage', { app, id: message }));
+    return { form, draft: null, template: null };
+  }
   if (template) {
     const version = params.get('version');
     // A new version follows the newest one, even if the message starts from an older version.
     const [newest, older] = await Promise.all([
-      getTemplate(app, template),
-      version ? getTemplateVersion(app, template, version) : null,
+      call('getTemplate', { app, template }),
+      version ? call('getTemplateVersion', { app, template, version }) : null,
     ]);
     const { content } = older ?? newest;
     return { form: { ...emptyForm, content }, draft: null, template: newest };

@@ -1,8 +1,8 @@
 // The acts that stop or end an app.
 import { notifications } from '@mantine/notifications';
 import { useNavigate } from 'react-router';
-import { deleteApp, resumeApp, suspendApp } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { call } from '../api/client.ts';
+import { ofApp, queryClient, refresh } from '../api/queries.ts';
 import { useApp, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
@@ -15,11 +15,10 @@ export function Danger() {
   const navigate = useNavigate();
   const { may, reason } = useMay('app.suspend');
   if (!may) return <NotAllowed what="Danger zone" reason={reason} isPart />;
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['app', app.id], exact: true });
   const remove = async () => {
-    const { devices, users, messages } = await deleteApp(app.id, app.name);
-    queryClient.removeQueries({ queryKey: ['app', app.id] });
-    await queryClient.invalidateQueries({ queryKey: ['apps'] });
+    const { devices, users, messages } = await call('deleteApp', { app: app.id, body: { name: app.name } });
+    queryClient.removeQueries(ofApp(app.id));
+    await refresh('listApps');
     notifications.show({
       message: `${app.name} is deleted. ${count(devices, 'device')}, ${count(users, 'user')} and ${count(messages, 'message')} are being deleted in the background.`,
     });
@@ -43,8 +42,8 @@ export function Danger() {
               effect="Every request with a key of this app is refused, and messages that are being sent end where they are. You can resume the app; what was not sent stays unsent."
               isDestructive
               run={async () => {
-                await suspendApp(app.id);
-                await refresh();
+                await call('suspendApp', { app: app.id });
+                await refresh('getApp', { app: app.id });
               }}
             />
           </li>
@@ -59,8 +58,8 @@ export function Danger() {
               title={`Resume ${app.name}?`}
               effect="Keys work again, and webhook events that wait are sent."
               run={async () => {
-                await resumeApp(app.id);
-                await refresh();
+                await call('resumeApp', { app: app.id });
+                await refresh('getApp', { app: app.id });
               }}
             />
           </li>

@@ -1,7 +1,7 @@
 // How push services took what was sent: outcomes and latency by channel and provider.
 import { useQuery } from '@tanstack/react-query';
+import { readCsv } from '../api/client.ts';
 import type { ServiceFigures } from '../api/objects.ts';
-import { getReportCsv } from '../api/operations.ts';
 import { useAppId } from '../api/session.ts';
 import { deliverabilityQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
@@ -27,7 +27,7 @@ const duration = (ms: number | null): string => (ms === null ? '–' : formatDur
 export function Deliverability() {
   const app = useAppId();
   const { view } = useReportView();
-  const grouped = { ...rangeOf(view), group: view.group };
+  const asked = { app, ...rangeOf(view) };
   const questions = deliverabilityQuestions(app, view);
   const query = useQuery(questions.grouped);
   const before = useQuery(questions.before).data?.services ?? [];
@@ -54,7 +54,10 @@ export function Deliverability() {
               points,
               rows: groups,
               keyOf: (group: { from: string }) => group.from,
-              csv: { name: 'deliverability.csv', read: () => getReportCsv(app, 'deliverability', grouped) },
+              csv: {
+                name: 'deliverability.csv',
+                read: () => readCsv('reportDeliverability', { ...asked, group: view.group }),
+              },
             };
             return services.length === 0 ? (
               <Card>
@@ -72,7 +75,7 @@ export function Deliverability() {
                     <CsvButton
                       what="push services"
                       name="push-services.csv"
-                      read={() => getReportCsv(app, 'deliverability', rangeOf(view))}
+                      read={() => readCsv('reportDeliverability', asked)}
                     />
                   }
                 >

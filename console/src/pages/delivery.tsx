@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { Delivery } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { stateOf } from '../components/deliveries.tsx';
 import { DeliveryTimeline } from '../components/delivery-timeline.tsx';
@@ -23,10 +23,10 @@ export function DeliveryPage() {
   const app = useAppId();
   const { message = '', device = '' } = useParams();
   const query = useQuery({
-    ...queries.delivery(app, message, device),
+    ...queryOf('listDeliveries', { app, id: message, device_id: device, limit: 1 }),
     refetchInterval: ({ state }) => (state.data?.data[0]?.status === 'retrying' ? 3000 : false),
   });
-  const parent = useQuery(queries.message(app, message)).data;
+  const parent = useQuery(queryOf('getMessage', { app, id: message })).data;
   const name = parent ? nameOf({ id: parent.id, name: parent.name, title: parent.content.title }) : message;
   return (
     <Loaded query={query}>

@@ -5,9 +5,9 @@ import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import { deviceCan } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { Device } from '../api/objects.ts';
-import { removeDevice, testChannel } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf, refresh, whole } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { DeliveryHistory } from '../components/delivery-history.tsx';
@@ -30,7 +30,7 @@ export function DevicePage() {
   const app = useAppId();
   const { device = '' } = useParams();
   const { may, reason } = useMay('device.read');
-  const query = useQuery({ ...queries.device(app, device), enabled: may });
+  const query = useQuery({ ...queryOf('getDevice', { app, id: device }), enabled: may });
   if (!may) return <NotAllowed what="Device" reason={reason} />;
   return (
     <Loaded query={query}>
@@ -53,7 +53,7 @@ export function DevicePage() {
               </Card>
               <History device={data} />
             </div>
-            <Explain app={app} question={{ device_id: data.id }} />
+            <Explain question={{ app, device_id: data.id }} />
             <Card title="Deliveries" isFlush>
               <DeliveryHistory app={app} of={{ device: data.id }} />
             </Card>
@@ -95,7 +95,7 @@ function known(facts: readonly (readonly [name: string, value: string | null])[]
  * phone's channel.
  */
 function CredentialOf({ app, device }: { app: string; device: Device }) {
-  const channels = useQuery(queries.channels(app)).data?.data;
+  const channels = useQuery(queryOf('listChannels', { app, ...whole })).data?.data;
   const ofChannel = channels?.filter(({ channel }) => channel === device.channel) ?? [];
   const current = ofChannel.find((each) => each.current);
   const found = ofChannel.find((each) => each.credential_id === device.credential_id) ?? current;
@@ -189,13 +189,13 @@ function Actions({ app, device }: { app: string; device: Device }) {
   const canTest = useMay('channel.edit');
   const canRemove = useMay('device.delete');
   const test = async () => {
-    await testChannel(app, device.channel, device.id);
+    await call('testChannel', { app, channel: device.channel, body: { device_id: device.id } });
     notifications.show({ message: 'The test is on its way. It counts as one delivery.' });
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'explain'] });
+    await refresh('explain', { app });
   };
   const remove = async () => {
-    await removeDevice(app, device.id);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'device', device.id] });
+    await call('optOutDevice', { app, id: device.id });
+    await refresh(['getDevice', 'listDeviceDeliveries'], { app, id: device.id });
     notifications.show({ message: 'The device is opted out.' });
   };
   return (
@@ -243,9 +243,9 @@ function Edit({ app, device }: { app: string; device: Device }) {
           onCancel={close}
           onSaved={async ({ property_conflicts: conflicts, ...after }) => {
             close();
-            queryClient.setQueryData<Device>(['app', app, 'device', device.id], after);
+            queryClient.setQueryData(queryOf('getDevice', { app, id: device.id }).queryKey, after);
             notifications.show(tellSaved(conflicts, tellEffect(after)));
-            await queryClient.invalidateQueries({ queryKey: ['app', app, 'devices'] });
+            await refresh('listDevices', { app });
           }}
         />
       </Modal>

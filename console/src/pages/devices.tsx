@@ -1,7 +1,7 @@
 // Every browser and phone that the app can reach, or could.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedDevice } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
 import { FirstDevice } from '../components/first-code.tsx';
@@ -43,8 +43,8 @@ export function Devices() {
   const app = useAppId();
   const { may, reason } = useMay('device.read');
   const { filters, field, from } = useFilters(['q', 'platform', 'status']);
-  const query = useInfiniteQuery({ ...queries.devices(app, filters, from), enabled: may });
-  const overview = useQuery({ ...queries.overview(app, browserZone), enabled: may }).data;
+  const query = useInfiniteQuery({ ...pagesOf('listDevices', { app, ...filters }, from), enabled: may });
+  const overview = useQuery({ ...queryOf('getOverview', { app, tz: browserZone }), enabled: may }).data;
   if (!may) return <NotAllowed what="Devices" reason={reason} />;
   return (
     <>

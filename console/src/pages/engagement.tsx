@@ -2,10 +2,10 @@
 // dismissed.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
-import { getReportCsv } from '../api/operations.ts';
+import { readCsv } from '../api/client.ts';
 import { useAppId } from '../api/session.ts';
 import { tellChange } from '../components/change.ts';
-import { engagementQuestions } from '../components/first-questions.ts';
+import { engagementQuestions, reportRows } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
@@ -46,8 +46,7 @@ const columnsOf = <Row extends Funnel>(): readonly TableColumn<Row>[] => [
 export function Engagement() {
   const app = useAppId();
   const { view } = useReportView();
-  const range = rangeOf(view);
-  const grouped = { ...range, group: view.group };
+  const asked = { app, ...rangeOf(view), limit: reportRows };
   const questions = engagementQuestions(app, view);
   const query = useQuery(questions.grouped);
   const before = useQuery(questions.before).data?.groups;
@@ -92,18 +91,17 @@ export function Engagement() {
                     { name: periodNames[by], cell: ({ from }) => formatPeriod(from, by, tz, 'whole') },
                     ...columnsOf<(typeof groups)[number]>(),
                   ]}
-                  csv={{ name: 'engagement.csv', read: () => getReportCsv(app, 'engagement', grouped) }}
+                  csv={{
+                    name: 'engagement.csv',
+                    read: () => readCsv('reportEngagement', { ...asked, group: view.group }),
+                  }}
                   note="Each message counts on the day on which it began, with all of its clicks."
                 />
                 <Card
                   title="By message"
                   isFlush
                   actions={
-                    <CsvButton
-                      what="messages"
-                      name="messages.csv"
-                      read={() => getReportCsv(app, 'engagement', range)}
-                    />
+                    <CsvButton what="messages" name="messages.csv" read={() => readCsv('reportEngagement', asked)} />
                   }
                 >
                   <DataTable

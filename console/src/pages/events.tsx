@@ -1,7 +1,7 @@
 // The names of events that were tracked, with how often and when.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { CataloguedEvent } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstEvent } from '../components/first-code.tsx';
@@ -48,7 +48,7 @@ const columns: readonly Column<CataloguedEvent>[] = [
 export function Events() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(queries.events(app, filters.q, from));
+  const query = useInfiniteQuery(pagesOf('listEventNames', { app, q: filters.q }, from));
   return (
     <>
       <PageHead

@@ -1,9 +1,9 @@
 // The name and the rules of an app.
 import { NumberInput, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
+import { call } from '../api/client.ts';
 import type { App } from '../api/objects.ts';
-import { editApp } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { queryClient, queryOf, refresh } from '../api/queries.ts';
 import { useApp, useMay } from '../api/session.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { LeaveGuard } from '../components/leave-guard.tsx';
@@ -26,12 +26,12 @@ function Form({ app }: { app: App }) {
   const save = useSave({
     form,
     save: ({ default_url, ...values }) =>
-      editApp(app.id, { updated_at: seen, ...values, default_url: default_url || null }),
+      call('editApp', { app: app.id, body: { updated_at: seen, ...values, default_url: default_url || null } }),
     onSaved: async (after) => {
       draft.settle(after.updated_at);
-      queryClient.setQueryData(['app', app.id], after);
+      queryClient.setQueryData(queryOf('getApp', { app: app.id }).queryKey, after);
       notifications.show({ message: 'Saved.' });
-      await queryClient.invalidateQueries({ queryKey: ['apps'] });
+      await refresh('listApps');
     },
   });
   return (

@@ -3,9 +3,9 @@ import { Button, SegmentedControl, Switch, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import guide from '../../../docs/identify.md?raw';
+import { call } from '../api/client.ts';
 import type { Identify } from '../api/objects.ts';
-import { finishIdentityRotation, rotateIdentity, setIdentity } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ActProblem } from '../components/change-list.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
@@ -18,7 +18,7 @@ import { State } from '../ui/state.tsx';
 
 export function IdentityPage() {
   const app = useAppId();
-  const identity = useQuery(queries.identity(app));
+  const identity = useQuery(queryOf('getIdentify', { app }));
   return <Loaded query={identity}>{(data) => <Whole app={app} identity={data} />}</Loaded>;
 }
 
@@ -35,16 +35,18 @@ function Whole({ app, identity }: { app: string; identity: Identify }) {
   const { may, reason } = useMay('identity.edit');
   const [secret, setSecret] = useState<string | null>(null);
   const [failure, setFailure] = useState<Failure>();
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['app', app, 'identity'] });
   const set = async (wanted: Wanted) => {
     setFailure(undefined);
     try {
-      const { secret: shown } = await setIdentity(app, { ...wanted, updated_at: identity.updated_at });
+      const { secret: shown } = await call('setIdentify', {
+        app,
+        body: { ...wanted, updated_at: identity.updated_at },
+      });
       if (shown !== null) setSecret(shown);
     } catch (error) {
       setFailure({ error, seen: identity });
     }
-    await refresh();
+    await refresh('getIdentify', { app });
   };
   const hasTokens = identity.forms.includes('token');
   return (
@@ -141,7 +143,6 @@ interface SecretsProps {
 
 function Secrets({ app, identity, onSecret, onOff }: SecretsProps) {
   const [form, setForm] = useState<Form>('token');
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['app', app, 'identity'] });
   const isRotating = identity.secrets > 1;
   return (
     <div className="row-actions">
@@ -151,8 +152,8 @@ function Secrets({ app, identity, onSecret, onOff }: SecretsProps) {
           title="Finish the rotation?"
           effect={`${identity.forms[0] === 'hash' ? 'Hashes' : 'Tokens'} made with the old secret are refused from now on.`}
           run={async () => {
-            await finishIdentityRotation(app);
-            await refresh();
+            await call('finishIdentify', { app });
+            await refresh('getIdentify', { app });
           }}
         />
       ) : (
@@ -177,8 +178,10 @@ function Secrets({ app, identity, onSecret, onOff }: SecretsProps) {
           }
           act="Make the secret"
           run={async () => {
-            onSecret((await rotateIdentity(app, { form: identity.require_device ? 'token' : form })).secret);
-            await refresh();
+            onSecret(
+              (await call('rotateIdentify', { app, body: { form: identity.require_device ? 'token' : form } })).secret,
+            );
+            await refresh('getIdentify', { app });
           }}
         />
       )}

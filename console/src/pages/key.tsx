@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import type { Key, MadeKey } from '../api/objects.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
@@ -21,7 +21,11 @@ export function KeyPage() {
   const app = useAppId();
   const { key = '' } = useParams();
   const { may, reason } = useMay('key.edit');
-  const query = useQuery({ ...queries.key(app, key), enabled: may });
+  const query = useQuery({
+    ...queryOf('listKeys', { app, q: key, limit: 1 }),
+    select: ({ data }) => data.find(({ id }) => id === key) ?? null,
+    enabled: may,
+  });
   if (!may) return <NotAllowed what="Key" reason={reason} isPart />;
   return (
     <Loaded query={query}>
@@ -57,12 +61,7 @@ function Whole({ app, value: key }: { app: string; value: Key }) {
       <Card
         title={key.name}
         actions={
-          <KeyActs
-            value={key}
-            state={state}
-            onRotated={setMade}
-            onChanged={() => queryClient.invalidateQueries({ queryKey: ['app', app, 'keys'] })}
-          />
+          <KeyActs value={key} state={state} onRotated={setMade} onChanged={() => refresh('listKeys', { app })} />
         }
       >
         <p className="headline" style={{ marginBottom: 16 }}>

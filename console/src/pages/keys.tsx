@@ -5,9 +5,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import { call } from '../api/client.ts';
 import type { Key, MadeKey, NewKey } from '../api/objects.ts';
-import { createKey } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { FormFoot } from '../components/form-foot.tsx';
@@ -28,13 +28,13 @@ export function Keys() {
   const app = useAppId();
   const { may, reason } = useMay('key.edit');
   const { filters, from } = useFilters(['q']);
-  const keys = useInfiniteQuery({ ...queries.keyPages(app, filters.q, from), enabled: may });
+  const keys = useInfiniteQuery({ ...pagesOf('listKeys', { app, q: filters.q }, from), enabled: may });
   const [isOpen, { open, close }] = useDisclosure(false);
   const [made, setMade] = useState<MadeKey | null>(null);
   const show = async (key: MadeKey) => {
     close();
     setMade(key);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'keys'] });
+    await refresh('listKeys', { app });
   };
   if (!may) {
     return (
@@ -114,12 +114,7 @@ function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: 
           )}
         </div>
       </div>
-      <KeyActs
-        value={key}
-        state={state}
-        onRotated={onMade}
-        onChanged={() => queryClient.invalidateQueries({ queryKey: ['app', app, 'keys'] })}
-      />
+      <KeyActs value={key} state={state} onRotated={onMade} onChanged={() => refresh('listKeys', { app })} />
     </li>
   );
 }
@@ -129,7 +124,7 @@ function KeyForm({ app, onMade, onCancel }: { app: string; onMade: (key: MadeKey
   const { form } = draft;
   const save = useSave({
     form,
-    save: (values) => createKey(app, values),
+    save: (values) => call('createKey', { app, body: values }),
     onSaved: (key) => {
       draft.forget();
       onMade(key);

@@ -4,9 +4,9 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { Link } from 'react-router';
+import { addressOf } from '../api/client.ts';
 import { readStream } from '../api/live.ts';
 import type { ArrivedEvent, TailEvent } from '../api/objects.ts';
-import { liveEventsAddress } from '../api/operations.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { DeveloperTabs } from '../components/developer-tabs.tsx';
 import { useFilters } from '../components/list.tsx';
@@ -109,7 +109,7 @@ function useTail(app: string, name: string | undefined) {
   const [isConnected, setConnected] = useState(false);
   useEffect(() => {
     const stop = new AbortController();
-    void readStream<TailEvent>(liveEventsAddress(app, name), stop.signal, {
+    void readStream<TailEvent>(addressOf('followEvents', { app, name }), stop.signal, {
       onConnected: setConnected,
       onEvent: ({ type, events }) =>
         // A stream begins with the last events, also when it is opened again. Events are therefore

@@ -4,9 +4,9 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'react-router';
 import { messageCan } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { Message } from '../api/objects.ts';
-import { cancelMessage } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ApiCall } from '../components/api-call.tsx';
 import { ComposeLink } from '../components/compose-link.tsx';
@@ -34,7 +34,7 @@ export function MessagePage() {
   const { message = '' } = useParams();
   const isLive = useIsLive();
   const query = useQuery({
-    ...queries.message(app, message),
+    ...queryOf('getMessage', { app, id: message }),
     // Without the live feed, changing numbers are read once a second, and a scheduled message is
     // read rarely.
     refetchInterval: ({ state: { data } }) =>
@@ -94,9 +94,9 @@ function Whole({ app, message }: { app: string; message: Message }) {
 function Actions({ app, message }: { app: string; message: Message }) {
   const { may, reason } = useMay('message.cancel');
   const cancel = useMutation({
-    mutationFn: () => cancelMessage(app, message.id),
+    mutationFn: () => call('cancelMessage', { app, id: message.id }),
     onSuccess: (after) => {
-      queryClient.setQueryData(['app', app, 'message', message.id], after);
+      queryClient.setQueryData(queryOf('getMessage', { app, id: message.id }).queryKey, after);
       notifications.show({ message: 'The message is canceled.' });
     },
   });
@@ -240,7 +240,7 @@ function describeAudience(app: string, audience: Message['audience']): ReactNode
 
 /** The segment by its name; by its id while the name is read, and when the segment is deleted. */
 function SegmentLink({ app, id }: { app: string; id: string }) {
-  const name = useQuery({ ...queries.segment(app, id), retry: false }).data?.name;
+  const name = useQuery({ ...queryOf('getSegment', { app, id }), retry: false }).data?.name;
   return (
     <>
       Segment{' '}

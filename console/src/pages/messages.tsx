@@ -1,7 +1,7 @@
 // All messages of an app, newest first.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedMessage } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { ComposeLink, HowToSend } from '../components/compose-link.tsx';
 import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
@@ -67,8 +67,8 @@ const states = [
 export function Messages() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q', 'status']);
-  const query = useInfiniteQuery(queries.messages(app, filters, from));
-  const overview = useQuery(queries.overview(app, browserZone)).data;
+  const query = useInfiniteQuery(pagesOf('listMessages', { app, ...filters }, from));
+  const overview = useQuery(queryOf('getOverview', { app, tz: browserZone })).data;
   const isFiltered = filters.q !== undefined || filters.status !== undefined;
   return (
     <>

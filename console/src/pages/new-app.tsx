@@ -2,9 +2,9 @@
 import { Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
+import { call } from '../api/client.ts';
 import type { MadeApp } from '../api/objects.ts';
-import { createApp } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
@@ -23,11 +23,11 @@ export function NewApp() {
   const { form } = draft;
   const save = useSave({
     form,
-    save: createApp,
+    save: (body) => call('createApp', { body }),
     onSaved: async (app) => {
       draft.forget();
       setMade(app);
-      await queryClient.invalidateQueries({ queryKey: ['apps'] });
+      await refresh('listApps');
     },
   });
   if (!may) return <NotAllowed what="New app" reason={reason} />;

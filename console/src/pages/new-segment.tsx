@@ -1,7 +1,7 @@
 // A segment before it is made. An address may name an event to begin with.
 import { useNavigate, useSearchParams } from 'react-router';
-import { createSegment } from '../api/operations.ts';
-import { queryClient } from '../api/queries.ts';
+import { call } from '../api/client.ts';
+import { refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { SegmentForm } from '../forms/segment.tsx';
@@ -22,9 +22,9 @@ export function NewSegment() {
         app={app}
         {...(event !== null && { filter: { and: [{ event }] } })}
         label="Make the segment"
-        save={(values) => createSegment(app, values)}
+        save={(values) => call('createSegment', { app, body: values })}
         onSaved={async ({ id }) => {
-          await queryClient.invalidateQueries({ queryKey: ['app', app, 'segments'] });
+          await refresh('listSegments', { app });
           await navigate(paths.segment(app, id), { replace: true });
         }}
       />

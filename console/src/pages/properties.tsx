@@ -4,9 +4,9 @@ import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
+import { call } from '../api/client.ts';
 import type { CataloguedProperty } from '../api/objects.ts';
-import { declareProperty } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstProperty } from '../components/first-code.tsx';
@@ -59,7 +59,7 @@ export function Properties() {
   const app = useAppId();
   const { may, reason } = useMay('property.edit');
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(queries.properties(app, filters.q, from));
+  const query = useInfiniteQuery(pagesOf('listProperties', { app, q: filters.q }, from));
   return (
     <>
       <PageHead
@@ -104,10 +104,9 @@ function Declare({ app }: { app: string }) {
   const form = useForm({ initialValues: { key: '', type: 'string' as keyof typeof propertyTypeNames } });
   const save = useSave({
     form,
-    save: (values) => declareProperty(app, values),
+    save: (values) => call('declareProperty', { app, body: values }),
     onSaved: async ({ key }) => {
-      await queryClient.invalidateQueries({ queryKey: ['app', app, 'properties'] });
-      await queryClient.invalidateQueries({ queryKey: ['app', app, 'catalog'] });
+      await refresh('listProperties', { app });
       await navigate(paths.property(app, key));
     },
   });

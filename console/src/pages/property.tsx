@@ -6,9 +6,9 @@ import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
+import { call } from '../api/client.ts';
 import type { CataloguedProperty, SegmentName } from '../api/objects.ts';
-import { changeProperty, deleteProperty } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { forget, queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
@@ -27,7 +27,7 @@ type Type = CataloguedProperty['type'];
 export function PropertyPage() {
   const app = useAppId();
   const { property = '' } = useParams();
-  const query = useQuery(queries.property(app, property));
+  const query = useQuery(queryOf('getProperty', { app, key: property }));
   return <Loaded query={query}>{(data) => <Whole app={app} property={data} />}</Loaded>;
 }
 
@@ -115,7 +115,7 @@ function SegmentNames({ app, segments, none }: { app: string; segments: readonly
 
 /** The values that a change removes, counted at this moment. */
 function Consequences({ app, property, then }: { app: string; property: string; then: string }) {
-  const query = useQuery(queries.propertyConsequences(app, property));
+  const query = useQuery(queryOf('getPropertyConsequences', { app, key: property }));
   return (
     <Loaded query={query}>
       {({ values, segments }) => (
@@ -139,10 +139,10 @@ function Consequences({ app, property, then }: { app: string; property: string; 
   );
 }
 
-async function refresh(app: string): Promise<void> {
-  for (const part of ['properties', 'catalog', 'property', 'segments', 'segment']) {
-    await queryClient.invalidateQueries({ queryKey: ['app', app, part] });
-  }
+const answersAbout = ['getProperty', 'getPropertyConsequences'] as const;
+
+async function refreshAll(app: string): Promise<void> {
+  await refresh(['listProperties', ...answersAbout, 'listSegments', 'getSegment', 'getSegmentUses'], { app });
 }
 
 function ChangeType({ app, property }: { app: string; property: CataloguedProperty }) {
@@ -150,10 +150,10 @@ function ChangeType({ app, property }: { app: string; property: CataloguedProper
   const others = (Object.keys(propertyTypeNames) as Type[]).filter((each) => each !== property.type);
   const [type, setType] = useState<Type>(others[0] ?? 'string');
   const change = useMutation({
-    mutationFn: () => changeProperty(app, property.key, { type }),
+    mutationFn: () => call('changeProperty', { app, key: property.key, body: { type } }),
     onSuccess: async () => {
       close();
-      await refresh(app);
+      await refreshAll(app);
       notifications.show({ message: `${property.key} is a ${propertyTypeNames[type].toLowerCase()} now.` });
     },
   });
@@ -200,10 +200,10 @@ function ChangeType({ app, property }: { app: string; property: CataloguedProper
 function Delete({ app, property }: { app: string; property: CataloguedProperty }) {
   const navigate = useNavigate();
   const remove = async () => {
-    await deleteProperty(app, property.key);
+    await call('deleteProperty', { app, key: property.key });
     await navigate(paths.properties(app));
-    queryClient.removeQueries({ queryKey: ['app', app, 'property', property.key] });
-    await refresh(app);
+    forget(answersAbout, { app, key: property.key });
+    await refreshAll(app);
   };
   return (
     <ConfirmButton

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { RequestEntry } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { DeveloperTabs } from '../components/developer-tabs.tsx';
 import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
@@ -71,7 +71,7 @@ const answers = [
 export function Requests() {
   const app = useAppId();
   const { filters, field } = useFilters(['status', 'path', 'key']);
-  const query = useQuery(queries.requests(app, filters));
+  const query = useQuery(queryOf('listRequests', { app, ...filters }));
   const isFiltered = Object.values(filters).some(Boolean);
   const isNoneFound = isFiltered && query.data?.data.length === 0;
   return (

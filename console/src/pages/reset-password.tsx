@@ -4,7 +4,7 @@ import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
-import { resetPassword } from '../api/operations.ts';
+import { call } from '../api/client.ts';
 import { queryClient } from '../api/queries.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { secretOfLink } from '../components/new-person.tsx';
@@ -19,7 +19,7 @@ export function ResetPassword() {
   const form = useForm({ initialValues: { password: '' } });
   const save = useSave({
     form,
-    save: ({ password }) => resetPassword({ secret, password }),
+    save: ({ password }) => call('resetPassword', { body: { secret, password } }),
     onSaved: async ({ next }) => {
       queryClient.clear();
       notifications.show({ message: 'The password is changed. All other sessions have ended.' });

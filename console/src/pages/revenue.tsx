@@ -3,20 +3,20 @@ import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { Link } from 'react-router';
+import { type Given, readCsv } from '../api/client.ts';
 import type { RevenueReport, RevenueRow } from '../api/objects.ts';
-import { getReportCsv, type RevenueRange } from '../api/operations.ts';
 import { useApp, useAppId } from '../api/session.ts';
 import { BySegment } from '../components/by-segment.tsx';
 import { tellChange } from '../components/change.ts';
 import { FirstEvent } from '../components/first-code.tsx';
-import { revenueQuestions } from '../components/first-questions.ts';
+import { askedOf, revenueQuestions } from '../components/first-questions.ts';
 import { LoadedReport } from '../components/loaded-report.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { Rebuild } from '../components/rebuild.tsx';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
 import { HandOn, ReportFilters } from '../components/report-filters.tsx';
 import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
-import { type Group, type ReportView, rangeOf, useReportView } from '../components/report-view.ts';
+import { type Group, type ReportView, useReportView } from '../components/report-view.ts';
 import { sumRevenue } from '../components/sum-revenue.ts';
 import { count, formatNumber, formatShare } from '../format.ts';
 import { formatExactMoney, formatMoney, formatShortMoney } from '../money.ts';
@@ -42,7 +42,7 @@ export function Revenue() {
   const app = useAppId();
   const { attribution_window_hours: ownWindow } = useApp();
   const { view, change } = useReportView();
-  const asked: RevenueRange = { ...rangeOf(view), window_hours: view.windowHours };
+  const asked = askedOf(app, view);
   const questions = revenueQuestions(app, view);
   const grouped = useQuery(questions.grouped);
   const before = useQuery(questions.before).data?.revenue;
@@ -81,15 +81,14 @@ export function Revenue() {
             ) : (
               <>
                 <Classes view={view} before={before} row={row} />
-                <OverTime app={app} asked={{ ...asked, tz, group }} groups={groups} currency={row.currency} />
+                <OverTime asked={{ ...asked, tz, group }} groups={groups} currency={row.currency} />
                 <ByMessage
-                  app={app}
                   asked={asked}
                   currency={row.currency}
                   hasMore={has_more}
                   messages={messages.filter(({ currency }) => currency === row.currency)}
                 />
-                <BySegment app={app} asked={asked} currency={row.currency} />
+                <BySegment asked={asked} currency={row.currency} />
               </>
             )
           }
@@ -169,13 +168,12 @@ function Classes({ view, row, before }: ClassesProps) {
 }
 
 interface OverTimeProps {
-  readonly app: string;
-  readonly asked: RevenueRange & { readonly group: Group };
+  readonly asked: Given<'reportRevenue'> & { readonly tz: string; readonly group: Group };
   readonly groups: NonNullable<RevenueReport['groups']>;
   readonly currency: string;
 }
 
-function OverTime({ app, asked, groups, currency }: OverTimeProps) {
+function OverTime({ asked, groups, currency }: OverTimeProps) {
   const { group, tz } = asked;
   const rows = groups.map(({ from, revenue }) => ({
     ...(revenue.find((row) => row.currency === currency) ?? empty(currency)),
@@ -209,27 +207,26 @@ function OverTime({ app, asked, groups, currency }: OverTimeProps) {
         })),
         { name: 'Still open', isNumber: true, cell: ({ open }) => money(open.amount) },
       ]}
-      csv={{ name: 'revenue.csv', read: () => getReportCsv(app, 'revenue', asked) }}
+      csv={{ name: 'revenue.csv', read: () => readCsv('reportRevenue', asked) }}
     />
   );
 }
 
 interface ByMessageProps {
-  readonly app: string;
-  readonly asked: RevenueRange;
+  readonly asked: Given<'reportRevenue'>;
   readonly currency: string;
   readonly hasMore: boolean;
   readonly messages: RevenueReport['messages'];
 }
 
-function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) {
+function ByMessage({ asked, currency, messages, hasMore }: ByMessageProps) {
   if (messages.length === 0) return null;
   const most = Math.max(...messages.map(({ direct, influenced }) => Number(direct.amount) + Number(influenced.amount)));
   return (
     <Card
       title="By message"
       isFlush
-      actions={<CsvButton what="messages" name="messages.csv" read={() => getReportCsv(app, 'revenue', asked)} />}
+      actions={<CsvButton what="messages" name="messages.csv" read={() => readCsv('reportRevenue', asked)} />}
     >
       <DataTable
         label="Revenue by message"
@@ -239,7 +236,7 @@ function ByMessage({ app, asked, currency, messages, hasMore }: ByMessageProps) 
           {
             name: 'Message',
             cell: ({ message_id, name, title }) => (
-              <Link to={paths.message(app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
+              <Link to={paths.message(asked.app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
             ),
           },
           {

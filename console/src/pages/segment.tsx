@@ -3,9 +3,9 @@ import { Alert } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
+import { call } from '../api/client.ts';
 import type { Segment, SegmentUses } from '../api/objects.ts';
-import { deleteSegment, editSegment } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ComposeLink } from '../components/compose-link.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
@@ -32,14 +32,14 @@ const reasons: Readonly<Record<string, string>> = {
 export function SegmentPage() {
   const app = useAppId();
   const { segment = '' } = useParams();
-  const query = useQuery(queries.segment(app, segment));
+  const query = useQuery(queryOf('getSegment', { app, id: segment }));
   // Each segment has its own form.
   return <Loaded query={query}>{(data) => <Whole key={data.id} app={app} segment={data} />}</Loaded>;
 }
 
 function Whole({ app, segment }: { app: string; segment: Segment }) {
   const { may, reason } = useMay('segment.edit');
-  const uses = useQuery(queries.segmentUses(app, segment.id));
+  const uses = useQuery(queryOf('getSegmentUses', { app, id: segment.id }));
   return (
     <>
       <PageHead
@@ -62,10 +62,10 @@ function Whole({ app, segment }: { app: string; segment: Segment }) {
           segment={segment}
           label="Save"
           isReadOnly={!may}
-          save={(values, seen) => editSegment(app, segment.id, { updated_at: seen, ...values })}
+          save={(values, seen) => call('editSegment', { app, id: segment.id, body: { updated_at: seen, ...values } })}
           onSaved={(after) => {
-            queryClient.setQueryData(['app', app, 'segment', segment.id], after);
-            void queryClient.invalidateQueries({ queryKey: ['app', app, 'segments'] });
+            queryClient.setQueryData(queryOf('getSegment', { app, id: segment.id }).queryKey, after);
+            void refresh('listSegments', { app });
             notifications.show({ message: 'Saved. Messages that are sent from now on use it.' });
           }}
         />
@@ -128,8 +128,8 @@ function Actions({ app, segment, uses }: { app: string; segment: Segment; uses: 
   const kept = uses?.messages.length ?? 0;
   const drafts = uses?.drafts.length ?? 0;
   const remove = async () => {
-    await deleteSegment(app, segment.id);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'segments'] });
+    await call('deleteSegment', { app, id: segment.id });
+    await refresh('listSegments', { app });
     await navigate(paths.segments(app));
   };
   return (

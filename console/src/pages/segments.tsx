@@ -3,7 +3,7 @@ import { Button } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Segment } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
@@ -48,7 +48,7 @@ export function Segments() {
   const app = useAppId();
   const { may, reason } = useMay('segment.edit');
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(queries.segments(app, filters.q, from));
+  const query = useInfiniteQuery(pagesOf('listSegments', { app, q: filters.q }, from));
   const make = may ? (
     <Button component={Link} to={paths.newSegment(app)}>
       New segment

@@ -4,8 +4,8 @@ import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
-import { setUp } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { call } from '../api/client.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
 import { FormFoot } from '../components/form-foot.tsx';
 import { PersonFields, secretOfLink } from '../components/new-person.tsx';
@@ -17,11 +17,11 @@ import { PageHead } from '../ui/page-head.tsx';
 export function SetUp() {
   const navigate = useNavigate();
   const [secret] = useState(secretOfLink);
-  const welcome = useQuery(queries.welcome()).data;
+  const welcome = useQuery(queryOf('getWelcome', {})).data;
   const form = useForm({ initialValues: { organisation: '', name: '', email: '', password: '' } });
   const save = useSave({
     form,
-    save: (values) => setUp({ secret, ...values }),
+    save: (values) => call('setUp', { body: { secret, ...values } }),
     onSaved: async () => {
       queryClient.clear();
       await navigate(paths.home, { replace: true });

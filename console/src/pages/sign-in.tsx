@@ -7,10 +7,9 @@ import { IconShieldLock } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
-import { Problem } from '../api/client.ts';
+import { addressOf, call, Problem } from '../api/client.ts';
 import type { Entered, Welcome } from '../api/objects.ts';
-import { linkOidc, oidcAddress, signIn, signInSecondFactor } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf } from '../api/queries.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { useSave } from '../components/use-save.ts';
@@ -19,7 +18,7 @@ import { paths } from '../paths.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 
 export function SignIn() {
-  const welcome = useQuery(queries.welcome());
+  const welcome = useQuery(queryOf('getWelcome', {}));
   return (
     <div className="sign-in">
       <section aria-labelledby="sign-in-heading">
@@ -54,7 +53,7 @@ function Way({ welcome }: { welcome: Welcome }) {
       ) : (
         <>
           {welcome.oidc && (
-            <Button component="a" href={oidcAddress()} variant={welcome.password ? 'default' : 'filled'}>
+            <Button component="a" href={addressOf('beginOidc', {})} variant={welcome.password ? 'default' : 'filled'}>
               Sign in with {welcome.oidc}
             </Button>
           )}
@@ -72,7 +71,7 @@ function Way({ welcome }: { welcome: Welcome }) {
  */
 async function link(provider: string): Promise<void> {
   try {
-    await linkOidc();
+    await call('linkOidc', {});
     notifications.show({ message: `From now on ${provider} lets you in.` });
   } catch (error) {
     const reason = error instanceof Problem ? error.message : 'Try it again.';
@@ -115,7 +114,7 @@ function inside(to: string | null): string {
 
 function Password({ onDone }: { onDone: (answer: Entered) => unknown }) {
   const form = useForm({ initialValues: { email: '', password: '' } });
-  const save = useSave({ form, save: signIn, onSaved: onDone });
+  const save = useSave({ form, save: (body) => call('signIn', { body }), onSaved: onDone });
   return (
     <form onSubmit={form.onSubmit(save.submit)}>
       <Stack>
@@ -154,7 +153,8 @@ function SecondFactor({ onDone, onBack }: SecondFactorProps) {
   const form = useForm({ initialValues: { code: '' } });
   const save = useSave({
     form,
-    save: ({ code }) => signInSecondFactor({ code: code.replaceAll(' ', ''), is_recovery: isRecovery }),
+    save: ({ code }) =>
+      call('signInSecondFactor', { body: { code: code.replaceAll(' ', ''), is_recovery: isRecovery } }),
     onSaved: onDone,
   });
   return (

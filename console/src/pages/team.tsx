@@ -6,9 +6,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type Role, roleNames, rolesUpTo } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { Invite, Member, Organisation, Token } from '../api/objects.ts';
-import { editMember, editOrganisation, invite, removeMember, withdrawInvite } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { pagesOf, refresh } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { ActProblem } from '../components/change-list.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
@@ -38,7 +38,7 @@ export function TeamPage() {
   const { organisation } = useSession();
   const { may, reason } = useMay('team.edit');
   const { filters, from } = useFilters(['q']);
-  const team = useInfiniteQuery({ ...queries.team(filters.q, from), enabled: may });
+  const team = useInfiniteQuery({ ...pagesOf('getTeam', { q: filters.q }, from), enabled: may });
   const first = team.data?.pages[0];
   const [isOpen, { open, close }] = useDisclosure(false);
   const [link, setLink] = useState<string | null>(null);
@@ -85,7 +85,7 @@ export function TeamPage() {
           onMade={async (made) => {
             close();
             setLink(made);
-            await queryClient.invalidateQueries({ queryKey: ['team'] });
+            await refresh('getTeam');
           }}
         />
       </Modal>
@@ -148,8 +148,8 @@ function InviteRow({ invite: { id, email, role, expires_at } }: { invite: Invite
         title="Withdraw this invitation?"
         effect="Its link no longer works."
         run={async () => {
-          await withdrawInvite(id);
-          await queryClient.invalidateQueries({ queryKey: ['team'] });
+          await call('withdrawInvite', { invite: id });
+          await refresh('getTeam');
         }}
       />
     </li>
@@ -159,12 +159,11 @@ function InviteRow({ invite: { id, email, role, expires_at } }: { invite: Invite
 function MemberRow({ member, onTokensLeft }: { member: Member; onTokensLeft: (tokens: readonly Token[]) => void }) {
   const { account, role } = useSession();
   const isSelf = member.id === account.id;
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['team'] });
   const change = useMutation({
     mutationFn: ({ role: chosen, seen }: { role: Role; seen: Member }) =>
-      editMember(seen.id, { role: chosen, updated_at: seen.updated_at }),
+      call('changeRole', { member: seen.id, body: { role: chosen, updated_at: seen.updated_at } }),
     onSuccess: ({ tokens }) => onTokensLeft(tokens),
-    onSettled: refresh,
+    onSettled: () => refresh('getTeam'),
   });
   return (
     <li className="row">
@@ -199,9 +198,9 @@ function MemberRow({ member, onTokensLeft }: { member: Member; onTokensLeft: (to
           effect="Their sessions end at once. Operator tokens that they made are listed then, so that you can revoke them."
           isDestructive
           run={async () => {
-            const { tokens } = await removeMember(member.id);
+            const { tokens } = await call('removeMember', { member: member.id });
             onTokensLeft(tokens);
-            await refresh();
+            await refresh('getTeam');
           }}
         />
       )}
@@ -215,7 +214,7 @@ function InviteForm({ onMade, onCancel }: { onMade: (link: string) => unknown; o
   const { form } = draft;
   const save = useSave({
     form,
-    save: ({ email, role: given }) => invite({ role: given, ...(email !== '' && { email }) }),
+    save: ({ email, role: given }) => call('invite', { body: { role: given, ...(email !== '' && { email }) } }),
     onSaved: ({ link }) => {
       draft.forget();
       onMade(link);
@@ -246,11 +245,8 @@ function RequireTwoFactor({ organisation }: { organisation: Organisation }) {
   const { may } = useMay('organisation.edit');
   const change = useMutation({
     mutationFn: ({ isRequired, seen }: { isRequired: boolean; seen: Organisation }) =>
-      editOrganisation({ require_two_factor: isRequired, updated_at: seen.updated_at }),
-    onSettled: async () => {
-      await queryClient.invalidateQueries({ queryKey: ['team'] });
-      await queryClient.invalidateQueries({ queryKey: ['session'] });
-    },
+      call('editOrganisation', { body: { require_two_factor: isRequired, updated_at: seen.updated_at } }),
+    onSettled: () => refresh(['getTeam', 'getSession']),
   });
   if (!may) return null;
   return (

@@ -5,9 +5,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { roleNames } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/objects.ts';
-import { createToken } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { pagesOf, refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { FormFoot } from '../components/form-foot.tsx';
 import { useFilters } from '../components/list.tsx';
@@ -25,7 +25,7 @@ import { PageHead } from '../ui/page-head.tsx';
 export function Tokens() {
   const { may, reason } = useMay('token.edit');
   const { filters, from } = useFilters(['q']);
-  const tokens = useInfiniteQuery({ ...queries.tokens(filters.q, from), enabled: may });
+  const tokens = useInfiniteQuery({ ...pagesOf('listTokens', { q: filters.q }, from), enabled: may });
   const [isOpen, { open, close }] = useDisclosure(false);
   const [made, setMade] = useState<MadeToken | null>(null);
   if (!may) return <NotAllowed what="Operator tokens" reason={reason} />;
@@ -69,7 +69,7 @@ export function Tokens() {
           onMade={async (token) => {
             close();
             setMade(token);
-            await queryClient.invalidateQueries({ queryKey: ['tokens'] });
+            await refresh('listTokens');
           }}
         />
       </Modal>
@@ -88,7 +88,7 @@ function TokenForm({ onMade, onCancel }: { onMade: (token: MadeToken) => unknown
   const { form } = draft;
   const save = useSave({
     form,
-    save: createToken,
+    save: (body) => call('createToken', { body }),
     onSaved: (token) => {
       draft.forget();
       onMade(token);

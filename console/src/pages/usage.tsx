@@ -2,9 +2,9 @@
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { call } from '../api/client.ts';
 import type { App, Usage } from '../api/objects.ts';
-import { setPlan } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { ofApp, queryClient, queryOf, refresh } from '../api/queries.ts';
 import { useApp, useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -20,7 +20,7 @@ export function UsagePage() {
   const app = useAppId();
   const whole = useApp();
   const { may, reason } = useMay('plan.edit');
-  const usage = useQuery({ ...queries.usage(app), enabled: may });
+  const usage = useQuery({ ...queryOf('getUsage', { app }), enabled: may });
   if (!may) return <NotAllowed what="Plan and usage" reason={reason} isPart />;
   return (
     <Loaded query={usage}>
@@ -96,7 +96,7 @@ function Months({ usage: { months, unit } }: { usage: Usage }) {
 }
 
 function PlanCard({ app, present }: { app: App; present: string }) {
-  const plans = useQuery(queries.plans());
+  const plans = useQuery(queryOf('listPlans', {}));
   const [chosen, setChosen] = useState(present);
   return (
     <Card title="Plan">
@@ -119,9 +119,9 @@ function PlanCard({ app, present }: { app: App; present: string }) {
                 title={`Change the plan to ${chosen}?`}
                 effect="It holds within two seconds. Messages that were accepted are never canceled by it."
                 run={async () => {
-                  await setPlan(app.id, { plan: chosen, updated_at: app.updated_at });
-                  await queryClient.invalidateQueries({ queryKey: ['app', app.id] });
-                  await queryClient.invalidateQueries({ queryKey: ['apps'] });
+                  await call('changePlan', { app: app.id, body: { plan: chosen, updated_at: app.updated_at } });
+                  await queryClient.invalidateQueries(ofApp(app.id));
+                  await refresh('listApps');
                 }}
               />
             )}

@@ -5,9 +5,9 @@ import { notifications } from '@mantine/notifications';
 import { IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
+import { addressOf, call } from '../api/client.ts';
 import type { ListedDevice, User } from '../api/objects.ts';
-import { eraseUser, userExportAddress } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { forget, queryClient, queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Explain } from '../components/explain.tsx';
@@ -30,8 +30,8 @@ export function UserPage() {
   const app = useAppId();
   const { user: externalId = '' } = useParams();
   const { may, reason } = useMay('user.read');
-  const user = useQuery({ ...queries.user(app, externalId), enabled: may });
-  const devices = useQuery({ ...queries.devicesOf(app, externalId), enabled: may });
+  const user = useQuery({ ...queryOf('getUser', { app, external_id: externalId }), enabled: may });
+  const devices = useQuery({ ...queryOf('listDevices', { app, external_id: externalId, limit: 100 }), enabled: may });
   if (!may) return <NotAllowed what="User" reason={reason} />;
   return (
     <Loaded query={user}>
@@ -46,7 +46,7 @@ export function UserPage() {
               actions={<Actions app={app} user={data} devices={owned?.length ?? 0} />}
             />
             <div className="stack">
-              <Explain app={app} question={{ external_id: externalId }} />
+              <Explain question={{ app, external_id: externalId }} />
               <div className="grid-2">
                 <Card title="Profile" actions={<Edit app={app} user={data} />}>
                   <Facts
@@ -81,6 +81,8 @@ export function UserPage() {
   );
 }
 
+const answersAbout = ['getUser', 'listUserSegments', 'listUserEvents', 'listUserDeliveries'] as const;
+
 function tellDevices(devices: readonly ListedDevice[]): string {
   const active = devices.filter(({ status }) => status === 'active').length;
   if (devices.length === 0) return 'No device belongs to this user, so no message can reach them.';
@@ -94,9 +96,9 @@ function Actions({ app, user, devices }: { app: string; user: User; devices: num
   const canExport = useMay('user.export');
   const canErase = useMay('user.erase');
   const erase = async () => {
-    const { devices_removed } = await eraseUser(app, user.external_id);
-    queryClient.removeQueries({ queryKey: ['app', app, 'user', user.external_id] });
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'users'] });
+    const { devices_removed } = await call('deleteUser', { app, external_id: user.external_id });
+    forget(answersAbout, { app, external_id: user.external_id });
+    await refresh('listUsers', { app });
     notifications.show({ message: `The user is erased, with ${count(devices_removed, 'device')}.` });
     await navigate(paths.users(app));
   };
@@ -105,7 +107,7 @@ function Actions({ app, user, devices }: { app: string; user: User; devices: num
       {canExport.may && (
         <Button
           component="a"
-          href={userExportAddress(app, user.external_id)}
+          href={addressOf('exportUser', { app, external_id: user.external_id })}
           download={`${encodeURIComponent(user.external_id)}.json`}
           variant="default"
           leftSection={<IconDownload size={16} aria-hidden />}
@@ -144,10 +146,10 @@ function Edit({ app, user }: { app: string; user: User }) {
           onCancel={close}
           onSaved={async ({ property_conflicts: conflicts, ...after }) => {
             close();
-            queryClient.setQueryData(['app', app, 'user', user.external_id], after);
+            queryClient.setQueryData(queryOf('getUser', { app, external_id: user.external_id }).queryKey, after);
             notifications.show(tellSaved(conflicts, 'Messages that are sent from now on use it.'));
-            await queryClient.invalidateQueries({ queryKey: ['app', app, 'user', user.external_id] });
-            await queryClient.invalidateQueries({ queryKey: ['app', app, 'users'] });
+            await refresh(answersAbout, { app, external_id: user.external_id });
+            await refresh('listUsers', { app });
           }}
         />
       </Modal>

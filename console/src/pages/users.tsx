@@ -1,7 +1,7 @@
 // The people of an app, by the caller's own ids.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedUser } from '../api/objects.ts';
-import { queries } from '../api/queries.ts';
+import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstUser } from '../components/first-code.tsx';
@@ -31,8 +31,12 @@ export function Users() {
   const app = useAppId();
   const { may, reason } = useMay('user.read');
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery({ ...queries.users(app, filters.q, from), enabled: may });
-  const reach = useQuery({ ...queries.reach(app), enabled: may }).data;
+  const query = useInfiniteQuery({ ...pagesOf('listUsers', { app, q: filters.q }, from), enabled: may });
+  const reach = useQuery({
+    ...queryOf('previewAudience', { app, body: { audience: { all: true } } }),
+    staleTime: 60_000,
+    enabled: may,
+  }).data;
   if (!may) return <NotAllowed what="Users" reason={reason} />;
   return (
     <>

@@ -11,18 +11,9 @@ import fastify from '../../../node/examples/fastify.ts?raw';
 import hono from '../../../node/examples/hono.ts?raw';
 import next from '../../../node/examples/next.ts?raw';
 import { webhookCan } from '../api/can.ts';
+import { call } from '../api/client.ts';
 import type { EventKind, RotatedWebhook, Webhook } from '../api/objects.ts';
-import {
-  deleteWebhook,
-  disableWebhook,
-  editWebhook,
-  enableWebhook,
-  finishWebhookRotation,
-  replayWebhook,
-  rotateWebhook,
-  testWebhook,
-} from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { queryClient, queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { Attempts } from '../components/attempts.tsx';
 import { toWallClock } from '../components/compose/message-form.ts';
@@ -48,13 +39,13 @@ export function WebhookPage() {
   const app = useAppId();
   const { webhook = '' } = useParams();
   const isLive = useIsLive();
-  const query = useQuery({ ...queries.webhook(app, webhook), refetchInterval: isLive ? false : 5000 });
+  const query = useQuery({ ...queryOf('getWebhook', { webhook }), refetchInterval: isLive ? false : 5000 });
   return <Loaded query={query}>{(data) => <Whole app={app} webhook={data} />}</Loaded>;
 }
 
 function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
   const canEdit = useMay('webhook.edit');
-  const attempts = useQuery(queries.attempts(app, webhook.id)).data;
+  const attempts = useQuery(queryOf('listWebhookAttempts', { webhook: webhook.id })).data;
   const isNew = attempts?.data.length === 0;
   return (
     <>
@@ -103,21 +94,21 @@ function tellState({ state, consecutive_failures: failures, held_events: held }:
   return 'No failure since the last answer of your server.';
 }
 
-function useRefresh(app: string, webhook: Webhook) {
+function useReload(app: string, webhook: Webhook) {
   return async (after?: Webhook) => {
-    if (after) queryClient.setQueryData(['app', app, 'webhook', webhook.id], after);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'webhook', webhook.id] });
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'webhooks'] });
+    if (after) queryClient.setQueryData(queryOf('getWebhook', { webhook: webhook.id }).queryKey, after);
+    await refresh(['getWebhook', 'listWebhookAttempts'], { webhook: webhook.id });
+    await refresh('listWebhooks', { app });
   };
 }
 
 function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
   const navigate = useNavigate();
-  const refresh = useRefresh(app, webhook);
+  const reload = useReload(app, webhook);
   const [isOpen, { open, close }] = useDisclosure(false);
   const remove = async () => {
-    await deleteWebhook(webhook.id);
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'webhooks'] });
+    await call('deleteWebhook', { webhook: webhook.id });
+    await refresh('listWebhooks', { app });
     await navigate(paths.webhooks(app));
   };
   return (
@@ -127,7 +118,7 @@ function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
           label="Enable"
           title="Enable this webhook?"
           effect={`One event is sent first, as a probe. When your server answers 2xx, the other ${count(webhook.held_events, 'waiting event')} follow.`}
-          run={async () => refresh(await enableWebhook(webhook.id))}
+          run={async () => reload(await call('enableWebhook', { webhook: webhook.id }))}
         />
       )}
       <Button variant="default" onClick={open}>
@@ -139,7 +130,7 @@ function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
           title="Disable this webhook?"
           effect="No request is made until it is enabled again. Events wait for 72 hours at most, then they are dropped."
           isDestructive
-          run={async () => refresh(await disableWebhook(webhook.id))}
+          run={async () => reload(await call('disableWebhook', { webhook: webhook.id }))}
         />
       )}
       <ConfirmButton
@@ -154,10 +145,10 @@ function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
           webhook={webhook}
           app={app}
           label="Save"
-          save={(values, seen) => editWebhook(webhook.id, { updated_at: seen, ...values })}
+          save={(values, seen) => call('editWebhook', { webhook: webhook.id, body: { updated_at: seen, ...values } })}
           onSaved={async (after) => {
             close();
-            await refresh(after);
+            await reload(after);
           }}
           onCancel={close}
         />
@@ -167,8 +158,11 @@ function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
 }
 
 function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
-  const refresh = useRefresh(app, webhook);
-  const test = useMutation({ mutationFn: () => testWebhook(webhook.id), onSuccess: () => refresh() });
+  const reload = useReload(app, webhook);
+  const test = useMutation({
+    mutationFn: () => call('testWebhook', { webhook: webhook.id }),
+    onSuccess: () => reload(),
+  });
   const last = test.data ?? webhook.last_test;
   return (
     <Card title="Test">
@@ -213,7 +207,7 @@ const rotationDaysMax = 30;
 const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), false);
 
 function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
-  const refresh = useRefresh(app, webhook);
+  const reload = useReload(app, webhook);
   const [made, setMade] = useState<RotatedWebhook | null>(null);
   const nowMs = useNow();
   const { rotation } = webhook;
@@ -224,12 +218,15 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   // In the field's form, by the browser's clock. Empty: the rotation waits for a person.
   const finishAt = chosenFinish ?? (rotation?.finish_at ? toWallClock(rotation.finish_at, false) : '');
   const rotate = async () => {
-    const rotated = await rotateWebhook(webhook.id, {
-      dual: isDual,
-      ...(finishAt !== '' && { finish_at: new Date(finishAt).toISOString() }),
+    const rotated = await call('rotateWebhookSecret', {
+      webhook: webhook.id,
+      body: {
+        dual: isDual,
+        ...(finishAt !== '' && { finish_at: new Date(finishAt).toISOString() }),
+      },
     });
     setMade(rotated);
-    await refresh();
+    await reload();
   };
   const reset = () => {
     setFinishAt(null);
@@ -261,7 +258,7 @@ function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
             label="Finish the rotation"
             title="Finish the rotation?"
             effect="From now on the new secret alone signs, and the old one is erased. Your server must know the new secret already."
-            run={async () => refresh(await finishWebhookRotation(webhook.id))}
+            run={async () => reload(await call('finishWebhookRotation', { webhook: webhook.id }))}
           />
         )}
         <ConfirmButton
@@ -315,11 +312,14 @@ function ReplayCard({ webhook }: { webhook: Webhook }) {
   const save = useSave({
     form,
     save: ({ from, to, events }) =>
-      replayWebhook(webhook.id, {
-        from: new Date(from).toISOString(),
-        to: new Date(to).toISOString(),
-        // A kind that was chosen before the webhook was edited may have no box any more.
-        events: events.filter((event) => kinds.some(([kind]) => kind === event)),
+      call('replayWebhook', {
+        webhook: webhook.id,
+        body: {
+          from: new Date(from).toISOString(),
+          to: new Date(to).toISOString(),
+          // A kind that was chosen before the webhook was edited may have no box any more.
+          events: events.filter((event) => kinds.some(([kind]) => kind === event)),
+        },
       }),
     onSaved: ({ queued, queued_before, complete }) =>
       notifications.show({

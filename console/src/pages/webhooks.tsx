@@ -5,9 +5,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import { call } from '../api/client.ts';
 import type { MadeWebhook } from '../api/objects.ts';
-import { createWebhook } from '../api/operations.ts';
-import { queries, queryClient } from '../api/queries.ts';
+import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { FailureDots } from '../components/failure-dots.tsx';
 import { useFilters } from '../components/list.tsx';
@@ -24,7 +24,7 @@ export function Webhooks() {
   const app = useAppId();
   const { may, reason } = useMay('webhook.edit');
   const { filters, from } = useFilters(['q']);
-  const webhooks = useInfiniteQuery(queries.webhookPages(app, filters.q, from));
+  const webhooks = useInfiniteQuery(pagesOf('listWebhooks', { app, q: filters.q }, from));
   const [isOpen, { open, close }] = useDisclosure(false);
   const [made, setMade] = useState<MadeWebhook | null>(null);
   const add = may ? (
@@ -71,11 +71,11 @@ export function Webhooks() {
         <WebhookForm
           app={app}
           label="Add the webhook"
-          save={(values) => createWebhook(app, values)}
+          save={(values) => call('createWebhook', { app, body: values })}
           onSaved={async (webhook) => {
             close();
             setMade(webhook);
-            await queryClient.invalidateQueries({ queryKey: ['app', app, 'webhooks'] });
+            await refresh('listWebhooks', { app });
           }}
           onCancel={close}
         />

@@ -6,7 +6,7 @@ import { notifications } from '@mantine/notifications';
 import { useCallback, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 import type { Draft, MessageAnswer } from '../../api/objects.ts';
-import { queryClient } from '../../api/queries.ts';
+import { refresh } from '../../api/queries.ts';
 import { paths } from '../../paths.ts';
 import { PageHead } from '../../ui/page-head.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
@@ -112,7 +112,7 @@ export function Composer({ app, start, onDraft, onReplaced }: ComposerProps) {
 
   const onSent = async (answer: MessageAnswer) => {
     await kept.discard();
-    await queryClient.invalidateQueries({ queryKey: ['app', app, 'messages'] });
+    await refresh('listMessages', { app });
     if (!('id' in answer)) return;
     notifications.show({
       message: answer.status === 'scheduled' ? 'The message is scheduled.' : 'The message is sent.',

@@ -5,9 +5,9 @@ import { notifications } from '@mantine/notifications';
 import { keepPreviousData, type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
+import { call } from '../../api/client.ts';
 import type { DraftPage } from '../../api/objects.ts';
-import { createDraft, deleteDraft, deleteTemplate, getDraft } from '../../api/operations.ts';
-import { queries, queryClient } from '../../api/queries.ts';
+import { allOf, keyOf, queryClient, queryOf, refresh } from '../../api/queries.ts';
 import { paths } from '../../paths.ts';
 import { Empty } from '../../ui/empty.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
@@ -131,26 +131,29 @@ function Shelf<Item extends ShelfItem>(props: ListedShelfProps<Item>) {
 
 function Drafts({ app, onChosen }: ShelfProps) {
   const find = useFind();
-  const query = useQuery({ ...queries.drafts(app, find.q), placeholderData: keepPreviousData });
+  const query = useQuery({
+    ...queryOf('listDrafts', { app, q: find.q }),
+    placeholderData: keepPreviousData,
+  });
   const titleOf = ({ name, title }: ListedDraft) => name || title || 'Without a title';
   const remove = useMutation({
     // The draft is read first, so that it can be restored.
     async mutationFn(listed: ListedDraft) {
-      const { name, message } = await getDraft(app, listed.id);
-      await deleteDraft(app, listed.id);
+      const { name, message } = await call('getDraft', { app, draft: listed.id });
+      await call('deleteDraft', { app, draft: listed.id });
       return { title: titleOf(listed), name, message };
     },
     onMutate: ({ id }) =>
-      queryClient.setQueriesData<DraftPage>({ queryKey: ['app', app, 'drafts'] }, (page) =>
+      queryClient.setQueriesData<DraftPage>({ queryKey: keyOf('listDrafts', { app }) }, (page) =>
         page ? { ...page, data: page.data.filter((draft) => draft.id !== id) } : page,
       ),
     onSuccess: ({ title, name, message }) =>
       tellWithUndo(`“${title}” is deleted.`, async () => {
-        await createDraft(app, { name, message });
-        await queryClient.invalidateQueries({ queryKey: ['app', app, 'drafts'] });
+        await call('createDraft', { app, body: { name, message } }, { outlivesPage: true });
+        await refresh('listDrafts', { app });
       }),
     onError: (error) => notifications.show({ color: 'red', message: tellFailure(error) }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: ['app', app, 'drafts'] }),
+    onSettled: () => refresh('listDrafts', { app }),
   });
   return (
     <Shelf
@@ -178,7 +181,10 @@ function Drafts({ app, onChosen }: ShelfProps) {
 
 function Templates({ app, onChosen }: ShelfProps) {
   const find = useFind();
-  const query = useQuery({ ...queries.templates(app, find.q), placeholderData: keepPreviousData });
+  const query = useQuery({
+    ...queryOf('listTemplates', { app, q: find.q }),
+    placeholderData: keepPreviousData,
+  });
   const [open, setOpen] = useState<string | null>(null);
   return (
     <Shelf
@@ -210,8 +216,8 @@ function Templates({ app, onChosen }: ShelfProps) {
             isDestructive
             button={{ size: 'compact-sm' }}
             run={async () => {
-              await deleteTemplate(app, id);
-              await queryClient.invalidateQueries({ queryKey: ['app', app, 'templates'] });
+              await call('deleteTemplate', { app, template: id });
+              await refresh('listTemplates', { app });
             }}
           />
         </>
@@ -221,7 +227,7 @@ function Templates({ app, onChosen }: ShelfProps) {
 }
 
 function Versions({ app, template, onChosen }: ShelfProps & { template: string }) {
-  const query = useQuery(queries.template(app, template));
+  const query = useQuery(queryOf('getTemplate', { app, template }));
   return (
     <Loaded query={query}>
       {({ versions }) => (
@@ -250,7 +256,7 @@ interface TemplateChoiceProps {
 
 /** The template that a save replaces; absent: a new one. */
 export function TemplateChoice({ app, value, onChange }: TemplateChoiceProps) {
-  const listed = useQuery(queries.allTemplates(app)).data?.data ?? [];
+  const listed = useQuery(allOf('listTemplates', { app })).data?.data ?? [];
   return (
     <Select
       label="Save as"

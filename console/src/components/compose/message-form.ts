@@ -1,6 +1,6 @@
 // A message while it is composed: the partly filled request of POST /v1/messages. Drafts,
 // duplicates and templates are this same object, so nothing is lost between them. Pure.
-import type { Content, Message } from '../../api/objects.ts';
+import type { Content, Message, MessageRequest } from '../../api/objects.ts';
 
 export type Channel = 'webpush' | 'apns' | 'fcm';
 export const channels: readonly Channel[] = ['webpush', 'apns', 'fcm'];
@@ -218,14 +218,14 @@ export const isEmptyContent = (content: Fields): boolean =>
   );
 
 /** The request of the form. Times without a schedule are omitted. */
-export function requestOf(form: MessageForm): Record<string, unknown> {
+export function requestOf(form: MessageForm): MessageRequest {
   const { name, audience, exclude_segment_id: excluded, send_at: at, per_second: rate, metadata } = form;
   return {
-    audience,
+    audience: audience as MessageRequest['audience'],
     content: contentOf(form),
     ...(name && { name }),
     ...(excluded && { exclude_segment_id: excluded }),
-    ...(metadata && { metadata }),
+    ...(metadata && { metadata: metadata as MessageRequest['metadata'] }),
     ...(rate && { per_second: rate }),
     ...(at && {
       send_at: at,

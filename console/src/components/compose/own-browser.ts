@@ -1,7 +1,8 @@
 // Sends a test to the browser of the person who composes: a client key of their session, the SDK
 // and its worker. The browser is a device of the app only during the test.
+
+import { call } from '../../api/client.ts';
 import type { Content } from '../../api/objects.ts';
-import { createSessionKey, sendMessage } from '../../api/operations.ts';
 
 /** A push service answers within seconds; after that the person should look for a reason. */
 const shownWithinMs = 20_000;
@@ -14,7 +15,7 @@ export async function sendToOwnBrowser(app: string, content: Content): Promise<O
   if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission();
   const [{ createCarillon }, { key }] = await Promise.all([
     import('../../../../web/src/index.ts'),
-    createSessionKey(app),
+    call('createSessionKey', { app }),
   ]);
   const carillon = createCarillon({
     baseUrl: window.location.origin,
@@ -34,7 +35,10 @@ export async function sendToOwnBrowser(app: string, content: Content): Promise<O
     };
   });
   try {
-    const answer = await sendMessage(app, { audience: { device_ids: [id] }, content, name: 'Test' }, null);
+    const answer = await call('sendMessage', {
+      app,
+      body: { audience: { device_ids: [id] }, content, name: 'Test' },
+    });
     const isSent = 'report' in answer && answer.report.sent > 0;
     if (!isSent) return 'not_sent';
     return (await displayed) ? 'displayed' : 'sent';

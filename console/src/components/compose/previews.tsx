@@ -6,7 +6,7 @@ import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Problem } from '../../api/client.ts';
 import type { Content, RenderedMessage } from '../../api/objects.ts';
-import { renderMessage } from '../../api/operations.ts';
+import { queryOf } from '../../api/queries.ts';
 import { useApp } from '../../api/session.ts';
 import { channelNames, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
@@ -40,8 +40,7 @@ export function useRendering(app: string, content: Content, { externalId, langua
   const isEmpty = isEmptyContent(content as Fields);
   const results = useQueries({
     queries: channels.map((channel) => ({
-      queryKey: ['app', app, 'render', channel, asked],
-      queryFn: ({ signal }: { signal: AbortSignal }) => renderMessage(app, { ...JSON.parse(asked), channel }, signal),
+      ...queryOf('renderMessage', { app, body: { ...JSON.parse(asked), channel } }),
       enabled: !isEmpty,
       retry: false,
       staleTime: 10_000,

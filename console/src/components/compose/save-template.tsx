@@ -4,10 +4,9 @@ import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { Problem } from '../../api/client.ts';
+import { call, Problem } from '../../api/client.ts';
 import type { Content, Template } from '../../api/objects.ts';
-import { createTemplate, saveTemplate } from '../../api/operations.ts';
-import { queries, queryClient } from '../../api/queries.ts';
+import { allOf, queryOf, refresh } from '../../api/queries.ts';
 import { tellAuthor } from '../author.ts';
 import { ChangeList } from '../change-list.tsx';
 import { changesOf } from '../draft-merge.ts';
@@ -31,7 +30,7 @@ interface SaveTemplateProps {
 }
 
 export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSaved }: SaveTemplateProps) {
-  const listed = useQuery(queries.allTemplates(app)).data?.data;
+  const listed = useQuery(allOf('listTemplates', { app })).data?.data;
   const [chosen, setChosen] = useState<SeenTemplate | null>((origin !== null && seen.get(origin)) || null);
   // A template that was deleted meanwhile takes no new version.
   const target = listed?.every(({ id }) => id !== chosen?.id) ? null : chosen;
@@ -39,14 +38,17 @@ export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSa
   const save = useMutation({
     mutationFn: (over: SeenTemplate | null) =>
       over === null
-        ? createTemplate(app, { name: name.trim(), content })
-        : saveTemplate(app, over.id, { name: over.name, content, updated_at: over.updated_at }),
+        ? call('createTemplate', { app, body: { name: name.trim(), content } })
+        : call('saveTemplate', {
+            app,
+            template: over.id,
+            body: { name: over.name, content, updated_at: over.updated_at },
+          }),
     onSuccess: async (stored) => {
       notifications.show({ message: `Saved as ${stored.name}, version ${stored.version}.` });
       onSaved(stored);
       onClose();
-      await queryClient.invalidateQueries({ queryKey: ['app', app, 'templates'] });
-      await queryClient.invalidateQueries({ queryKey: ['app', app, 'template'] });
+      await refresh(['listTemplates', 'getTemplate', 'getTemplateVersion'], { app });
     },
   });
   const choose = (id: string | null) => {
@@ -114,7 +116,7 @@ interface ChangedMeanwhileProps {
 }
 
 function ChangedMeanwhile({ app, content, seen, present, onSave }: ChangedMeanwhileProps) {
-  const base = useQuery(queries.templateVersion(app, seen.id, seen.version));
+  const base = useQuery(queryOf('getTemplateVersion', { app, template: seen.id, version: String(seen.version) }));
   const changesSince = (before: object) => {
     // The name is no field of this form, so it was not changed here.
     const mine: Record<string, unknown> = { name: seen.name, ...content };

@@ -5,8 +5,8 @@ import { useDisclosure } from '@mantine/hooks';
 import { IconSend } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
+import { call } from '../../api/client.ts';
 import type { MessageAnswer } from '../../api/objects.ts';
-import { sendMessage } from '../../api/operations.ts';
 import { count, countUsers, formatExact, formatNumber } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { ProblemPanel } from '../problem.tsx';
@@ -29,7 +29,7 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
   const [isAsking, asking] = useDisclosure(false);
   const key = useFormKey(form);
   const sending = useMutation({
-    mutationFn: () => sendMessage(app, requestOf(form), key()),
+    mutationFn: () => call('sendMessage', { app, body: requestOf(form) }, { idempotencyKey: key() }),
     onSuccess: (answer) => {
       asking.close();
       onSent(answer);

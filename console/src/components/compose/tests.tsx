@@ -5,10 +5,9 @@ import { notifications } from '@mantine/notifications';
 import { IconTrash } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { Problem } from '../../api/client.ts';
+import { call, Problem } from '../../api/client.ts';
 import type { Content, TestUsers } from '../../api/objects.ts';
-import { sendToTestUsers, setTestUsers } from '../../api/operations.ts';
-import { queries, queryClient } from '../../api/queries.ts';
+import { queryClient, queryOf, refresh } from '../../api/queries.ts';
 import { count } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { ProblemPanel } from '../problem.tsx';
@@ -29,10 +28,10 @@ const outcomes: Readonly<Record<OwnBrowserResult, string>> = {
 
 export function Tests({ app, content, isReady }: TestsProps) {
   const [isEditing, editing] = useDisclosure(false);
-  const list = useQuery(queries.testUsers(app));
+  const list = useQuery(queryOf('getTestUsers', { app }));
   const own = useMutation({ mutationFn: () => sendToOwnBrowser(app, content) });
   const toUsers = useMutation({
-    mutationFn: () => sendToTestUsers(app, { content }),
+    mutationFn: () => call('sendToTestUsers', { app, body: { content } }),
     onSuccess: ({ report }) =>
       notifications.show({ message: `The test went to ${report.sent} of ${count(report.accepted, 'device')}.` }),
   });
@@ -98,9 +97,10 @@ function EditList({ app, list, onDone }: { app: string; list: TestUsers; onDone:
   const devicesOf = (entry: Entry): number | undefined =>
     list.users.find((each) => nameOf(each as Entry) === nameOf(entry))?.devices;
   const save = useMutation({
-    mutationFn: () => setTestUsers(app, { users: [...entries], updated_at: list.updated_at as string | null }),
+    mutationFn: () =>
+      call('setTestUsers', { app, body: { users: [...entries], updated_at: list.updated_at as string | null } }),
     onSuccess: (stored) => {
-      queryClient.setQueryData(queries.testUsers(app).queryKey, stored);
+      queryClient.setQueryData(queryOf('getTestUsers', { app }).queryKey, stored);
       onDone();
     },
   });
@@ -163,11 +163,7 @@ function EditList({ app, list, onDone }: { app: string; list: TestUsers; onDone:
       {isChanged ? (
         <p role="alert" className="tone-bad" style={{ margin: 0 }}>
           Somebody else changed the list meanwhile.{' '}
-          <Button
-            variant="subtle"
-            size="compact-xs"
-            onClick={() => void queryClient.invalidateQueries({ queryKey: queries.testUsers(app).queryKey })}
-          >
+          <Button variant="subtle" size="compact-xs" onClick={() => void refresh('getTestUsers', { app })}>
             Show theirs
           </Button>
         </p>

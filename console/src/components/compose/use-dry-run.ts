@@ -3,8 +3,8 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type Issue, Problem } from '../../api/client.ts';
-import type { DryRun } from '../../api/objects.ts';
-import { dryRunMessage } from '../../api/operations.ts';
+import type { DryRun, MessageAnswer } from '../../api/objects.ts';
+import { queryOf } from '../../api/queries.ts';
 import { isEmptyContent, isNamed, type MessageForm, requestOf } from './message-form.ts';
 import { tellIssue, tellWarnings } from './tell-trial.ts';
 
@@ -18,17 +18,22 @@ export interface Tried {
   readonly isMoving: boolean;
 }
 
+/** What the service says about a request in this text; null asks nothing. */
+const dryRunOf = (app: string, request: string | null) => ({
+  ...queryOf('sendMessage', { app, body: { ...JSON.parse(request ?? '{}'), dry_run: true } }),
+  select: (answer: MessageAnswer) => answer as DryRun,
+  enabled: request !== null,
+  retry: false,
+  staleTime: 10_000,
+});
+
 export function useDryRun(app: string, form: MessageForm): Tried {
   // Without any text, a placeholder text is sent, so that the answer covers the audience.
   const stand = hasText(form) ? form : { ...form, content: { title: '-' } };
   const wanted = isNamed(form.audience) ? JSON.stringify(requestOf(stand)) : null;
   const [asked] = useDebouncedValue(wanted, typingPauseMs);
   const query = useQuery({
-    queryKey: ['app', app, 'dry-run', asked],
-    queryFn: ({ signal }) => dryRunMessage(app, JSON.parse(asked ?? '{}'), signal),
-    enabled: asked !== null,
-    retry: false,
-    staleTime: 10_000,
+    ...dryRunOf(app, asked),
     placeholderData: keepPreviousData,
   });
   const isMoving = asked !== wanted || query.isFetching;
@@ -50,11 +55,7 @@ export function useLeastRate(app: string, form: MessageForm): number | null {
   const wanted = isAsked ? JSON.stringify(requestOf({ ...form, per_second: 1 })) : null;
   const [asked] = useDebouncedValue(wanted, typingPauseMs);
   const query = useQuery({
-    queryKey: ['app', app, 'dry-run', asked],
-    queryFn: ({ signal }) => dryRunMessage(app, JSON.parse(asked ?? '{}'), signal),
-    enabled: asked !== null,
-    retry: false,
-    staleTime: 10_000,
+    ...dryRunOf(app, asked),
   });
   if (!query.data) return null;
   return query.data.warnings.find(({ code }) => code === 'rate_too_low')?.limit ?? 1;

@@ -1,10 +1,9 @@
 // Keeps a message as a draft of the service while it is composed, and when the page is left. Saves
 // run one after the other; a draft that somebody else saved meanwhile is never overwritten unseen.
 import { type RefObject, useEffect, useRef, useState } from 'react';
-import { isKeptAlive, Problem } from '../../api/client.ts';
+import { call, isKeptAlive, Problem } from '../../api/client.ts';
 import type { Draft } from '../../api/objects.ts';
-import { createDraft, deleteDraft, saveDraft } from '../../api/operations.ts';
-import { queryClient } from '../../api/queries.ts';
+import { refresh } from '../../api/queries.ts';
 import { isSame, type MessageForm } from './message-form.ts';
 import { mintId } from './mint-id.ts';
 
@@ -12,6 +11,8 @@ import { mintId } from './mint-id.ts';
  * A pause after which a draft is saved: a guess, short enough that a crash loses next to nothing.
  */
 const pauseMs = 400;
+
+const keptOn = { outlivesPage: true } as const;
 
 export type KeptState =
   | { readonly kind: 'untouched' | 'saving' | 'saved' }
@@ -75,17 +76,20 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
     setState({ kind: 'saving' });
     try {
       const message = sent as unknown as Record<string, unknown>;
-      const body = { name: sent.name ?? '', message };
-      const before = now.unanswered as unknown as Record<string, unknown> | null;
-      const unanswered = before && { unanswered: before };
+      const unanswered = now.unanswered as unknown as Record<string, unknown> | null;
+      const body = { name: sent.name ?? '', message, ...(unanswered && { unanswered }) };
       now.unanswered = sent;
       const isNew = now.draft === null;
       now.draft = now.draft
-        ? await saveDraft(app, now.draft.id, { ...body, ...unanswered, updated_at: now.draft.updated_at })
-        : await createDraft(app, { ...body, ...unanswered, id: now.newId });
+        ? await call(
+            'saveDraft',
+            { app, draft: now.draft.id, body: { ...body, updated_at: now.draft.updated_at } },
+            keptOn,
+          )
+        : await call('createDraft', { app, body: { ...body, id: now.newId } }, keptOn);
       Object.assign(now, { saved: sent, unanswered: null });
       if (now.isOver) return false;
-      void queryClient.invalidateQueries({ queryKey: ['app', app, 'drafts'] });
+      void refresh('listDrafts', { app });
       if (now.isLeft) return true;
       setDraft(now.draft);
       setState({ kind: 'saved' });
@@ -175,8 +179,8 @@ export function useKeptDraft({ app, form, newest, initial, opened, onCreated }: 
       // A draft that is being made now is known afterwards.
       await work.current.under;
       const { draft: stored } = work.current;
-      if (stored) await deleteDraft(app, stored.id).catch(() => undefined);
-      await queryClient.invalidateQueries({ queryKey: ['app', app, 'drafts'] });
+      if (stored) await call('deleteDraft', { app, draft: stored.id }).catch(() => undefined);
+      await refresh('listDrafts', { app });
     },
   };
 }

@@ -1,7 +1,7 @@
 // The values of a reader that a text may name: attributes and properties of the catalog.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { queries } from '../../api/queries.ts';
+import { allOf } from '../../api/queries.ts';
 
 export interface Variable {
   readonly name: string;
@@ -18,7 +18,7 @@ const attributes: readonly Variable[] = [
 const shownMax = 8;
 
 export function useVariables(app: string): readonly Variable[] {
-  const catalog = useQuery(queries.catalog(app)).data;
+  const catalog = useQuery(allOf('listProperties', { app })).data;
   return useMemo(
     () => [
       ...attributes,

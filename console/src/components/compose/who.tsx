@@ -5,7 +5,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { Link } from 'react-router';
-import { getSegment, listSegments } from '../../api/operations.ts';
+import { queryOf } from '../../api/queries.ts';
 import { count } from '../../format.ts';
 import { paths } from '../../paths.ts';
 import { Card } from '../../ui/card.tsx';
@@ -129,15 +129,12 @@ function SegmentSelect({ app, label, placeholder, value, onChange, isClearable =
   const [search, setSearch] = useState('');
   const [asked] = useDebouncedValue(search.trim(), 150);
   const listed = useQuery({
-    queryKey: ['app', app, 'segments', 'found', asked],
-    queryFn: ({ signal }) =>
-      listSegments(app, { limit: segmentsShown, signal, ...(asked !== '' && { q: asked.slice(0, 128) }) }),
+    ...queryOf('listSegments', { app, limit: segmentsShown, q: asked.slice(0, 128) }),
     placeholderData: (before) => before,
   });
   // The chosen segment is shown by name even if it is not among the first.
   const chosen = useQuery({
-    queryKey: ['app', app, 'segment', value],
-    queryFn: () => getSegment(app, value ?? ''),
+    ...queryOf('getSegment', { app, id: value ?? '' }),
     enabled: value !== null,
     retry: false,
   });

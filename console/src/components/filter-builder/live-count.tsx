@@ -4,9 +4,9 @@
 import { Tooltip } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { Problem } from '../../api/client.ts';
-import type { Preview } from '../../api/objects.ts';
-import { type AudienceQuestion, countAudience } from '../../api/operations.ts';
+import { call, Problem } from '../../api/client.ts';
+import type { Preview, PreviewRequest } from '../../api/objects.ts';
+import { keyOf } from '../../api/queries.ts';
 import { channelNames, count, countUsers, formatNumber } from '../../format.ts';
 
 const typingPauseMs = 120;
@@ -33,15 +33,16 @@ interface LiveOptions {
 /** Counts an audience live; null counts nothing. An older count is also canceled in the service. */
 export function useLiveCount(
   app: string,
-  question: AudienceQuestion | null,
+  question: PreviewRequest | null,
   { isPaused = false, isPart = false }: LiveOptions = {},
 ): LiveCount {
   const text = question === null ? null : JSON.stringify(question);
   const [asked] = useDebouncedValue(text, typingPauseMs, asksAtOnce);
+  const given = { app, body: JSON.parse(asked ?? '{}') as PreviewRequest };
   const query = useQuery({
-    queryKey: ['app', app, 'count', asked],
+    queryKey: keyOf('previewAudience', given),
     queryFn: ({ signal }) => {
-      const ask = () => countAudience(app, JSON.parse(asked ?? '{}') as AudienceQuestion, signal);
+      const ask = () => call('previewAudience', given, { signal });
       return isPart ? inTurn(ask, signal) : ask();
     },
     enabled: asked !== null && text !== null && !isPaused,

@@ -1,13 +1,13 @@
 // The fields and events of an app, for every builder on a page.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { queries } from '../../api/queries.ts';
+import { allOf, queryOf, whole } from '../../api/queries.ts';
 import type { Catalog } from './builder-context.ts';
 import { propertyOf } from './fields.ts';
 
 export function useCatalog(app: string): Catalog & { readonly error: unknown; readonly isReady: boolean } {
-  const catalog = useQuery(queries.catalog(app));
-  const events = useQuery(queries.eventNames(app));
+  const catalog = useQuery(allOf('listProperties', { app }));
+  const events = useQuery(queryOf('listEventNames', { app, ...whole }));
   const fields = useMemo(() => {
     if (!catalog.data) return [];
     const properties = catalog.data.data.map(({ key, type, operators }) => ({
@@ -21,7 +21,7 @@ export function useCatalog(app: string): Catalog & { readonly error: unknown; re
   return {
     fields,
     fieldOf: (name) => byName.get(name),
-    events: events.data ?? [],
+    events: events.data?.data ?? [],
     error: catalog.error,
     isReady: catalog.data !== undefined,
   };

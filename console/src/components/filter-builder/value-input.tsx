@@ -3,7 +3,7 @@ import { Autocomplete, MultiSelect, NumberInput, Select, TagsInput, TextInput } 
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { queries } from '../../api/queries.ts';
+import { queryOf } from '../../api/queries.ts';
 import { platformNames } from '../../format.ts';
 import { HiddenValue } from '../hidden-values.tsx';
 import { useBuilder } from './builder-context.ts';
@@ -54,7 +54,7 @@ function useSuggestions({ field, samples }: SuggestedProps, typed: string, isOpe
   const { app, isReadOnly } = useBuilder();
   const [search] = useDebouncedValue(typed, suggestPauseMs);
   const query = useQuery({
-    ...queries.values(app, field ?? '', search),
+    ...queryOf('suggestValues', { app, field: field ?? '', q: search.slice(0, 128) }),
     enabled: isOpen && field !== null && !isReadOnly,
   });
   const values = field === null ? samples : (query.data?.data ?? samples);
