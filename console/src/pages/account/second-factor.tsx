@@ -1,47 +1,20 @@
-// Your own account: password, second factor, sessions.
-import { Alert, Button, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
+// The second factor: set up, turned off, and its recovery codes.
+import { Button, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { call } from '../api/client.ts';
-import type { SecondFactor as MadeFactor, OwnPassword } from '../api/objects.ts';
-import { queryOf, refresh, whole } from '../api/queries.ts';
-import { useSession } from '../api/session.ts';
-import { ConfirmButton } from '../components/confirm.tsx';
-import { FormFoot } from '../components/form-foot.tsx';
-import { Loaded } from '../components/loaded.tsx';
-import { SecretOnce } from '../components/secret-once.tsx';
-import { useSave } from '../components/use-save.ts';
-import { tellBrowser } from '../format.ts';
-import { Card } from '../ui/card.tsx';
-import { CodeBlock } from '../ui/copy.tsx';
-import { PageHead } from '../ui/page-head.tsx';
-import { QrCode } from '../ui/qr-code.tsx';
-import { RelativeTime } from '../ui/relative-time.tsx';
-import { State } from '../ui/state.tsx';
+import { call } from '../../api/client.ts';
+import type { SecondFactor as MadeFactor, OwnPassword } from '../../api/objects.ts';
+import { refresh } from '../../api/queries.ts';
+import { FormFoot } from '../../components/form-foot.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
+import { useSave } from '../../components/use-save.ts';
+import { Card } from '../../ui/card.tsx';
+import { CodeBlock } from '../../ui/copy.tsx';
+import { QrCode } from '../../ui/qr-code.tsx';
+import { State } from '../../ui/state.tsx';
 
-export function Account() {
-  const { account, must_set_up_two_factor: mustSetUp } = useSession();
-  return (
-    <>
-      <PageHead title={account.name} answer={account.email} />
-      <div className="stack">
-        {mustSetUp && (
-          <Alert color="yellow" title="Set up a second factor first" role="alert">
-            Your organisation requires one. Everything else opens as soon as it is set up.
-          </Alert>
-        )}
-        <SecondFactor isOn={account.two_factor} />
-        {!mustSetUp && <Password />}
-        {!mustSetUp && <Sessions />}
-      </div>
-    </>
-  );
-}
-
-function SecondFactor({ isOn }: { isOn: boolean }) {
+export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   return (
@@ -207,83 +180,5 @@ function PasswordAct<Answer>({ label, title, effect, act, onDone }: PasswordActP
         </form>
       </Modal>
     </>
-  );
-}
-
-function Password() {
-  const form = useForm({ initialValues: { current: '', next: '' } });
-  const save = useSave({
-    form,
-    save: (body) => call('changePassword', { body }),
-    onSaved: async () => {
-      form.reset();
-      notifications.show({ message: 'The password is changed. Your other sessions have ended.' });
-      await refresh('listSessions');
-    },
-  });
-  return (
-    <Card title="Password">
-      <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 440 }}>
-        <Stack>
-          <PasswordInput
-            label="Current password"
-            autoComplete="current-password"
-            required
-            {...form.getInputProps('current')}
-          />
-          <PasswordInput
-            label="New password"
-            description="At least 8 characters"
-            autoComplete="new-password"
-            required
-            minLength={8}
-            {...form.getInputProps('next')}
-          />
-          <FormFoot label="Change the password" save={save} />
-        </Stack>
-      </form>
-    </Card>
-  );
-}
-
-function Sessions() {
-  const sessions = useQuery(queryOf('listSessions', whole));
-  return (
-    <Card title="Sessions" isFlush>
-      <Loaded query={sessions}>
-        {({ data }) => (
-          <ul className="rows">
-            {data.map(({ id, is_present, user_agent, address, created_at, last_used_at }) => (
-              <li key={id} className="row">
-                <div className="row-main">
-                  <span title={user_agent ?? undefined}>
-                    {user_agent === null ? 'Unknown browser' : tellBrowser(user_agent)}
-                  </span>{' '}
-                  {is_present && (
-                    <State tone="good" mark="done">
-                      This session
-                    </State>
-                  )}
-                  <div className="muted">
-                    {address} · signed in <RelativeTime at={created_at} /> · used <RelativeTime at={last_used_at} />
-                  </div>
-                </div>
-                {!is_present && (
-                  <ConfirmButton
-                    label="End"
-                    title="End this session?"
-                    effect="The browser is signed out at once."
-                    run={async () => {
-                      await call('endSession', { session: id });
-                      await refresh('listSessions');
-                    }}
-                  />
-                )}
-              </li>
-            ))}
-          </ul>
-        )}
-      </Loaded>
-    </Card>
   );
 }

@@ -1,30 +1,24 @@
 // One person: what is known, which devices they have, and why they got a message or not.
-import { Button, Modal } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
-import { IconDownload } from '@tabler/icons-react';
+
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from 'react-router';
-import { addressOf, call } from '../api/client.ts';
-import type { ListedDevice, User } from '../api/objects.ts';
-import { forget, queryClient, queryOf, refresh } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
-import { ConfirmButton } from '../components/confirm.tsx';
-import { Explain } from '../components/explain.tsx';
-import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
-import { eventTypeNames } from '../components/property-text.ts';
-import { tellSaved } from '../components/saved-text.ts';
-import { Status } from '../components/status.tsx';
-import { UserHistory, UserSegments } from '../components/user-history.tsx';
-import { count, platformNames } from '../format.ts';
-import { UserForm } from '../forms/user.tsx';
-import { paths } from '../paths.ts';
-import { Card, Facts } from '../ui/card.tsx';
-import { CodeBlock, CopyableId } from '../ui/copy.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { PageHead } from '../ui/page-head.tsx';
-import { RelativeTime } from '../ui/relative-time.tsx';
+import { Link, useParams } from 'react-router';
+import type { ListedDevice, User } from '../../api/objects.ts';
+import { queryOf } from '../../api/queries.ts';
+import { useAppId, useMay } from '../../api/session.ts';
+import { Explain } from '../../components/explain.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { NotAllowed } from '../../components/not-allowed.tsx';
+import { eventTypeNames } from '../../components/property-text.ts';
+import { Status } from '../../components/status.tsx';
+import { UserHistory, UserSegments } from '../../components/user-history.tsx';
+import { count, platformNames } from '../../format.ts';
+import { paths } from '../../paths.ts';
+import { Card, Facts } from '../../ui/card.tsx';
+import { CodeBlock, CopyableId } from '../../ui/copy.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
+import { RelativeTime } from '../../ui/relative-time.tsx';
+import { Actions, Edit } from './actions.tsx';
 
 export function UserPage() {
   const app = useAppId();
@@ -81,80 +75,12 @@ export function UserPage() {
   );
 }
 
-const answersAbout = ['getUser', 'listUserSegments', 'listUserEvents', 'listUserDeliveries'] as const;
-
 function tellDevices(devices: readonly ListedDevice[]): string {
   const active = devices.filter(({ status }) => status === 'active').length;
   if (devices.length === 0) return 'No device belongs to this user, so no message can reach them.';
   if (active === 0)
     return `${count(devices.length, 'device')} known and none of them active, so no message can reach them.`;
   return `Reachable on ${count(active, 'active device')}.`;
-}
-
-function Actions({ app, user, devices }: { app: string; user: User; devices: number }) {
-  const navigate = useNavigate();
-  const canExport = useMay('user.export');
-  const canErase = useMay('user.erase');
-  const erase = async () => {
-    const { devices_removed } = await call('deleteUser', { app, external_id: user.external_id });
-    forget(answersAbout, { app, external_id: user.external_id });
-    await refresh('listUsers', { app });
-    notifications.show({ message: `The user is erased, with ${count(devices_removed, 'device')}.` });
-    await navigate(paths.users(app));
-  };
-  return (
-    <>
-      {canExport.may && (
-        <Button
-          component="a"
-          href={addressOf('exportUser', { app, external_id: user.external_id })}
-          download={`${encodeURIComponent(user.external_id)}.json`}
-          variant="default"
-          leftSection={<IconDownload size={16} aria-hidden />}
-        >
-          Export
-        </Button>
-      )}
-      {canErase.may && (
-        <ConfirmButton
-          label="Erase"
-          title="Erase this user?"
-          typed={user.external_id}
-          isDestructive
-          effect={`The profile and ${count(devices, 'device')} go at once. Within 24 hours events and deliveries no longer name this person; their counts stay. This cannot be undone.`}
-          act="Erase for ever"
-          run={erase}
-        />
-      )}
-    </>
-  );
-}
-
-function Edit({ app, user }: { app: string; user: User }) {
-  const { may, reason } = useMay('user.edit');
-  const [isOpen, { open, close }] = useDisclosure(false);
-  if (!may) return <span className="muted">{reason}</span>;
-  return (
-    <>
-      <Button variant="default" size="xs" onClick={open}>
-        Edit
-      </Button>
-      <Modal opened={isOpen} onClose={close} title="Edit the profile" closeButtonProps={{ 'aria-label': 'Close' }}>
-        <UserForm
-          app={app}
-          user={user}
-          onCancel={close}
-          onSaved={async ({ property_conflicts: conflicts, ...after }) => {
-            close();
-            queryClient.setQueryData(queryOf('getUser', { app, external_id: user.external_id }).queryKey, after);
-            notifications.show(tellSaved(conflicts, 'Messages that are sent from now on use it.'));
-            await refresh(answersAbout, { app, external_id: user.external_id });
-            await refresh('listUsers', { app });
-          }}
-        />
-      </Modal>
-    </>
-  );
 }
 
 function Properties({ properties }: { properties: User['properties'] }) {

@@ -1,0 +1,79 @@
+// An open invitation as a row, and the form that makes one.
+
+import { Select, Stack, TextInput } from '@mantine/core';
+import { type Role, rolesUpTo } from '../../api/can.ts';
+import { call } from '../../api/client.ts';
+import type { Invite } from '../../api/objects.ts';
+import { refresh } from '../../api/queries.ts';
+import { useSession } from '../../api/session.ts';
+import { ConfirmButton } from '../../components/confirm.tsx';
+import { FormFoot } from '../../components/form-foot.tsx';
+import { useDraft } from '../../components/use-draft.ts';
+import { useSave } from '../../components/use-save.ts';
+import { RelativeTime } from '../../ui/relative-time.tsx';
+import { State } from '../../ui/state.tsx';
+
+const roleTexts: Readonly<Record<Role, string>> = {
+  viewer: 'Viewer: sees messages and settings',
+  member: 'Member: also users and devices, sends and cancels',
+  admin: 'Admin: also keys, channels, webhooks and the team',
+  owner: 'Owner: everything, also plans, tokens and deletion',
+};
+
+export function InviteRow({ invite: { id, email, role, expires_at } }: { invite: Invite }) {
+  return (
+    <li className="row">
+      <div className="row-main">
+        {email ?? 'Anybody with the link'}{' '}
+        <State tone="warn" mark="waiting">
+          Invited
+        </State>
+        <div className="muted">
+          Role {role}. The link ends <RelativeTime at={expires_at} />.
+        </div>
+      </div>
+      <ConfirmButton
+        label="Withdraw"
+        title="Withdraw this invitation?"
+        effect="Its link no longer works."
+        run={async () => {
+          await call('withdrawInvite', { invite: id });
+          await refresh('getTeam');
+        }}
+      />
+    </li>
+  );
+}
+
+export function InviteForm({ onMade, onCancel }: { onMade: (link: string) => unknown; onCancel: () => void }) {
+  const { role } = useSession();
+  const draft = useDraft<{ email: string; role: Role }>('invite', { initialValues: { email: '', role: 'viewer' } });
+  const { form } = draft;
+  const save = useSave({
+    form,
+    save: ({ email, role: given }) => call('invite', { body: { role: given, ...(email !== '' && { email }) } }),
+    onSaved: ({ link }) => {
+      draft.forget();
+      onMade(link);
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit(save.submit)}>
+      <Stack>
+        <TextInput
+          label="E-mail"
+          type="email"
+          description="Only this address can use the link. Leave it empty for a link that anybody can use once."
+          data-autofocus
+          {...form.getInputProps('email')}
+        />
+        <Select
+          label="Role"
+          data={rolesUpTo(role).map((each) => ({ value: each, label: roleTexts[each] }))}
+          {...form.getInputProps('role')}
+        />
+        <FormFoot label="Make the link" save={save} draft={draft} onCancel={onCancel} />
+      </Stack>
+    </form>
+  );
+}

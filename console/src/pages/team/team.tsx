@@ -1,0 +1,120 @@
+// The people of the organisation and their roles. Carillon sends no e-mail: an invitation is a
+// link.
+
+import { Button, Modal, Stack } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconPlus } from '@tabler/icons-react';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Invite, Member, Token } from '../../api/objects.ts';
+import { pagesOf, refresh } from '../../api/queries.ts';
+import { useMay, useSession } from '../../api/session.ts';
+import { useFilters } from '../../components/list.tsx';
+import { NotAllowed } from '../../components/not-allowed.tsx';
+import { RowPages } from '../../components/row-pages.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
+import { TokenRow } from '../../components/token-row.tsx';
+import { count, formatNumber } from '../../format.ts';
+import { Card } from '../../ui/card.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { PageHead } from '../../ui/page-head.tsx';
+import { InviteForm, InviteRow } from './invites.tsx';
+import { MemberRow } from './member-row.tsx';
+import { RequireTwoFactor } from './require-two-factor.tsx';
+
+export function TeamPage() {
+  const { organisation } = useSession();
+  const { may, reason } = useMay('team.edit');
+  const { filters, from } = useFilters(['q']);
+  const team = useInfiniteQuery({ ...pagesOf('getTeam', { q: filters.q }, from), enabled: may });
+  const first = team.data?.pages[0];
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const [link, setLink] = useState<string | null>(null);
+  const [left, setLeft] = useState<readonly Token[]>([]);
+  if (!may) return <NotAllowed what="Team" reason={reason} />;
+  return (
+    <>
+      <PageHead
+        title="Team"
+        answer={
+          team.data
+            ? tellTeam(
+                organisation.name,
+                team.data.pages.flatMap((page) => page.members),
+                team.data.pages.flatMap((page) => page.invites),
+              )
+            : null
+        }
+        actions={
+          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
+            Invite
+          </Button>
+        }
+      />
+      <div className="stack">
+        <Card title="People" isFlush>
+          <RowPages
+            label="People"
+            query={team}
+            rowsOf={({ members, invites }) => [...members, ...invites]}
+            keyOf={({ id }) => id}
+            rowOf={(one) =>
+              'joined_at' in one ? <MemberRow member={one} onTokensLeft={setLeft} /> : <InviteRow invite={one} />
+            }
+            finds="The beginning of a name or an address"
+            empty={<Empty title="Nobody yet">Invite the first person. The invitation is a link.</Empty>}
+          />
+        </Card>
+        {first && <RequireTwoFactor organisation={first.organisation} />}
+      </div>
+      <Modal opened={isOpen} onClose={close} title="Invite somebody" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <InviteForm
+          onCancel={close}
+          onMade={async (made) => {
+            close();
+            setLink(made);
+            await refresh('getTeam');
+          }}
+        />
+      </Modal>
+      <SecretOnce
+        title="The invitation"
+        text="Carillon sends no e-mail: copy the link and send it yourself. It works once, within 72 hours."
+        secrets={link === null ? null : [['Link', link]]}
+        onClose={() => setLink(null)}
+      />
+      <Modal
+        opened={left.length > 0}
+        onClose={() => setLeft([])}
+        title="Operator tokens that still work"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <Stack>
+          <div>The former owner made them. Revoke those that nobody else needs.</div>
+          <ul className="rows" aria-label="Operator tokens">
+            {left.map((token) => (
+              <TokenRow
+                key={token.id}
+                token={token}
+                onRevoked={() => setLeft((tokens) => tokens.filter(({ id }) => id !== token.id))}
+              />
+            ))}
+          </ul>
+        </Stack>
+      </Modal>
+    </>
+  );
+}
+
+/** `3 people in Harbour Books Ltd, 1 invited. 2 have no second factor.` */
+function tellTeam(name: string, members: readonly Member[], invites: readonly Invite[]): string {
+  const without = members.filter(({ two_factor }) => !two_factor).length;
+  const invited = invites.length === 0 ? '' : `, ${formatNumber(invites.length)} invited`;
+  const secured =
+    without === 0
+      ? 'Everybody has a second factor.'
+      : without === members.length
+        ? 'Nobody has a second factor.'
+        : `${formatNumber(without)} ${without === 1 ? 'has' : 'have'} no second factor.`;
+  return `${count(members.length, 'person', 'people')} in ${name}${invited}. ${secured}`;
+}
