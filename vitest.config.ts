@@ -22,6 +22,16 @@ export default defineConfig({
   test: {
     maxWorkers,
     projects: [
+      { test: { name: 'http2', root: 'packages/http2', include: ['{src,test}/**/*.test.ts'], ...common } },
+      {
+        test: {
+          name: 'postgres',
+          root: 'packages/postgres',
+          include: ['{src,test}/**/*.test.ts'],
+          globalSetup: ['./test/global-setup.ts'],
+          ...common,
+        },
+      },
       {
         test: {
           name: 'server',

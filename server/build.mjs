@@ -8,10 +8,10 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const bundle = await rolldown({
   input: {
     main: at('dist/main.js'),
-    child: at('dist/process/child.js'),
-    'encrypt-thread': at('dist/channels/webpush/encrypt-thread.js'),
+    child: at('dist/operation/process/child.js'),
+    'encrypt-thread': at('dist/sending/channels/webpush/encrypt-thread.js'),
     // Tests arm the program's failpoints.
-    failpoint: at('dist/ground/failpoint.js'),
+    failpoint: at('dist/ground/host/failpoint.js'),
   },
   platform: 'node',
 });

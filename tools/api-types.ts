@@ -2,8 +2,8 @@
 // those of its API and the words of each code of a delivery. The build runs it before the compiler.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { codeMeanings } from '../server/src/delivery/code-meaning.ts';
-import { consoleOpenapiText, openapiText } from '../server/src/process/api-routes.ts';
+import { consoleOpenapiText, openapiText } from '../server/src/operation/process/api-routes.ts';
+import { codeMeanings } from '../server/src/sending/delivery/code-meaning.ts';
 import { answersJson, writeTypes } from './openapi-types.ts';
 
 const codes = `// Written by tools/api-types.ts from the service's table of codes. Do not edit.

@@ -9,6 +9,8 @@ import { describeOldNode } from '../server/bin/node-version.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+const packageSources = ['packages/http2/src', 'packages/postgres/src'];
+
 /**
  * What is built, in this order. A part is stale when one of its sources is newer than its stamp, or
  * when a file that it writes among the sources is gone.
@@ -18,15 +20,23 @@ const parts = [
   {
     name: 'types',
     command: ['node_modules/tsx/dist/cli.mjs', 'tools/api-types.ts'],
-    sources: ['server/src', 'tools/api-types.ts', 'tools/openapi-types.ts'],
+    sources: [...packageSources, 'server/src', 'tools/api-types.ts', 'tools/openapi-types.ts'],
     writes: ['node/src/types.gen.ts', 'console/src/api/types.gen.ts', 'console/src/failure-codes.gen.ts'],
   },
   {
     name: 'packages',
     command: ['node_modules/typescript/bin/tsc', '-b', root],
-    sources: ['server/src', 'sandbox/src', 'web/src', 'node/src', 'node/examples', 'docs/identify.md'],
+    sources: [
+      ...packageSources,
+      'server/src',
+      'sandbox/src',
+      'web/src',
+      'node/src',
+      'node/examples',
+      'docs/identify.md',
+    ],
   },
-  { name: 'program', command: ['server/build.mjs'], sources: ['server/src', 'server/build.mjs'] },
+  { name: 'program', command: ['server/build.mjs'], sources: [...packageSources, 'server/src', 'server/build.mjs'] },
   { name: 'sdk', command: ['web/build.mjs'], sources: ['web/src', 'web/build.mjs'] },
   {
     name: 'console',

@@ -2,7 +2,7 @@
 // 1 when one differs. With --write it writes the files.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { consoleOpenapiText, openapiText } from '../server/src/process/api-routes.ts';
+import { consoleOpenapiText, openapiText } from '../server/src/operation/process/api-routes.ts';
 
 for (const [name, text] of [
   ['docs/openapi.json', openapiText()],

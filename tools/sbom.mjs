@@ -120,7 +120,7 @@ function withPostgres(sbom) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const text = makeSbom(root, ['server']);
+  const text = makeSbom(root, ['server', 'packages/postgres']);
   const [file] = process.argv.slice(2);
   if (file === undefined) process.stdout.write(text);
   else writeFileSync(file, text);

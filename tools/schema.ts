@@ -3,10 +3,9 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openPool, startEmbeddedPostgres } from '@carillon/postgres';
 import { describeSchema } from '../rig/src/describe-schema.ts';
-import { openPool } from '../server/src/database/db.ts';
-import { migrate } from '../server/src/database/migrate.ts';
-import { startEmbeddedPostgres } from '../server/src/embedded-postgres/start-postgres.ts';
+import { migrate } from '../server/src/ground/database/migrations.ts';
 
 const dataDir = await mkdtemp(join(tmpdir(), 'carillon-schema-'));
 await chmod(dataDir, 0o755);

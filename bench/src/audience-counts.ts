@@ -1,10 +1,10 @@
 // Measures how many devices a filter finds and how long the count takes, through the API and over
 // JSONB. A count that the service refuses because it takes too long is recorded as a figure, too.
 
+import type { Sql } from '@carillon/postgres';
 import type { Service } from '../../rig/src/service.ts';
 import { progress, RunError } from '../../rig/src/workbench.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import type { Uuid } from '../../server/src/ground/ids.ts';
+import type { Uuid } from '../../server/src/ground/values/ids.ts';
 import { countOverJsonb, type MeasuredFilter } from './audience-filters.ts';
 import { callForJson } from './call-api.ts';
 

@@ -1,9 +1,9 @@
 // Fills an audience of any size: in the columns that the service reads, and again with all
 // properties in one JSONB column. The database computes the rows from numbers, so every run gets
 // the same data. Only the times differ: they lie before now.
-import type { Sql } from '../../server/src/database/db.ts';
-import type { Uuid } from '../../server/src/ground/ids.ts';
-import { slotColumn } from '../../server/src/properties/slots.ts';
+import type { Sql } from '@carillon/postgres';
+import type { Uuid } from '../../server/src/ground/values/ids.ts';
+import { slotColumn } from '../../server/src/people/properties/slots.ts';
 
 /** One value of each key. Upserting a user with these values adds the keys to the catalog. */
 export const tenProperties = {

@@ -1,7 +1,7 @@
 // The eight filters that audiences are measured by. Each has the form that a caller writes and the
 // form of a count over JSONB.
-import type { Fragment, Sql } from '../../server/src/database/db.ts';
-import type { Uuid } from '../../server/src/ground/ids.ts';
+import type { Fragment, Sql } from '@carillon/postgres';
+import type { Uuid } from '../../server/src/ground/values/ids.ts';
 
 export interface MeasuredFilter {
   readonly name: string;

@@ -2,11 +2,11 @@
 // count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
 // long a whole audience takes to become batches. Nothing is sent.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { median } from '../../rig/src/measure.ts';
 import type { Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import { decodeId, type Uuid } from '../../server/src/ground/ids.ts';
+import { decodeId, type Uuid } from '../../server/src/ground/values/ids.ts';
 import { countAllOverJsonb, preview, previewAll } from './audience-counts.ts';
 import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
 import { measuredFilters, usedFilter } from './audience-filters.ts';

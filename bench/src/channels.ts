@@ -1,6 +1,6 @@
 // The ways of sending that `send` measures: one channel alone, or all of them at once with a third
 // of the devices each.
-import { type ChannelId, channelIds, type Platform } from '../../server/src/channels/channel.ts';
+import { type ChannelId, channelIds, type Platform } from '../../server/src/sending/channels/channel.ts';
 
 export const ways = [...channelIds, 'mixed'] as const;
 export type Way = (typeof ways)[number];

@@ -1,9 +1,9 @@
 // The notification that all sides send: of usual size, with one personal word. The bodies are the
 // ones that Carillon builds, so that all sides carry the same text.
-import { buildPayload as buildApnsPayload } from '../../server/src/channels/apns/payload.ts';
-import type { ChannelId, Push } from '../../server/src/channels/channel.ts';
-import { buildMessage } from '../../server/src/channels/fcm/payload.ts';
-import { buildPayload as buildWebPayload } from '../../server/src/channels/webpush/payload.ts';
+import { buildPayload as buildApnsPayload } from '../../server/src/sending/channels/apns/payload.ts';
+import type { ChannelId, Push } from '../../server/src/sending/channels/channel.ts';
+import { buildMessage } from '../../server/src/sending/channels/fcm/payload.ts';
+import { buildPayload as buildWebPayload } from '../../server/src/sending/channels/webpush/payload.ts';
 
 /** Every person has this name, so that all pushes have the same size on every side. */
 export const firstName = 'Alexandra';

@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
+import { generateVapidKeys } from '../../server/src/sending/channels/webpush/vapid.ts';
 
 export const apnsIdentity = { keyId: 'BENCH12345', teamId: 'TEAM123456', bundleId: 'example.shop' } as const;
 

@@ -1,7 +1,7 @@
 // Makes devices with a distinct token in the shape of each channel. Nobody decrypts the pushes
 // here, so a browser's keys only need to be valid.
 import { createECDH, randomBytes } from 'node:crypto';
-import type { ChannelId } from '../../server/src/channels/channel.ts';
+import type { ChannelId } from '../../server/src/sending/channels/channel.ts';
 import { channelsOf, type Way } from './channels.ts';
 import type { ReceiverAddress } from './receiver.ts';
 

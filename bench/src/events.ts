@@ -2,10 +2,10 @@
 // the machine that also runs the load generator. It compares this with the rows a second that the
 // same database takes without the service.
 
+import type { Sql } from '@carillon/postgres';
 import { findDatabaseUrl, type Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import { decodeId, encodeId } from '../../server/src/ground/ids.ts';
+import { decodeId, encodeId } from '../../server/src/ground/values/ids.ts';
 import { startChild } from './child.ts';
 import { readPeakRssMb, totalOf, watchCosts, watchOthers } from './costs.ts';
 import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';

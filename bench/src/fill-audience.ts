@@ -2,16 +2,16 @@
 // first push leave. It is faster than a hundred thousand requests. It knows no table: it writes
 // through the server's own bulk inserts.
 
+import { type Sql, transaction } from '@carillon/postgres';
 import { RunError } from '../../rig/src/workbench.ts';
-import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
-import { copyProfile } from '../../server/src/audience/profile-copy.ts';
-import type { Platform } from '../../server/src/channels/channel.ts';
-import { type Sql, transaction } from '../../server/src/database/db.ts';
-import { insertDevices, insertTokens } from '../../server/src/devices/insert-many.ts';
-import { type DeviceToken, parseToken } from '../../server/src/devices/token.ts';
-import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
-import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
-import { insertUsers } from '../../server/src/users/insert-many.ts';
+import { parseOutboundExceptions } from '../../server/src/ground/outbound/address-guard.ts';
+import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { insertAudienceRows } from '../../server/src/people/audience/insert-many.ts';
+import { copyProfile } from '../../server/src/people/audience/profile-copy.ts';
+import { insertDevices, insertTokens } from '../../server/src/people/devices/insert-many.ts';
+import { type DeviceToken, parseToken } from '../../server/src/people/devices/token.ts';
+import { insertUsers } from '../../server/src/people/users/insert-many.ts';
+import type { Platform } from '../../server/src/sending/channels/channel.ts';
 import { platformOf } from './channels.ts';
 import { firstName } from './content.ts';
 import type { SimulatedDevice } from './devices.ts';

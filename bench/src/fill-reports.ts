@@ -1,17 +1,17 @@
 // Fills a database that no service runs on yet with ninety days of events, and brings its reports
 // into the state that the service's upkeep leaves.
+
+import { openPool, startEmbeddedPostgres } from '@carillon/postgres';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import { createApp } from '../../server/src/apps/create-app.ts';
-import { serviceActor } from '../../server/src/audit/actor.ts';
-import { createClock } from '../../server/src/database/clock.ts';
-import { openPool } from '../../server/src/database/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
-import { rebuildEventTotals } from '../../server/src/events/rebuild-event-totals.ts';
-import { encodeId } from '../../server/src/ground/ids.ts';
-import { createLog } from '../../server/src/ground/log.ts';
-import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
-import { classAhead } from '../../server/src/reports/class-ahead.ts';
-import { settleDue } from '../../server/src/reports/settle.ts';
+import { createClock } from '../../server/src/ground/database/clock.ts';
+import { createLog } from '../../server/src/ground/host/log.ts';
+import { encodeId } from '../../server/src/ground/values/ids.ts';
+import { rebuildEventTotals } from '../../server/src/insight/events/rebuild-event-totals.ts';
+import { classAhead } from '../../server/src/insight/reports/class-ahead.ts';
+import { settleDue } from '../../server/src/insight/reports/settle.ts';
+import { prepareDatabase } from '../../server/src/operation/process/prepare-database.ts';
+import { createApp } from '../../server/src/teams/apps/create-app.ts';
+import { serviceActor } from '../../server/src/teams/audit/actor.ts';
 import { watchOthers } from './costs.ts';
 import { makeWorld, type Sizes, type World } from './reports-world.ts';
 

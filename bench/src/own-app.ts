@@ -3,7 +3,7 @@
 
 import type { Service } from '../../rig/src/service.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
-import type { ChannelId } from '../../server/src/channels/channel.ts';
+import type { ChannelId } from '../../server/src/sending/channels/channel.ts';
 import { channelsOf, type Way } from './channels.ts';
 import { apnsIdentity, type Credentials, writeCredentials } from './credentials.ts';
 

@@ -26,15 +26,15 @@ export function profileClockUs(): number {
  */
 const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['encryption', /\/channels\/webpush\/encrypt/],
-  ['HTTP/2 and TLS', /\/(http2|outbound)\/|^node:(internal\/)?http2/],
+  ['HTTP/2 and TLS', /\/(packages\/http2|outbound)\/|^node:(internal\/)?http2/],
   ['channel: payload, credential, answer', /\/channels\//],
   ['rendering', /\/content\/|liquidjs/],
   ['receipt tokens', /receipt-token/],
   ['webhooks: claims, bodies, signatures, records', /\/webhooks\//],
   ['HTTP/1.1', /^node:(_http|https)/],
   ['outcomes as rows', /\/delivery\/(answer-form|outcome-|record-)/],
-  ['database driver', /\/node_modules\/pg(-\w+)?\/|queries\.js$|\/dist\/database\//],
-  ['delivery engine', /\/dist\/(delivery|apps|messages|process)\//],
+  ['database driver', /\/node_modules\/pg(-\w+)?\/|queries\.js$|\/(packages\/postgres|ground\/database)\//],
+  ['delivery engine', /\/dist\/\w+\/(delivery|apps|messages|process)\//],
 ];
 
 interface Frame {

@@ -3,7 +3,7 @@
 
 import { certificateFile } from '../../rig/src/certificate.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import { type ChannelId, channelIds } from '../../server/src/channels/channel.ts';
+import { type ChannelId, channelIds } from '../../server/src/sending/channels/channel.ts';
 import type { ByChannel } from './channels.ts';
 import { startChild } from './child.ts';
 import type { Counts, Ports, ToReceiver } from './receiver/messages.ts';

@@ -2,13 +2,13 @@
 // events. Rows are written by COPY in the state that the service would leave; the same seed gives
 // the same rows.
 
+import { copyRows, type Fragment, type Sql, type Tx, transaction } from '@carillon/postgres';
+import type { CopyValue } from '../../packages/postgres/src/copy-rows.ts';
 import { progress } from '../../rig/src/workbench.ts';
-import { type CopyValue, copyRows } from '../../server/src/database/copy-rows.ts';
-import { type Fragment, type Sql, type Tx, transaction } from '../../server/src/database/db.ts';
-import { ensureDeliveryPartitions } from '../../server/src/delivery/partitions.ts';
-import { ensureEventPartitions } from '../../server/src/events/partitions.ts';
-import { mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
-import type { Log } from '../../server/src/ground/log.ts';
+import type { Log } from '../../server/src/ground/host/log.ts';
+import { mintUuid, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { ensureEventPartitions } from '../../server/src/insight/events/partitions.ts';
+import { ensureDeliveryPartitions } from '../../server/src/sending/delivery/partitions.ts';
 
 export const dayMs = 86_400_000;
 export const days = 90;

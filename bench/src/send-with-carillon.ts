@@ -1,9 +1,9 @@
 // Carillon's side of `send`: starts a service with an app full of devices, sends one message to
 // all, and measures the cost.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import type { Service } from '../../rig/src/service.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import type { Sql } from '../../server/src/database/db.ts';
 import { callForJson } from './call-api.ts';
 import { sharesOf, type Way } from './channels.ts';
 import { content } from './content.ts';

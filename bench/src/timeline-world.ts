@@ -2,14 +2,14 @@
 // channels, the same message as a version that noted no kinds wrote it, and a small one of a
 // neighbour.
 
+import type { Sql } from '@carillon/postgres';
 import { progress } from '../../rig/src/workbench.ts';
-import { createApp } from '../../server/src/apps/create-app.ts';
-import { serviceActor } from '../../server/src/audit/actor.ts';
-import type { Clock } from '../../server/src/database/clock.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import { channelNumber, errorNumber, statusNumber } from '../../server/src/delivery/delivery.ts';
-import { kindsOf } from '../../server/src/delivery/delivery-kinds.ts';
-import { encodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
+import type { Clock } from '../../server/src/ground/database/clock.ts';
+import { encodeId, mintUuid, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { channelNumber, errorNumber, statusNumber } from '../../server/src/sending/delivery/delivery.ts';
+import { kindsOf } from '../../server/src/sending/delivery/delivery-kinds.ts';
+import { createApp } from '../../server/src/teams/apps/create-app.ts';
+import { serviceActor } from '../../server/src/teams/audit/actor.ts';
 
 const batchSize = 1_000;
 

@@ -1,13 +1,12 @@
 // Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
 // or nothing. It also measures what twenty of these requests at once cost the reads of another app.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openPool, startEmbeddedPostgres } from '@carillon/postgres';
 import { percentile } from '../../rig/src/measure.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
-import { createClock } from '../../server/src/database/clock.ts';
-import { openPool } from '../../server/src/database/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
-import { encodeId, mintUuid } from '../../server/src/ground/ids.ts';
-import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
+import { createClock } from '../../server/src/ground/database/clock.ts';
+import { encodeId, mintUuid } from '../../server/src/ground/values/ids.ts';
+import { prepareDatabase } from '../../server/src/operation/process/prepare-database.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { type Figure, figure, percentiles } from './figures.ts';

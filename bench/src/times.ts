@@ -2,12 +2,12 @@
 // Both requests of a pair are made in turns, one at a time, so that the machine treats them alike.
 import { randomFillSync } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import type { Sql } from '@carillon/postgres';
 import { median } from '../../rig/src/measure.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import { createPasswords } from '../../server/src/accounts/password.ts';
-import { keyPrefixes, mintKey } from '../../server/src/apps/key.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import { base62Decode, encodeId, mintUuid } from '../../server/src/ground/ids.ts';
+import { base62Decode, encodeId, mintUuid } from '../../server/src/ground/values/ids.ts';
+import { createPasswords } from '../../server/src/teams/accounts/password.ts';
+import { keyPrefixes, mintKey } from '../../server/src/teams/apps/key.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { type Figure, figure } from './figures.ts';

@@ -2,11 +2,11 @@
 // measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
 // events that are held for a disabled webhook.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { percentile, rounded } from '../../rig/src/measure.ts';
 import { progress, RunError, type Workbench } from '../../rig/src/workbench.ts';
-import type { Sql } from '../../server/src/database/db.ts';
-import { encodeId, type Uuid } from '../../server/src/ground/ids.ts';
-import { bringForgottenForward } from '../../server/src/webhooks/work-queries.ts';
+import { encodeId, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { bringForgottenForward } from '../../server/src/sending/webhooks/work-queries.ts';
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';
 import { content } from './content.ts';

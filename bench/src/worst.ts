@@ -3,11 +3,11 @@
 // . CPU time, because other programs may keep the machine busy.
 import { cpuMsOf, median } from '../../rig/src/measure.ts';
 import { progress, type Workbench } from '../../rig/src/workbench.ts';
-import { consoleRoutes } from '../../server/src/console/routes.ts';
-import { listRoutes } from '../../server/src/console/serve.ts';
-import { bodyBytesDefault } from '../../server/src/http/request-body.ts';
-import { noFields } from '../../server/src/http/server.ts';
-import { apiRoutes } from '../../server/src/process/api-routes.ts';
+import { consoleRoutes } from '../../server/src/console/operations/routes.ts';
+import { listRoutes } from '../../server/src/console/operations/serve.ts';
+import { bodyBytesDefault } from '../../server/src/ground/http/request-body.ts';
+import { noFields } from '../../server/src/ground/http/server.ts';
+import { apiRoutes } from '../../server/src/operation/process/api-routes.ts';
 import { fillApp } from './api/fill-app.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';

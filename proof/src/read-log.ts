@@ -4,7 +4,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Sql } from '../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 
 const sampleRate = 0.05;
 /**

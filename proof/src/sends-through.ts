@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HistoryLine } from '../../rig/src/sandbox-process.ts';
 import type { ServiceNode } from '../../rig/src/service-node.ts';
-import { decodeId } from '../../server/src/ground/ids.ts';
+import { decodeId } from '../../server/src/ground/values/ids.ts';
 import type { Api, Stage } from './stage.ts';
 
 /** The sandbox's latency, so that pushes are in flight when something happens. */

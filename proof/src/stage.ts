@@ -13,7 +13,7 @@ import { type RunDatabase, startRunDatabase } from '../../rig/src/run-database.t
 import { type HistoryLine, type SandboxProcess, startSandboxProcess } from '../../rig/src/sandbox-process.ts';
 import { type ServiceNode, startNode } from '../../rig/src/service-node.ts';
 import type { Workbench } from '../../rig/src/workbench.ts';
-import { decodeId, encodeId, type Uuid } from '../../server/src/ground/ids.ts';
+import { decodeId, encodeId, type Uuid } from '../../server/src/ground/values/ids.ts';
 
 export interface Api {
   readonly url: string;

@@ -1,7 +1,7 @@
 // Counts how many connections a service holds, by pool, as the server sees them: it reads
 // pg_stat_activity repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 
 const lookEveryMs = 200;
 

@@ -1,7 +1,7 @@
 // Writes the schema as text from the catalogs, for `server/migrations/schema.sql`, so that every
 // migration shows its effect as a diff. It uses a query of our own, because the embedded database
 // has no pg_dump. The text is the same on every PostgreSQL from 15 on.
-import type { Sql } from '../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 
 const header = `-- The result of all migrations, for reading. Written by: node --import tsx tools/schema.ts --write
 -- Partitions, which the service makes, are left out.

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Failpoint } from '../../server/src/ground/failpoint.ts';
+import type { Failpoint } from '../../server/src/ground/host/failpoint.ts';
 
 export interface FailpointRule {
   readonly name: Failpoint;

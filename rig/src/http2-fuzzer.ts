@@ -3,9 +3,10 @@
 // module checks what must hold afterwards; the caller decides how many are played.
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { ByteWriter } from '../../server/src/http2/byte-writer.ts';
-import { FrameReader, frameTypes, readUint32, writeFrameHeader } from '../../server/src/http2/frames.ts';
-import type { Http2Engine, Http2Result, Http2Session } from '../../server/src/http2/session.ts';
+import type { Http2Engine } from '@carillon/http2';
+import { ByteWriter } from '../../packages/http2/src/byte-writer.ts';
+import { FrameReader, frameTypes, readUint32, writeFrameHeader } from '../../packages/http2/src/frames.ts';
+import type { Http2Result, Http2Session } from '../../packages/http2/src/session.ts';
 import { createRandom, type Random } from './random.ts';
 
 /**

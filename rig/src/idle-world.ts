@@ -1,8 +1,8 @@
 // Fills a service with apps that have webhooks and nothing to do, and measures what its database
 // still does.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../server/src/database/db.ts';
-import { toldChannel } from '../../server/src/database/teller.ts';
+import type { Sql } from '@carillon/postgres';
+import { toldChannel } from '../../server/src/ground/database/teller.ts';
 import { cpuSecondsOfTree } from './measure.ts';
 
 /** The most webhooks that one app may have. */

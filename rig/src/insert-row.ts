@@ -1,5 +1,6 @@
 // One row into any table, for tests that write what the service would take long to make.
-import type { Sql, Value } from '../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
+import type { Value } from '../../packages/postgres/src/db.ts';
 
 type Cell = Value | Readonly<Record<string, unknown>>;
 

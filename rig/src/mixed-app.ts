@@ -3,14 +3,14 @@
 // longer than the proof.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
-import { copyProfile } from '../../server/src/audience/profile-copy.ts';
-import type { Platform } from '../../server/src/channels/channel.ts';
-import { type Sql, transaction } from '../../server/src/database/db.ts';
-import { insertDevices, insertTokens } from '../../server/src/devices/insert-many.ts';
-import { parseToken } from '../../server/src/devices/token.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
-import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
+import { type Sql, transaction } from '@carillon/postgres';
+import { parseOutboundExceptions } from '../../server/src/ground/outbound/address-guard.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { insertAudienceRows } from '../../server/src/people/audience/insert-many.ts';
+import { copyProfile } from '../../server/src/people/audience/profile-copy.ts';
+import { insertDevices, insertTokens } from '../../server/src/people/devices/insert-many.ts';
+import { parseToken } from '../../server/src/people/devices/token.ts';
+import type { Platform } from '../../server/src/sending/channels/channel.ts';
 import { runCommand } from './command.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 

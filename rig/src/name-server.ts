@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { Resolver as DnsResolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
-import type { Resolver } from '../../server/src/outbound/address-guard.ts';
+import type { Resolver } from '../../server/src/ground/outbound/address-guard.ts';
 
 /**
  * The answer contains the addresses of the requested family. With `alias`, the name is an alias,

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getProgramUser } from '../../server/src/embedded-postgres/programs.ts';
+import { getProgramUser } from '../../packages/postgres/src/embedded/programs.ts';
 import { findFreePort } from './ports.ts';
 import { stopChild, type Workbench } from './workbench.ts';
 

@@ -1,6 +1,7 @@
 // Rows of a long answer in portions, by a cursor of the server, so that they are never all in
 // memory.
-import type { Fragment, Row, Sql } from '../../server/src/database/db.ts';
+import type { Fragment, Sql } from '@carillon/postgres';
+import type { Row } from '../../packages/postgres/src/db.ts';
 
 /** `statement` has no parameters. */
 export async function* readInPortions<Some extends object = Row>(

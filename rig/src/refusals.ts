@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openPool } from '../../server/src/database/db.ts';
+import { openPool } from '@carillon/postgres';
 import type { RunDatabase } from './run-database.ts';
 
 /** Selects the connections of nodes, without the proof's own connection. */

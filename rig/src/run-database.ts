@@ -3,9 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openPool, type Sql } from '../../server/src/database/db.ts';
-import { startEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
-import { prepareDatabase } from '../../server/src/process/prepare-database.ts';
+import { openPool, type Sql, startEmbeddedPostgres } from '@carillon/postgres';
+import { prepareDatabase } from '../../server/src/operation/process/prepare-database.ts';
 import { listChildren } from './measure.ts';
 import type { Workbench } from './workbench.ts';
 

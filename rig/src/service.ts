@@ -3,8 +3,8 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openPool, type Sql } from '../../server/src/database/db.ts';
-import { findEmbeddedPostgres } from '../../server/src/embedded-postgres/start-postgres.ts';
+import { openPool, type Sql } from '@carillon/postgres';
+import { findEmbeddedPostgres } from '../../packages/postgres/src/embedded/start-postgres.ts';
 import { carillon, runCommand } from './command.ts';
 import { isListeningOn, listChildren, parentOf } from './measure.ts';
 import { findFreePort } from './ports.ts';

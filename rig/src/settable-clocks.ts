@@ -3,8 +3,8 @@
 // path. So they need no compiler, work on any server, and do not change its other databases.
 import { openSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Sql } from '../../server/src/database/db.ts';
-import type { HostClock } from '../../server/src/ground/host-clock.ts';
+import type { Sql } from '@carillon/postgres';
+import type { HostClock } from '../../server/src/ground/host/host-clock.ts';
 
 export interface SettableHost extends HostClock {
   /** The host sleeps: its wall clock goes on, and its steady clock stands still. */

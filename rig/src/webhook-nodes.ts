@@ -1,14 +1,14 @@
 // Worker nodes on a database of their own, with webhooks whose events the proof itself puts into
 // the outbox, as flushes do.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serviceActor } from '../../server/src/audit/actor.ts';
-import { createClock, type SettableClock } from '../../server/src/database/clock.ts';
-import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/ids.ts';
-import { createSeal, type Seal } from '../../server/src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../server/src/outbound/address-guard.ts';
-import { createWebhook } from '../../server/src/webhooks/manage-webhooks.ts';
-import { findWebhook, insertEvents, type StoredWebhook } from '../../server/src/webhooks/queries.ts';
-import { webhooksMax } from '../../server/src/webhooks/webhook.ts';
+import { createClock, type SettableClock } from '../../server/src/ground/database/clock.ts';
+import { parseOutboundExceptions } from '../../server/src/ground/outbound/address-guard.ts';
+import { createSeal, type Seal } from '../../server/src/ground/secrets/seal.ts';
+import { decodeId, mintUuid, type Uuid } from '../../server/src/ground/values/ids.ts';
+import { createWebhook } from '../../server/src/sending/webhooks/manage-webhooks.ts';
+import { findWebhook, insertEvents, type StoredWebhook } from '../../server/src/sending/webhooks/queries.ts';
+import { webhooksMax } from '../../server/src/sending/webhooks/webhook.ts';
+import { serviceActor } from '../../server/src/teams/audit/actor.ts';
 import { certificateFile } from './certificate.ts';
 import { runCommand } from './command.ts';
 import { armedWith, type FailpointPlan } from './failpoints.ts';

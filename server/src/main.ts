@@ -1,14 +1,15 @@
 // The entry of the command line: reads the arguments, runs one command, and says in one line why it
 // failed.
+
+import { isDatabaseDown } from '@carillon/postgres';
 import { Command, CommanderError } from 'commander';
-import { addCommand, type CommandForm } from './cli/command.ts';
-import { CommandError } from './cli/command-error.ts';
-import { isBeingStopped } from './cli/stop-signals.ts';
-import { isDatabaseDown } from './database/db.ts';
-import { describeDatabaseError } from './database/describe-database-error.ts';
-import { readVersion } from './ground/program-name.ts';
-import { ApiError } from './http/api-error.ts';
-import { loadCommandConfig } from './process/service-place.ts';
+import { describeDatabaseError } from './ground/database/describe-database-error.ts';
+import { readVersion } from './ground/host/program-name.ts';
+import { ApiError } from './ground/http/api-error.ts';
+import { addCommand, type CommandForm } from './operation/cli/command.ts';
+import { CommandError } from './operation/cli/command-error.ts';
+import { isBeingStopped } from './operation/cli/stop-signals.ts';
+import { loadCommandConfig } from './operation/process/service-place.ts';
 
 interface Group {
   /** The first words of its commands. */
@@ -18,7 +19,7 @@ interface Group {
   load(): Promise<readonly CommandForm[] | ((program: Command) => void)>;
 }
 
-const operations = async (word: string) => (await import('./cli/operations.ts')).operationCommands(word);
+const operations = async (word: string) => (await import('./operation/cli/operations.ts')).operationCommands(word);
 
 /**
  * In the order of the help. Only the group of the given word is loaded, because loading modules is
@@ -26,29 +27,32 @@ const operations = async (word: string) => (await import('./cli/operations.ts'))
  */
 const groups: readonly Group[] = [
   { names: ['start'], load: loadStart },
-  { names: ['migrate'], load: async () => (await import('./cli/migrate.ts')).migrateCommands },
+  { names: ['migrate'], load: async () => (await import('./operation/cli/migrate.ts')).migrateCommands },
   { names: ['pause', 'resume'], load: () => operations('pause') },
   {
     names: ['app'],
     help: 'apps, their plans and their suspension',
-    load: async () => [...(await import('./cli/app.ts')).appCommands, ...(await operations('app'))],
+    load: async () => [...(await import('./operation/cli/app.ts')).appCommands, ...(await operations('app'))],
   },
   { names: ['key'], help: 'API keys', load: () => operations('key') },
   {
     names: ['channel'],
     help: 'provider credentials of an app',
-    load: async () => [...(await import('./cli/channel.ts')).channelCommands, ...(await operations('channel'))],
+    load: async () => [
+      ...(await import('./operation/cli/channel.ts')).channelCommands,
+      ...(await operations('channel')),
+    ],
   },
   {
     names: ['device'],
     help: 'undo what strangers did with a client key',
-    load: async () => (await import('./cli/device.ts')).deviceCommands,
+    load: async () => (await import('./operation/cli/device.ts')).deviceCommands,
   },
-  { names: ['user'], help: 'erase people', load: async () => (await import('./cli/user.ts')).userCommands },
+  { names: ['user'], help: 'erase people', load: async () => (await import('./operation/cli/user.ts')).userCommands },
   {
     names: ['event'],
     help: 'the names of tracked events',
-    load: async () => (await import('./cli/event.ts')).eventCommands,
+    load: async () => (await import('./operation/cli/event.ts')).eventCommands,
   },
   { names: ['property'], help: 'the keys that an app knows, and their types', load: () => operations('property') },
   {
@@ -60,37 +64,37 @@ const groups: readonly Group[] = [
     names: ['identify-secret'],
     help: 'the secret that proves the user of a device',
     load: async () => [
-      ...(await import('./cli/identify-secret.ts')).identifySecretCommands,
+      ...(await import('./operation/cli/identify-secret.ts')).identifySecretCommands,
       ...(await operations('identify-secret')),
     ],
   },
   { names: ['explain'], load: () => operations('explain') },
-  { names: ['export'], load: async () => (await import('./cli/export.ts')).addExportCommands },
-  { names: ['seed'], load: async () => (await import('./cli/seed.ts')).seedCommands },
-  { names: ['import'], load: async () => (await import('./cli/import.ts')).importCommands },
-  { names: ['sandbox'], load: async () => (await import('./cli/sandbox.ts')).addSandboxCommand },
-  { names: ['doctor'], load: async () => (await import('./cli/doctor.ts')).doctorCommands },
-  { names: ['backup', 'restore'], load: async () => (await import('./cli/backup.ts')).backupCommands },
+  { names: ['export'], load: async () => (await import('./operation/cli/export.ts')).addExportCommands },
+  { names: ['seed'], load: async () => (await import('./operation/cli/seed.ts')).seedCommands },
+  { names: ['import'], load: async () => (await import('./operation/cli/import.ts')).importCommands },
+  { names: ['sandbox'], load: async () => (await import('./operation/cli/sandbox.ts')).addSandboxCommand },
+  { names: ['doctor'], load: async () => (await import('./operation/cli/doctor.ts')).doctorCommands },
+  { names: ['backup', 'restore'], load: async () => (await import('./operation/cli/backup.ts')).backupCommands },
   {
     names: ['reports'],
     help: 'the stored sums of reports',
-    load: async () => (await import('./cli/reports.ts')).reportsCommands,
+    load: async () => (await import('./operation/cli/reports.ts')).reportsCommands,
   },
   {
     names: ['seal'],
     help: 'the key that secrets are sealed with',
-    load: async () => (await import('./cli/seal.ts')).sealCommands,
+    load: async () => (await import('./operation/cli/seal.ts')).sealCommands,
   },
   {
     names: ['receipt-key'],
     help: 'the key that signs receipt tokens and click links',
-    load: async () => (await import('./cli/receipt-key.ts')).receiptKeyCommands,
+    load: async () => (await import('./operation/cli/receipt-key.ts')).receiptKeyCommands,
   },
-  { names: ['audit'], load: async () => (await import('./cli/audit.ts')).auditCommands },
+  { names: ['audit'], load: async () => (await import('./operation/cli/audit.ts')).auditCommands },
   {
     names: ['owner'],
     help: 'links that let a person into the console',
-    load: async () => (await import('./cli/owner.ts')).ownerCommands,
+    load: async () => (await import('./operation/cli/owner.ts')).ownerCommands,
   },
   {
     names: ['token'],
@@ -100,10 +104,10 @@ const groups: readonly Group[] = [
 ];
 
 async function loadStart(): Promise<(program: Command) => void> {
-  const { addStartCommand } = await import('./cli/start.ts');
+  const { addStartCommand } = await import('./operation/cli/start.ts');
   return (program) =>
     addStartCommand(program, async (config, options) =>
-      (await import('./process/supervisor.ts')).runStart(config, options),
+      (await import('./operation/process/supervisor.ts')).runStart(config, options),
     );
 }
 

@@ -9,11 +9,26 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const src = join(root, 'server/src');
 
-/** The rows from the ground up. Rooms on one row do not import each other. */
+/**
+ * The wings with their rooms, and the rows of the rooms from the ground up. Rooms on one row do not
+ * import each other.
+ */
+const wings: Readonly<Record<string, readonly string[]>> = {
+  ground: ['values', 'pacing', 'secrets', 'host', 'database', 'outbound', 'http', 'openapi'],
+  teams: ['audit', 'apps', 'accounts', 'quotas'],
+  people: ['properties', 'audience', 'devices', 'users', 'segments', 'imports'],
+  sending: ['content', 'channels', 'drafts', 'messages', 'delivery', 'receipts', 'webhooks'],
+  insight: ['events', 'reports', 'explain', 'requests'],
+  console: ['pages', 'operations'],
+  operation: ['backup', 'metrics', 'process', 'seed', 'cli'],
+};
 const rows: readonly (readonly string[])[] = [
-  ['ground', 'config'],
+  ['install'],
+  ['values', 'config'],
+  ['host'],
+  ['pacing', 'secrets'],
   ['database', 'outbound'],
-  ['embedded-postgres', 'http', 'http2'],
+  ['http', 'backup'],
   ['content', 'openapi'],
   ['audit', 'channels'],
   ['apps', 'accounts', 'webhooks', 'drafts'],
@@ -23,7 +38,7 @@ const rows: readonly (readonly string[])[] = [
   ['users'],
   ['delivery', 'segments', 'events', 'imports'],
   ['messages', 'receipts', 'reports', 'explain', 'requests'],
-  ['metrics', 'pages', 'console'],
+  ['metrics', 'pages', 'operations'],
   ['process'],
   ['seed'],
   ['cli'],
@@ -42,10 +57,10 @@ function filesIn(dir: string): string[] {
   );
 }
 
-/** `delivery/queries.ts` → `delivery`; `main.ts` → `main`. */
+/** `sending/delivery/queries.ts` → `delivery`; `ground/install.ts` → `install`; `main.ts` → `main`. */
 function roomOf(path: string): string {
-  const [first = ''] = relative(src, path).split('/');
-  return first.replace(/\.ts$/, '');
+  const [first = '', second = first] = relative(src, path).split('/');
+  return second.replace(/\.ts$/, '');
 }
 
 const sources = filesIn(src).filter((path) => !path.endsWith('.test.ts'));
@@ -81,9 +96,22 @@ describe('the layout', () => {
     expect([...new Set(sources.map(roomOf))].sort()).toEqual([...rowOf.keys()].sort());
   });
 
-  it('keeps every file in a room, except the door and the settings', () => {
-    const loose = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isFile());
-    expect(loose.map(({ name }) => name).sort()).toEqual(['config.test.ts', 'config.ts', 'main.ts']);
+  it('keeps every file in a room of a wing, except the door, the settings and the place of the files', () => {
+    const entriesOf = (dir: string) => readdirSync(join(src, dir), { withFileTypes: true });
+    const looseIn = (dir: string) => entriesOf(dir).flatMap((entry) => (entry.isFile() ? [join(dir, entry.name)] : []));
+    expect(['', ...Object.keys(wings)].flatMap(looseIn).sort()).toEqual([
+      'config.test.ts',
+      'config.ts',
+      'ground/install.ts',
+      'main.ts',
+    ]);
+    const found = entriesOf('').filter((entry) => entry.isDirectory());
+    const rooms = Object.fromEntries(
+      found.map(({ name }) => [name, entriesOf(name).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))]),
+    );
+    const sorted = (all: Readonly<Record<string, readonly string[]>>) =>
+      Object.fromEntries(Object.entries(all).map(([wing, names]) => [wing, [...names].sort()]));
+    expect(sorted(rooms)).toEqual(sorted(wings));
   });
 
   it('imports downward only', () => {
@@ -94,27 +122,29 @@ describe('the layout', () => {
     expect(upward.map(({ from, to }) => `${relative(src, from)} → ${relative(src, to)}`)).toEqual([]);
   });
 
-  it.each(['server', 'console', 'web', 'node', 'sandbox', 'rig', 'bench', 'proof', 'e2e'])(
-    'has no circle in %s',
-    (name) => {
-      const files = filesIn(join(root, name, 'src'));
-      const all = files.flatMap((from) => importsOf(from).map((to) => ({ from, to })));
-      // A file that imports none of the rest, or that none of the rest imports, is in no circle.
-      let rest = new Set(files);
-      for (let size = Number.POSITIVE_INFINITY; rest.size < size; ) {
-        size = rest.size;
-        const inner = all.filter(({ from, to }) => rest.has(from) && rest.has(to));
-        const importing = new Set(inner.map(({ from }) => from));
-        const imported = new Set(inner.map(({ to }) => to));
-        rest = new Set([...rest].filter((path) => importing.has(path) && imported.has(path)));
-      }
-      expect([...rest].map((path) => relative(root, path))).toEqual([]);
-      expect(all.length).toBeGreaterThan(files.length);
-    },
-  );
+  it.each([
+    ...['packages/http2', 'packages/postgres', 'server', 'console', 'web', 'node', 'sandbox', 'rig', 'bench', 'proof'],
+    'e2e',
+  ])('has no circle in %s', (name) => {
+    const files = filesIn(join(root, name, 'src'));
+    const all = files.flatMap((from) => importsOf(from).map((to) => ({ from, to })));
+    // A file that imports none of the rest, or that none of the rest imports, is in no circle.
+    let rest = new Set(files);
+    for (let size = Number.POSITIVE_INFINITY; rest.size < size; ) {
+      size = rest.size;
+      const inner = all.filter(({ from, to }) => rest.has(from) && rest.has(to));
+      const importing = new Set(inner.map(({ from }) => from));
+      const imported = new Set(inner.map(({ to }) => to));
+      rest = new Set([...rest].filter((path) => importing.has(path) && imported.has(path)));
+    }
+    expect([...rest].map((path) => relative(root, path))).toEqual([]);
+    expect(all.length).toBeGreaterThan(files.length);
+  });
 
-  it('keeps server and sandbox independent of each other, and the SDKs of both', () => {
+  it('keeps server and sandbox independent of each other, the SDKs of both, and the packages of all', () => {
     const packages = {
+      http2: join(root, 'packages/http2/src'),
+      postgres: join(root, 'packages/postgres/src'),
       server: src,
       sandbox: join(root, 'sandbox/src'),
       web: join(root, 'web/src'),
@@ -128,7 +158,10 @@ describe('the layout', () => {
             .map((match) => match[1] ?? '')
             .filter((target) => {
               const inside = target.startsWith('.') ? resolve(dirname(path), target).startsWith(dir) : true;
-              return !inside || /^@carillon\//.test(target);
+              return (
+                !inside ||
+                (/^@carillon\//.test(target) && !(name === 'server' && /^@carillon\/(?:http2|postgres)$/.test(target)))
+              );
             })
             .map((target) => `${name}: ${relative(root, path)} → ${target}`),
         ),
@@ -151,19 +184,16 @@ describe('the layout', () => {
     expect(filesIn(join(root, 'rig')).length).toBeGreaterThan(20);
   });
 
-  it('R-39 only outbound, http2 and database connect to other hosts', () => {
-    const dialling = new Set(['outbound', 'http2', 'database']);
-    const outside = sources.filter((path) => !dialling.has(roomOf(path)) && goesOut(text.get(path) ?? ''));
+  it('R-39 only outbound and the two packages connect to other hosts', () => {
+    const outside = sources.filter((path) => roomOf(path) !== 'outbound' && goesOut(text.get(path) ?? ''));
     expect(outside.map((path) => relative(src, path)).sort()).toEqual([
-      // Resolves the path of the server's programs.
-      'embedded-postgres/programs.ts',
       // Asks whether a text is an address.
-      'http/client-address.ts',
+      'ground/http/client-address.ts',
       // These two listen.
-      'metrics/server.ts',
-      'process/listen-port.ts',
+      'operation/metrics/server.ts',
+      'operation/process/listen-port.ts',
       // Calls the sandbox at an address which the operator gives.
-      'seed/sandbox-devices.ts',
+      'operation/seed/sandbox-devices.ts',
     ]);
     expect(sources.filter((path) => roomOf(path) === 'webhooks').length).toBeGreaterThan(5);
   });
@@ -195,27 +225,27 @@ describe('the layout', () => {
       return used.size > 0 ? [`${relative(src, path)}: ${[...used].sort().join()}`] : [];
     });
     expect(found.sort()).toEqual([
-      // Compares hashes of passwords.
-      'accounts/password.ts: timingSafeEqual',
-      // JSON Web Tokens in the forms of Apple, Google and RFC 8292, by keys that do nothing else.
-      'channels/apns/provider-token.ts: sign',
-      'channels/fcm/access-token.ts: sign',
-      // Tests by a fixed word, which is thrown away, that the halves of a key fit.
-      'channels/public-half.ts: sign',
-      // Derives keys of encryption (RFC 8291). It signs nothing.
-      'channels/webpush/encrypt.ts: hmacSha256',
-      'channels/webpush/vapid.ts: sign',
+      'ground/http/bearer.ts: timingSafeEqual',
+      'ground/secrets/hmac-sha256.ts: hmacSha256,hmacsSha256',
+      'ground/secrets/signed-text.ts: createHmac,hkdfSync,hmacSha256,hmacsSha256,timingSafeEqual',
       // Compares digests of push tokens, and of the operator's bearer tokens.
-      'devices/token.ts: timingSafeEqual',
-      'ground/hmac-sha256.ts: hmacSha256,hmacsSha256',
-      'ground/signed-text.ts: createHmac,hkdfSync,hmacSha256,hmacsSha256,timingSafeEqual',
-      'http/bearer.ts: timingSafeEqual',
+      'people/devices/token.ts: timingSafeEqual',
+      // JSON Web Tokens in the forms of Apple, Google and RFC 8292, by keys that do nothing else.
+      'sending/channels/apns/provider-token.ts: sign',
+      'sending/channels/fcm/access-token.ts: sign',
+      // Tests by a fixed word, which is thrown away, that the halves of a key fit.
+      'sending/channels/public-half.ts: sign',
+      // Derives keys of encryption (RFC 8291). It signs nothing.
+      'sending/channels/webpush/encrypt.ts: hmacSha256',
+      'sending/channels/webpush/vapid.ts: sign',
+      // Compares hashes of passwords.
+      'teams/accounts/password.ts: timingSafeEqual',
     ]);
   });
 
-  it('R-39 other programs are started only where a process, a database or a sandbox is started', () => {
+  it('R-39 other programs are started only where a process or a sandbox is started', () => {
     const starting = sources.filter((path) => /node:child_process/.test(text.get(path) ?? '')).map(roomOf);
-    expect([...new Set(starting)].sort()).toEqual(['cli', 'embedded-postgres', 'process']);
+    expect([...new Set(starting)].sort()).toEqual(['cli', 'process']);
   });
 
   it('has no SQL statement outside queries.ts, migrations and the rooms of the database', () => {

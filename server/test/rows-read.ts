@@ -1,4 +1,4 @@
-import { type Sql, type Tx, transaction } from '../src/database/db.ts';
+import { type Sql, type Tx, transaction } from '@carillon/postgres';
 
 /**
  * The rows that some work reads, by table. A connection keeps the counts of its transactions for up

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { breakIndex, createTestDatabase } from '../../packages/postgres/test/database.ts';
 import { describeSchema } from '../../rig/src/describe-schema.ts';
-import { listMigrations, migrate, missingMigrations } from '../src/database/migrate.ts';
-import { breakIndex, createTestDatabase } from './database.ts';
+import { listMigrations, migrate, missingMigrations } from '../src/ground/database/migrations.ts';
 
 const { sql } = await createTestDatabase();
 

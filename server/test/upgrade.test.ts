@@ -1,13 +1,12 @@
 // an upgrade beside sessions that read for a long time. It waits for them and says so.
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { connect, openPool, type Tx, tellWaits } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { advisoryLocks } from '../src/database/advisory-locks.ts';
-import { connect, openPool, type Tx } from '../src/database/db.ts';
-import { listMigrations, migrate } from '../src/database/migrate.ts';
-import { tellWaits } from '../src/database/tell-waits.ts';
-import { prepareDatabase } from '../src/process/prepare-database.ts';
-import { breakIndex, createTestDatabase, whenDone } from './database.ts';
+import { breakIndex, createTestDatabase, whenDone } from '../../packages/postgres/test/database.ts';
+import { advisoryLocks } from '../src/ground/database/advisory-locks.ts';
+import { listMigrations, migrate } from '../src/ground/database/migrations.ts';
+import { prepareDatabase } from '../src/operation/process/prepare-database.ts';
 
 const limitlessMs = 0;
 

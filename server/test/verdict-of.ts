@@ -1,6 +1,7 @@
 // Verdicts for tests that hand them to a hearing or to the verdict book.
-import type { Verdict } from '../src/delivery/verdict.ts';
-import type { Uuid } from '../src/ground/ids.ts';
+
+import type { Uuid } from '../src/ground/values/ids.ts';
+import type { Verdict } from '../src/sending/delivery/verdict.ts';
 import type { Bundle } from './setup.ts';
 
 /**

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { queueEvent, sendEvents } from '../../web/src/event-queue.ts';
 import { createCarillon, NetworkError } from '../../web/src/index.ts';
 import { FakeSubscription, install } from '../../web/test/browser.ts';
-import { rotateIdentifySecret, type SecretWish } from '../src/apps/identify-secrets.ts';
-import { createSeal } from '../src/ground/seal.ts';
+import { createSeal } from '../src/ground/secrets/seal.ts';
+import { rotateIdentifySecret, type SecretWish } from '../src/teams/apps/identify-secrets.ts';
 import { signHash, signToken } from './fixtures/sign-proof.ts';
 import { setup, type TestApp } from './setup.ts';
 

@@ -75,7 +75,10 @@ function makeFiles(section) {
     const tree = join(work, `carillon-${version}`);
     makeServiceTree(tree);
     pack(tree, join(out, `carillon-${version}.tgz`));
-    writeFileSync(join(out, `carillon-${version}.cdx.json`), makeSbom(tree, ['server', 'sandbox']));
+    writeFileSync(
+      join(out, `carillon-${version}.cdx.json`),
+      makeSbom(tree, ['packages/postgres', 'server', 'sandbox']),
+    );
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -32,7 +32,8 @@ const shipped = [
 /** Files of the build that are not needed at run time. */
 const isLeft = (path) => /\.(tsbuildinfo|map|d\.ts)$|\/\.built$|\.test\.js$/.test(path);
 
-const workspaces = ['server', 'sandbox'];
+/** A package is part of the server's program. The tree has only the list of what it needs. */
+const workspaces = ['packages/postgres', 'server', 'sandbox'];
 
 /** Makes the tree in `folder`, which must not exist yet. Needs a built checkout. */
 export function makeServiceTree(folder) {
@@ -55,6 +56,7 @@ export function makeServiceTree(folder) {
   });
   for (const name of workspaces) {
     const { devDependencies: _left, ...rest } = readPackage(`${name}/package.json`);
+    mkdirSync(join(folder, name), { recursive: true });
     writePackage(join(folder, name, 'package.json'), rest);
   }
   makeLock(folder);

@@ -3,7 +3,7 @@
 // hour.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openPool } from '../../../server/src/database/db.ts';
+import { openPool } from '@carillon/postgres';
 import { serveParent } from '../child-end.ts';
 
 export interface BareServerPlan {

@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../../rig/src/measure.ts';
-import { mintKey } from '../../../server/src/apps/key.ts';
+import { mintKey } from '../../../server/src/teams/apps/key.ts';
 import { serveParent } from '../child-end.ts';
 import { type Asking, writeRequest } from './requests.ts';
 

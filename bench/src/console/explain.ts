@@ -1,6 +1,6 @@
 // How long the answer to "Why did they get nothing?" takes, for many people in turn.
 import { RunError } from '../../../rig/src/workbench.ts';
-import { decodeId } from '../../../server/src/ground/ids.ts';
+import { decodeId } from '../../../server/src/ground/values/ids.ts';
 import { callForJson } from '../call-api.ts';
 import { type Figure, percentiles } from '../figures.ts';
 import type { ConsoleWorld } from './world.ts';

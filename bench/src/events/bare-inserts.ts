@@ -2,10 +2,10 @@
 // another, on a few connections, each durable, into a table like a month of `events`. There is no
 // HTTP, no lookup of ids and no counting.
 
-import { openPool, type Sql } from '../../../server/src/database/db.ts';
-import { ensurePartitionsAt } from '../../../server/src/events/partitions.ts';
-import { insertEvents } from '../../../server/src/events/queries.ts';
-import { mintUuid } from '../../../server/src/ground/ids.ts';
+import { openPool, type Sql } from '@carillon/postgres';
+import { mintUuid } from '../../../server/src/ground/values/ids.ts';
+import { ensurePartitionsAt } from '../../../server/src/insight/events/partitions.ts';
+import { insertEvents } from '../../../server/src/insight/events/queries.ts';
 import { serveParent } from '../child-end.ts';
 import { makeEvent } from './make-event.ts';
 

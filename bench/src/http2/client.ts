@@ -5,9 +5,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:tls';
+import { Http2Pool, ownEngine } from '@carillon/http2';
 import { certificateFile } from '../../../rig/src/certificate.ts';
-import { ownEngine } from '../../../server/src/http2/own-session.ts';
-import { Http2Pool } from '../../../server/src/http2/pool.ts';
 import { serveParent } from '../child-end.ts';
 import { apnsIdOf, body, type ClientName, type ClientRun, constants, inFlight, pathOf, type ToClient } from './plan.ts';
 

@@ -4,10 +4,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2';
-import type { ChannelId } from '../../../server/src/channels/channel.ts';
-import { decodeBase64 } from '../../../server/src/channels/webpush/base64.ts';
-import { encrypt } from '../../../server/src/channels/webpush/encrypt.ts';
-import { createVapidHeaders, parseVapidKeys } from '../../../server/src/channels/webpush/vapid.ts';
+import type { ChannelId } from '../../../server/src/sending/channels/channel.ts';
+import { decodeBase64 } from '../../../server/src/sending/channels/webpush/base64.ts';
+import { encrypt } from '../../../server/src/sending/channels/webpush/encrypt.ts';
+import { createVapidHeaders, parseVapidKeys } from '../../../server/src/sending/channels/webpush/vapid.ts';
 import { channelsOf } from '../channels.ts';
 import { bodyOf, messageId, ttlSeconds } from '../content.ts';
 import { apnsIdentity, type Credentials } from '../credentials.ts';

@@ -1,9 +1,10 @@
 // The answers of each push service as HTTP/2 frames: accepted, or the token is gone. Each answer
 // has a reference of its own and adds nothing to the header table, so no answer depends on another.
 // The request is not looked at.
-import type { ChannelId } from '../../../server/src/channels/channel.ts';
-import { ByteWriter } from '../../../server/src/http2/byte-writer.ts';
-import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/http2/frames.ts';
+
+import { ByteWriter } from '../../../packages/http2/src/byte-writer.ts';
+import { frameFlags, frameTypes, writeFrameHeader } from '../../../packages/http2/src/frames.ts';
+import type { ChannelId } from '../../../server/src/sending/channels/channel.ts';
 
 export interface AnswerForm {
   /** SETTINGS_MAX_CONCURRENT_STREAMS until the first request, and from then on. */

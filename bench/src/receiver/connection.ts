@@ -2,7 +2,7 @@
 // would itself limit the result. It reads no header, refuses by request number only, and delays no
 // answer beyond the set latency. Only the clients differ.
 import type { TLSSocket } from 'node:tls';
-import { ByteWriter } from '../../../server/src/http2/byte-writer.ts';
+import { ByteWriter } from '../../../packages/http2/src/byte-writer.ts';
 import {
   FrameReader,
   frameFlags,
@@ -10,7 +10,7 @@ import {
   frameTypes,
   readUint31,
   writeFrameHeader,
-} from '../../../server/src/http2/frames.ts';
+} from '../../../packages/http2/src/frames.ts';
 import type { AnswerForm } from './answers.ts';
 
 /** State that all connections of a push service share. */

@@ -6,7 +6,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:tls';
 import { certificateFile, keyFile } from '../../../rig/src/certificate.ts';
-import { type ChannelId, channelIds } from '../../../server/src/channels/channel.ts';
+import { type ChannelId, channelIds } from '../../../server/src/sending/channels/channel.ts';
 import { serveParent } from '../child-end.ts';
 import { type AnswerForm, answerForms, locationOf } from './answers.ts';
 import { serveConnection } from './connection.ts';

@@ -1,5 +1,5 @@
 // The questions to the receiver's process and its answers.
-import type { ChannelId } from '../../../server/src/channels/channel.ts';
+import type { ChannelId } from '../../../server/src/sending/channels/channel.ts';
 
 /**
  * Ports of one process on 127.0.0.1: a push service for each channel, and Google's endpoint for

@@ -1,17 +1,17 @@
 // Makes apps with a webhook each, as the command line does but without a process for each, and
 // fills their outboxes.
 
+import type { Sql } from '@carillon/postgres';
 import type { Service } from '../../../rig/src/service.ts';
-import { createApp } from '../../../server/src/apps/create-app.ts';
-import { saveCredential } from '../../../server/src/apps/credentials.ts';
-import { serviceActor } from '../../../server/src/audit/actor.ts';
-import { createClock } from '../../../server/src/database/clock.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
-import { createSeal } from '../../../server/src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../../server/src/outbound/address-guard.ts';
-import { loadMasterKey } from '../../../server/src/process/master-key.ts';
-import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
+import { createClock } from '../../../server/src/ground/database/clock.ts';
+import { parseOutboundExceptions } from '../../../server/src/ground/outbound/address-guard.ts';
+import { createSeal } from '../../../server/src/ground/secrets/seal.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/values/ids.ts';
+import { loadMasterKey } from '../../../server/src/operation/process/master-key.ts';
+import { createWebhook } from '../../../server/src/sending/webhooks/manage-webhooks.ts';
+import { createApp } from '../../../server/src/teams/apps/create-app.ts';
+import { saveCredential } from '../../../server/src/teams/apps/credentials.ts';
+import { serviceActor } from '../../../server/src/teams/audit/actor.ts';
 import type { Credentials } from '../credentials.ts';
 import type { OwnApp } from '../own-app.ts';
 

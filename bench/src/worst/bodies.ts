@@ -1,6 +1,6 @@
 // Makes the worst refused bodies of a route from the schema of its body. In each place of it, and
 // around all, it puts JSON that is costly to read for its size.
-import { type JsonSchema, jsonSchemaOf } from '../../../server/src/http/body-shape.ts';
+import { type JsonSchema, jsonSchemaOf } from '../../../server/src/ground/http/body-shape.ts';
 
 export interface WorstBody {
   /** The kind of junk and its place. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../../rig/src/measure.ts';
 import type { Service } from '../../../rig/src/service.ts';
 import { RunError } from '../../../rig/src/workbench.ts';
-import { eventRoutes } from '../../../server/src/events/routes.ts';
+import { eventRoutes } from '../../../server/src/insight/events/routes.ts';
 import type { FilledApp } from '../api/fill-app.ts';
 import { type Figure, figure } from '../figures.ts';
 import { lateFaults, worstBodiesOf } from './bodies.ts';

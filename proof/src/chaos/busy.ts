@@ -1,7 +1,7 @@
 // Waits for a good moment to disturb a node: while batches are claimed. On a quick machine batches
 // are claimed only part of the time.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 
 const pollMs = 10;
 

@@ -1,12 +1,12 @@
 // Collects the facts of a run when all is quiet: what the API reports, what is stored, and a few
 // more. It reads the tables directly, in place of a caller that would page through them.
 
+import type { Sql } from '@carillon/postgres';
 import type { MixedApp } from '../../../rig/src/mixed-app.ts';
 import { readInPortions } from '../../../rig/src/portions.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
-import { decodeId, encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
-import { kindOfNumber } from '../../../server/src/webhooks/webhook.ts';
+import { decodeId, encodeId, type Uuid } from '../../../server/src/ground/values/ids.ts';
+import { codeOfNumber, statusOfNumber } from '../../../server/src/sending/delivery/delivery.ts';
+import { kindOfNumber } from '../../../server/src/sending/webhooks/webhook.ts';
 import {
   type DeliveryLine,
   fileNames,

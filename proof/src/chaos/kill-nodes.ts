@@ -2,9 +2,9 @@
 // node at any instant, makes processes die at failpoints that a random instant would rarely hit,
 // and stops processes for longer than a lease.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { createRandom, type Random } from '../../../rig/src/random.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import type { Failpoint } from '../../../server/src/ground/failpoint.ts';
+import type { Failpoint } from '../../../server/src/ground/host/failpoint.ts';
 import { untilBusy } from './busy.ts';
 import type { Nodes } from './nodes.ts';
 

@@ -1,7 +1,7 @@
 // Ends one node after another in order and starts it again, as a rolling update does.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { createRandom } from '../../../rig/src/random.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
 import { untilBusy } from './busy.ts';
 import type { Nodes } from './nodes.ts';
 

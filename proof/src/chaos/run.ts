@@ -15,7 +15,7 @@ import { createRandom, type Random } from '../../../rig/src/random.ts';
 import { type RunDatabase, startRunDatabase } from '../../../rig/src/run-database.ts';
 import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import { progress, type Workbench } from '../../../rig/src/workbench.ts';
-import { decodeId, mintUuid } from '../../../server/src/ground/ids.ts';
+import { decodeId, mintUuid } from '../../../server/src/ground/values/ids.ts';
 import type { Verdict } from './check-history.ts';
 import { collect } from './collect.ts';
 import { type DeviceLine, fileNames, type LineWriter, writeLines } from './history-files.ts';

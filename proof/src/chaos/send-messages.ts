@@ -2,9 +2,9 @@
 // every kill falls into the middle of work. Each request has an Idempotency-Key and is repeated
 // until it is answered, as a careful caller does.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
 import type { Random } from '../../../rig/src/random.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
 import { type AudienceLine, fileNames, type LineWriter, writeLines } from './history-files.ts';
 
 export interface SenderPlan {

@@ -1,7 +1,7 @@
 // Watches batches change hands: which lease ran out, and when another process claimed the batch. It
 // only reads.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 import { type ClaimLine, fileNames, writeLines } from './history-files.ts';
 
 interface Held {

@@ -1,7 +1,7 @@
 // Looks ten times a second which connections of the database wait, and for which others. It only
 // reads.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../../server/src/database/db.ts';
+import type { Sql } from '@carillon/postgres';
 import { fileNames, type WaitingBackend, type WaitLine, writeLines } from './history-files.ts';
 
 const lookEveryMs = 100;

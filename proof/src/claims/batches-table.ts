@@ -1,7 +1,7 @@
 // Fills a table of batches to claim, without messages and devices, because a claim looks at nothing
 // else. A second table, which no claim knows of, records who holds which batch.
-import type { Fragment, Sql } from '../../../server/src/database/db.ts';
-import type { Uuid } from '../../../server/src/ground/ids.ts';
+import type { Fragment, Sql } from '@carillon/postgres';
+import type { Uuid } from '../../../server/src/ground/values/ids.ts';
 
 export interface BatchesPlan {
   readonly apps: number;

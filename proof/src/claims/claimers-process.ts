@@ -2,12 +2,12 @@
 // CLAIMERS SEED`, its one message is `Claimed`. It claims batches by the service's own statements,
 // keeps each for a moment, and then releases it, renews it or dies with it.
 
+import { openPool } from '@carillon/postgres';
 import { createRandom } from '../../../rig/src/random.ts';
-import { createClock } from '../../../server/src/database/clock.ts';
-import { openPool } from '../../../server/src/database/db.ts';
-import { claimNextPacedBatch } from '../../../server/src/delivery/pace-queries.ts';
-import { claimNextBatch, handBackBatch, renewClaims } from '../../../server/src/delivery/queries.ts';
-import { mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
+import { createClock } from '../../../server/src/ground/database/clock.ts';
+import { mintUuid, type Uuid } from '../../../server/src/ground/values/ids.ts';
+import { claimNextPacedBatch } from '../../../server/src/sending/delivery/pace-queries.ts';
+import { claimNextBatch, handBackBatch, renewClaims } from '../../../server/src/sending/delivery/queries.ts';
 import { die, hold, letGo } from './batches-table.ts';
 
 export interface Claimed {

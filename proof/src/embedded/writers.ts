@@ -1,9 +1,9 @@
 // Callers that write users, devices and scheduled messages without a pause and remember each
 // acknowledged write. They forget every write that was not answered with 200.
 
+import type { Sql } from '@carillon/postgres';
 import { createRandom } from '../../../rig/src/random.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { decodeId, type IdPrefix, type Uuid } from '../../../server/src/ground/ids.ts';
+import { decodeId, type IdPrefix, type Uuid } from '../../../server/src/ground/values/ids.ts';
 
 export interface Writers {
   /** Writes acknowledged so far. */

@@ -2,6 +2,7 @@
 // must do nothing. Links with good tokens and any other parameters must lead only to the URLs that
 // were sent.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import fc from 'fast-check';
 import type { Finding } from '../../../rig/src/fuzz/ask-all.ts';
 import { addDevices, type MixedApp, makeMixedApp } from '../../../rig/src/mixed-app.ts';
@@ -10,11 +11,10 @@ import { startRunDatabase } from '../../../rig/src/run-database.ts';
 import { startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import { startNode } from '../../../rig/src/service-node.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { loadInstance } from '../../../server/src/database/instance.ts';
-import { receiptTokensOf } from '../../../server/src/delivery/receipt-token.ts';
-import { encodeId } from '../../../server/src/ground/ids.ts';
-import { createSeal, parseMasterKey } from '../../../server/src/ground/seal.ts';
+import { loadInstance } from '../../../server/src/ground/database/instance.ts';
+import { createSeal, parseMasterKey } from '../../../server/src/ground/secrets/seal.ts';
+import { encodeId } from '../../../server/src/ground/values/ids.ts';
+import { receiptTokensOf } from '../../../server/src/sending/delivery/receipt-token.ts';
 
 /** The most devices that the accepting process sends to by itself. */
 const devicesEach = 50;

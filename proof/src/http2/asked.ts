@@ -1,9 +1,9 @@
 // Makes requests whose every part contains their number, and judges whether an answer belongs to
 // its request.
 
+import type { PoolResult } from '../../../packages/http2/src/pool.ts';
+import { answerBodyLimits } from '../../../packages/http2/src/result.ts';
 import type { Random } from '../../../rig/src/random.ts';
-import type { PoolResult } from '../../../server/src/http2/pool.ts';
-import { answerBodyLimits } from '../../../server/src/outbound/http.ts';
 import type { ForeignServer, Mood } from './foreign-server.ts';
 import { type Asked, markerText } from './marked-request.ts';
 

@@ -2,11 +2,10 @@
 // every ending. An ending that it cannot explain is a complaint.
 import { readFileSync } from 'node:fs';
 import { connect, createSecureContext } from 'node:tls';
+import { Http2Pool, ownEngine } from '@carillon/http2';
 import { certificateFile } from '../../../rig/src/certificate.ts';
 import { createRandom } from '../../../rig/src/random.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import { ownEngine } from '../../../server/src/http2/own-session.ts';
-import { Http2Pool } from '../../../server/src/http2/pool.ts';
 import { ask, type Ending, endingOf } from './asked.ts';
 import { type ForeignServer, type Mood, type RunningServer, streamsMax } from './foreign-server.ts';
 import { Sights } from './sights.ts';

@@ -1,8 +1,8 @@
 // The program behind `fuzz.ts`. Its arguments are `FRAMES SEED`, its one message is `Fuzzed`. It
 // needs --expose-gc.
 
+import { ownEngine } from '@carillon/http2';
 import { fuzzHttp2 } from '../../../rig/src/http2-fuzzer.ts';
-import { ownEngine } from '../../../server/src/http2/own-session.ts';
 import type { Fuzzed } from './fuzz.ts';
 
 /**

@@ -1,5 +1,5 @@
 // A request that can be told from all others by every part of it. Pure.
-import type { Http2Request } from '../../../server/src/http2/session.ts';
+import type { Http2Request } from '@carillon/http2';
 
 export interface Asked {
   readonly id: number;

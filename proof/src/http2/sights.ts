@@ -1,9 +1,9 @@
 // Counts what was seen on the connections of a run, because a proof that met no fault proves
 // nothing. It observes and changes nothing.
 import type { TLSSocket } from 'node:tls';
-import { FrameReader, frameTypes, readUint32 } from '../../../server/src/http2/frames.ts';
-import { errorCodes } from '../../../server/src/http2/protocol-error.ts';
-import type { Http2Engine } from '../../../server/src/http2/session.ts';
+import type { Http2Engine } from '@carillon/http2';
+import { FrameReader, frameTypes, readUint32 } from '../../../packages/http2/src/frames.ts';
+import { errorCodes } from '../../../packages/http2/src/protocol-error.ts';
 
 const names = {
   connections: 'connections',

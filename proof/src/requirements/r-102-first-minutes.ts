@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openPool, type Sql } from '@carillon/postgres';
 import { type ApiAnswer, callApi } from '../../../rig/src/api-nodes.ts';
 import { cpuSecondsOfTree } from '../../../rig/src/measure.ts';
 import { findProcesses, openDatabase, type Service, startService } from '../../../rig/src/service.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import { openPool, type Sql } from '../../../server/src/database/db.ts';
-import { ensureDeliveryPartitions } from '../../../server/src/delivery/partitions.ts';
-import { ensureEventPartitions } from '../../../server/src/events/partitions.ts';
+import { ensureEventPartitions } from '../../../server/src/insight/events/partitions.ts';
+import { ensureDeliveryPartitions } from '../../../server/src/sending/delivery/partitions.ts';
 import { logReads, ReadLog } from '../read-log.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 

@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, type Reserved, type Sql } from '@carillon/postgres';
 import { carillon } from '../../../rig/src/command.ts';
 import { startRunDatabase } from '../../../rig/src/run-database.ts';
 import { plainEnvironment, stopChild, type Workbench } from '../../../rig/src/workbench.ts';
-import { connect, type Reserved, type Sql } from '../../../server/src/database/db.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 /** Milliseconds that each reader is held after the upgrade has reported its wait. */

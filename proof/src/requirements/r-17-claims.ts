@@ -4,13 +4,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Sql } from '@carillon/postgres';
 import { type RunDatabase, startRunDatabase } from '../../../rig/src/run-database.ts';
 import { stopChild } from '../../../rig/src/workbench.ts';
-import { createClock } from '../../../server/src/database/clock.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { claimNextPacedBatch } from '../../../server/src/delivery/pace-queries.ts';
-import { claimNextBatch } from '../../../server/src/delivery/queries.ts';
-import { mintUuid } from '../../../server/src/ground/ids.ts';
+import { createClock } from '../../../server/src/ground/database/clock.ts';
+import { mintUuid } from '../../../server/src/ground/values/ids.ts';
+import { claimNextPacedBatch } from '../../../server/src/sending/delivery/pace-queries.ts';
+import { claimNextBatch } from '../../../server/src/sending/delivery/queries.ts';
 import { fillBatches, fillLeases, makeHolds } from '../claims/batches-table.ts';
 import type { Claimed } from '../claims/claimers-process.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';

@@ -15,10 +15,10 @@ import {
   createAddressGuard,
   parseOutboundExceptions,
   type Resolver,
-} from '../../../server/src/outbound/address-guard.ts';
-import { createOutboundHttp } from '../../../server/src/outbound/http.ts';
-import { createOutboundSockets } from '../../../server/src/outbound/socket.ts';
-import { type PostResult, postEvent } from '../../../server/src/webhooks/post-event.ts';
+} from '../../../server/src/ground/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../../server/src/ground/outbound/http.ts';
+import { createOutboundSockets } from '../../../server/src/ground/outbound/socket.ts';
+import { type PostResult, postEvent } from '../../../server/src/sending/webhooks/post-event.ts';
 import type { Requirement } from '../requirement.ts';
 
 const cert = readFileSync(certificateFile);

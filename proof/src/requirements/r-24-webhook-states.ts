@@ -3,8 +3,8 @@
 // recovers just in time, one that is enabled again, and one whose worker is killed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { comesTrue, type Hook, WebhookNodes } from '../../../rig/src/webhook-nodes.ts';
-import { enableWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
-import { listAttempts } from '../../../server/src/webhooks/queries.ts';
+import { enableWebhook } from '../../../server/src/sending/webhooks/manage-webhooks.ts';
+import { listAttempts } from '../../../server/src/sending/webhooks/queries.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const withinMs = 120_000;

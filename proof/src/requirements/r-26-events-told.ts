@@ -12,7 +12,7 @@ import { startNode } from '../../../rig/src/service-node.ts';
 import { allowEndpoint, startWebhookEndpoint } from '../../../rig/src/webhook-endpoint.ts';
 import { comesTrue } from '../../../rig/src/webhook-nodes.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/values/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const workers = 2;

@@ -7,7 +7,7 @@ import { type ApiAnswer, type ApiNode, type ApiNodes, callApi, startApiNodes } f
 import { createRandom } from '../../../rig/src/random.ts';
 import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import type { Workbench } from '../../../rig/src/workbench.ts';
-import { decodeId } from '../../../server/src/ground/ids.ts';
+import { decodeId } from '../../../server/src/ground/values/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const plan = 'counted';

@@ -2,12 +2,12 @@
 // worlds have missing values, mixed case, Unicode, and huge and tiny numbers. The database compares
 // by bytes in one run and would by default compare by a language's rules in the other.
 
+import { openPool, type Sql } from '@carillon/postgres';
 import { compareFilters, randomOf } from '../../../rig/src/filters/compare-filters.ts';
 import { makeWorld } from '../../../rig/src/filters/world.ts';
 import { type RunDatabase, startRunDatabase } from '../../../rig/src/run-database.ts';
-import { openPool, type Sql } from '../../../server/src/database/db.ts';
-import { mintUuid } from '../../../server/src/ground/ids.ts';
-import { prepareDatabase } from '../../../server/src/process/prepare-database.ts';
+import { mintUuid } from '../../../server/src/ground/values/ids.ts';
+import { prepareDatabase } from '../../../server/src/operation/process/prepare-database.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const filtersFull = 10_000;

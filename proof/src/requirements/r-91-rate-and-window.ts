@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { addDevices, type MixedApp } from '../../../rig/src/mixed-app.ts';
 import { type RunningService, startRunningService } from '../../../rig/src/running-service.ts';
 import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
-import { decodeId } from '../../../server/src/ground/ids.ts';
+import { decodeId } from '../../../server/src/ground/values/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 interface Rate {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openPool, type Sql } from '@carillon/postgres';
 import { carillon, runCommand } from '../../../rig/src/command.ts';
 import { describeSchema } from '../../../rig/src/describe-schema.ts';
 import { armedWith, listFired } from '../../../rig/src/failpoints.ts';
@@ -13,8 +14,7 @@ import { createRandom } from '../../../rig/src/random.ts';
 import { type RunDatabase, startRunDatabase } from '../../../rig/src/run-database.ts';
 import { startNode } from '../../../rig/src/service-node.ts';
 import { plainEnvironment, repository } from '../../../rig/src/workbench.ts';
-import { openPool, type Sql } from '../../../server/src/database/db.ts';
-import { listMigrations } from '../../../server/src/database/migrate.ts';
+import { listMigrations } from '../../../server/src/ground/database/migrations.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const nodesAtOnce = 5;

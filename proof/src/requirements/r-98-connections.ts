@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, type Sql } from '@carillon/postgres';
 import { carillon } from '../../../rig/src/command.ts';
 import { type ConnectionCount, describeCount, watchConnections } from '../../../rig/src/connections.ts';
 import { addDevices, type MixedApp, makeMixedApp } from '../../../rig/src/mixed-app.ts';
@@ -15,8 +16,7 @@ import { startRunDatabase } from '../../../rig/src/run-database.ts';
 import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import { openDatabase, type Service, startService } from '../../../rig/src/service.ts';
 import { plainEnvironment, type Workbench } from '../../../rig/src/workbench.ts';
-import { connect, type Sql } from '../../../server/src/database/db.ts';
-import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/values/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type Api, Stage } from '../stage.ts';
 

@@ -2,12 +2,12 @@
 // proves that NOTIFY blocks nobody: a process sends it at most twenty times a second, and never in
 // a transaction that writes.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { fillApps, watchAtRest, webhooksEach } from '../../../rig/src/idle-world.ts';
 import { addDevices } from '../../../rig/src/mixed-app.ts';
 import { startRunningService } from '../../../rig/src/running-service.ts';
 import { findProcesses, openDatabase, startService } from '../../../rig/src/service.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { toldChannel } from '../../../server/src/database/teller.ts';
+import { toldChannel } from '../../../server/src/ground/database/teller.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const commitsMost = 20;

@@ -1,12 +1,12 @@
 // Compares what the providers saw with what the service says: reads the sandbox's history and the
 // stored deliveries once each.
 import { basename, dirname } from 'node:path';
+import type { Sql } from '@carillon/postgres';
 import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
 import { readInPortions } from '../../../rig/src/portions.ts';
 import type { HistoryLine } from '../../../rig/src/sandbox-process.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
-import { encodeId, type Uuid } from '../../../server/src/ground/ids.ts';
+import { encodeId, type Uuid } from '../../../server/src/ground/values/ids.ts';
+import { codeOfNumber, statusOfNumber } from '../../../server/src/sending/delivery/delivery.ts';
 import { readLines } from '../chaos/history-files.ts';
 import { judge, type Outcome, type Push } from './rules.ts';
 import { deadPrefix, kinds } from './script.ts';

@@ -1,6 +1,6 @@
 // The rules for a soak's history, for each (message, device) pair. They are pure: they know the
 // sandbox's orders and the specification, and nothing of the service.
-import type { Platform } from '../../../server/src/channels/channel.ts';
+import type { Platform } from '../../../server/src/sending/channels/channel.ts';
 import { kinds } from './script.ts';
 
 /** One request that a provider read completely. */

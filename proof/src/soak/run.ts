@@ -2,6 +2,7 @@
 // three channels. Providers say goodbye, cut connections, refuse pushes and call devices gone while
 // all devices are sent to repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '@carillon/postgres';
 import { peakRssMbOf } from '../../../rig/src/measure.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../../../rig/src/mixed-app.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
@@ -9,7 +10,6 @@ import { startRunDatabase } from '../../../rig/src/run-database.ts';
 import { type SandboxProcess, startSandboxProcess } from '../../../rig/src/sandbox-process.ts';
 import { type ServiceNode, startNode } from '../../../rig/src/service-node.ts';
 import { progress, type Workbench } from '../../../rig/src/workbench.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
 import { checkSoak, type SoakFacts } from './check.ts';
 import { deadPrefix, deadShare, faultsOf, type SoakScale, scaleOf } from './script.ts';
 

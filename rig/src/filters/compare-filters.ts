@@ -1,12 +1,13 @@
 // Compares random filters over a world: the database's answer with that of an evaluator in memory.
 // Used by the test and, with larger numbers, by the proof of R-73.
+
+import type { Sql } from '@carillon/postgres';
 import fc from 'fast-check';
-import { checkFilter } from '../../../server/src/audience/check-filter.ts';
-import { parseFilter } from '../../../server/src/audience/filter.ts';
-import { filterToSql } from '../../../server/src/audience/filter-to-sql.ts';
-import type { Sql } from '../../../server/src/database/db.ts';
-import type { Uuid } from '../../../server/src/ground/ids.ts';
-import type { Property } from '../../../server/src/properties/property.ts';
+import type { Uuid } from '../../../server/src/ground/values/ids.ts';
+import { checkFilter } from '../../../server/src/people/audience/check-filter.ts';
+import { parseFilter } from '../../../server/src/people/audience/filter.ts';
+import { filterToSql } from '../../../server/src/people/audience/filter-to-sql.ts';
+import type { Property } from '../../../server/src/people/properties/property.ts';
 import { matches } from './evaluate-filter.ts';
 import { randomFilter } from './random-filter.ts';
 import type { World } from './world.ts';

@@ -2,10 +2,10 @@
 // tiny numbers. It is stored in the database as the product stores it, and in memory for the
 // independent evaluator.
 import { randomUUID } from 'node:crypto';
-import type { Sql } from '../../../server/src/database/db.ts';
-import { ensurePartitionsAt } from '../../../server/src/events/partitions.ts';
-import { mintUuid, type Uuid } from '../../../server/src/ground/ids.ts';
-import type { Property } from '../../../server/src/properties/property.ts';
+import type { Sql } from '@carillon/postgres';
+import { mintUuid, type Uuid } from '../../../server/src/ground/values/ids.ts';
+import { ensurePartitionsAt } from '../../../server/src/insight/events/partitions.ts';
+import type { Property } from '../../../server/src/people/properties/property.ts';
 import { insertRow } from '../insert-row.ts';
 import type { Device, Event } from './evaluate-filter.ts';
 import { countries, eventNames, languages, numbers, texts } from './random-filter.ts';

@@ -1,7 +1,7 @@
 // The limits of callers without a key. Each test uses addresses of its own, through a proxy that
 // the service trusts.
 import { describe, expect, it } from 'vitest';
-import { createAddressLimits } from '../../src/quotas/address-limit.ts';
+import { createAddressLimits } from '../../src/teams/quotas/address-limit.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 

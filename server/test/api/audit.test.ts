@@ -3,11 +3,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { transaction } from '@carillon/postgres';
 import { expect, it } from 'vitest';
-import { listEntries } from '../../src/audit/queries.ts';
-import { recordAudit } from '../../src/audit/record-audit.ts';
-import { transaction } from '../../src/database/db.ts';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { listEntries } from '../../src/teams/audit/queries.ts';
+import { recordAudit } from '../../src/teams/audit/record-audit.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -98,11 +98,11 @@ it('no statement of the service changes or deletes an entry', () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const naming = files.filter((name) => /\baudit_entries\b/.test(readFileSync(join(src, name), 'utf8')));
   // The table of fields and roles names the columns and makes no statement.
-  expect(naming.toSorted()).toEqual([join('audit', 'queries.ts'), join('console', 'field-roles.ts')]);
-  expect(readFileSync(join(src, 'console/field-roles.ts'), 'utf8')).not.toMatch(
+  expect(naming.toSorted()).toEqual(['console/operations/field-roles.ts', 'teams/audit/queries.ts']);
+  expect(readFileSync(join(src, 'console/operations/field-roles.ts'), 'utf8')).not.toMatch(
     /\b(SELECT|INSERT|UPDATE|DELETE|TRUNCATE)\b/,
   );
-  const text = readFileSync(join(src, 'audit/queries.ts'), 'utf8');
+  const text = readFileSync(join(src, 'teams/audit/queries.ts'), 'utf8');
   expect(text).toMatch(/INSERT INTO audit_entries/);
   expect(text).not.toMatch(/\b(UPDATE|DELETE|TRUNCATE)\b/);
 });

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createAuthenticate } from '../../src/apps/authenticate.ts';
-import { mintKey } from '../../src/apps/key.ts';
-import { createKeyLookups } from '../../src/apps/key-lookups.ts';
-import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
-import { updateAppPlan, updateAppSuspension } from '../../src/apps/queries.ts';
-import { createLog } from '../../src/ground/log.ts';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { createLog } from '../../src/ground/host/log.ts';
+import { createAuthenticate } from '../../src/teams/apps/authenticate.ts';
+import { mintKey } from '../../src/teams/apps/key.ts';
+import { createKeyLookups } from '../../src/teams/apps/key-lookups.ts';
+import { createKey, revokeKey, rotateKey } from '../../src/teams/apps/manage-keys.ts';
+import { updateAppPlan, updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { exchange } from '../raw-http.ts';
 import { type Response, setup } from '../setup.ts';
 

@@ -2,11 +2,11 @@
 // must not appear after a send that used each of them.
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSeal } from '../../src/ground/seal.ts';
-import { rotateSecret } from '../../src/webhooks/manage-webhooks.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { rotateSecret } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
-import { whenDone } from '../database.ts';
 import { setup } from '../setup.ts';
 import { openShop } from '../workers/webhook-shop.ts';
 

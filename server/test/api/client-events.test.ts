@@ -1,14 +1,14 @@
 // Client keys are public, so strangers have them: the limits of events by client key, and how an
 // app removes such events (contract 10).
 import { describe, expect, it } from 'vitest';
-import { clientEventsDefault } from '../../src/apps/caller.ts';
-import { editApp } from '../../src/apps/manage-app.ts';
-import { deleteEventName } from '../../src/events/delete-event-name.ts';
-import { forgetSamplesOfPeople } from '../../src/events/forget-samples.ts';
-import { createTrack, type Track } from '../../src/events/track-events.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { deleteCreditsOfName } from '../../src/reports/forget-queries.ts';
-import { finishErasures } from '../../src/users/erasures.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { deleteEventName } from '../../src/insight/events/delete-event-name.ts';
+import { forgetSamplesOfPeople } from '../../src/insight/events/forget-samples.ts';
+import { createTrack, type Track } from '../../src/insight/events/track-events.ts';
+import { deleteCreditsOfName } from '../../src/insight/reports/forget-queries.ts';
+import { finishErasures } from '../../src/people/users/erasures.ts';
+import { clientEventsDefault } from '../../src/teams/apps/caller.ts';
+import { editApp } from '../../src/teams/apps/manage-app.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { setup, type TestApp } from '../setup.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { type RequestOptions, setup } from '../setup.ts';
 
 const gate = createDatabaseGate();

@@ -1,6 +1,6 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { countConnections } from '../../src/process/databases.ts';
+import { countConnections } from '../../src/operation/process/databases.ts';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { setup, type TestApp } from '../setup.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
 import { setup, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/apps/create-app.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { createApp } from '../../src/teams/apps/create-app.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

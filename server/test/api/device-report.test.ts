@@ -1,11 +1,12 @@
 // GET /v1/reports/devices: its sums say what the history of devices' states says.
+
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../rig/src/random.ts';
-import { transaction } from '../../src/database/db.ts';
-import { invalidateDevices } from '../../src/devices/device-history.ts';
-import { foldDeviceTotals } from '../../src/devices/fold-totals.ts';
-import { purgeDevices } from '../../src/devices/purge-devices.ts';
-import { decodeId, type Uuid } from '../../src/ground/ids.ts';
+import { decodeId, type Uuid } from '../../src/ground/values/ids.ts';
+import { invalidateDevices } from '../../src/people/devices/device-history.ts';
+import { foldDeviceTotals } from '../../src/people/devices/fold-totals.ts';
+import { purgeDevices } from '../../src/people/devices/purge-devices.ts';
 import { stage } from '../reports/ledger.ts';
 import { type Bundle, setup } from '../setup.ts';
 

@@ -1,7 +1,7 @@
 // At most 100 active devices per user (contract 8), because each update of a user is written to all
 // of them.
 import { describe, expect, it } from 'vitest';
-import { decodeId, type Uuid } from '../../src/ground/ids.ts';
+import { decodeId, type Uuid } from '../../src/ground/values/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

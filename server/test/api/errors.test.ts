@@ -1,11 +1,11 @@
+import { openPool, type Sql } from '@carillon/postgres';
 import { describe, expect, inject, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { openPool, type Sql } from '../../src/database/db.ts';
-import { issueCodes } from '../../src/ground/issue.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/http/api-error.ts';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/ground/http/api-error.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { issueCodes } from '../../src/ground/values/issue.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { type Response, setup, unknownId } from '../setup.ts';
 

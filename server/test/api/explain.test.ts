@@ -1,12 +1,12 @@
 // GET /v1/explain: why a person or a device got a message or not (contract 5.22). Every verdict and
 // every step comes from a real send.
 import { randomUUID } from 'node:crypto';
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/database/db.ts';
-import { pause, resume } from '../../src/database/restore-guard.ts';
-import { meaningOf } from '../../src/delivery/code-meaning.ts';
-import { explainMessage } from '../../src/explain/explain-message.ts';
-import { verdicts } from '../../src/explain/verdict.ts';
+import { pause, resume } from '../../src/ground/database/restore-guard.ts';
+import { explainMessage } from '../../src/insight/explain/explain-message.ts';
+import { verdicts } from '../../src/insight/explain/verdict.ts';
+import { meaningOf } from '../../src/sending/delivery/code-meaning.ts';
 import type { Script } from '../push-service.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { rowsReadBy } from '../rows-read.ts';
@@ -210,7 +210,7 @@ describe('200: an open batch decides where nothing was tried yet', () => {
     const batches = await t.sql<{ size: number; ids: string[] }[]>`
       SELECT size, device_ids AS ids FROM batches WHERE app_id = ${app.id} ORDER BY id`;
     expect(batches.length).toBeGreaterThan(4);
-    const { encodeId } = await import('../../src/ground/ids.ts');
+    const { encodeId } = await import('../../src/ground/values/ids.ts');
     for (const { ids } of batches) {
       for (const id of [ids[0], ids.at(-1)]) {
         const waiting = await explain({ message_id, device_id: encodeId('dev', id ?? '') }, app);

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { openReceiptToken, receiptTokensOf } from '../../src/sending/delivery/receipt-token.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup();

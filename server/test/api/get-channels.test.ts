@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
 import { setup } from '../setup.ts';
 
 const gate = createDatabaseGate();

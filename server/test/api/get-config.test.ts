@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { saveCredential } from '../../src/apps/credentials.ts';
-import { clearIdentifySecrets, finishIdentifyRotation, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { generateVapidKeys } from '../../src/sending/channels/webpush/vapid.ts';
+import { saveCredential } from '../../src/teams/apps/credentials.ts';
+import {
+  clearIdentifySecrets,
+  finishIdentifyRotation,
+  rotateIdentifySecret,
+} from '../../src/teams/apps/identify-secrets.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,8 +1,8 @@
+import { openPool } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openPool } from '../../src/database/db.ts';
-import type { Turns } from '../../src/http/turns.ts';
-import { createCatalogReader } from '../../src/properties/list-catalog.ts';
-import { createPropertyCounter } from '../../src/properties/worker.ts';
+import type { Turns } from '../../src/ground/http/turns.ts';
+import { createCatalogReader } from '../../src/people/properties/list-catalog.ts';
+import { createPropertyCounter } from '../../src/people/properties/worker.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
-import { ensurePartitionsAt } from '../../src/events/partitions.ts';
-import { decodeId } from '../../src/ground/ids.ts';
-import { reportEngagement } from '../../src/reports/engagement.ts';
-import { readOverview } from '../../src/reports/overview.ts';
-import { reportRevenue } from '../../src/reports/revenue.ts';
-import { settleDue } from '../../src/reports/settle.ts';
-import { resolveAudience } from '../../src/segments/resolve-audience.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { ensurePartitionsAt } from '../../src/insight/events/partitions.ts';
+import { reportEngagement } from '../../src/insight/reports/engagement.ts';
+import { readOverview } from '../../src/insight/reports/overview.ts';
+import { reportRevenue } from '../../src/insight/reports/revenue.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
+import { resolveAudience } from '../../src/people/segments/resolve-audience.ts';
+import { ensureDeliveryPartitions } from '../../src/sending/delivery/partitions.ts';
 import { stage } from '../reports/ledger.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 

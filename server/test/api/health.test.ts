@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
 import { insertRow } from '../../../rig/src/insert-row.ts';
-import { createReadiness } from '../../src/process/health-routes.ts';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createReadiness } from '../../src/operation/process/health-routes.ts';
 import { setup } from '../setup.ts';
 
 const gate = createDatabaseGate();

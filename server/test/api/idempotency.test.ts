@@ -2,9 +2,9 @@
 // headers, and a send in progress.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { listKeys } from '../../src/apps/key-queries.ts';
-import { rotateKey } from '../../src/apps/manage-keys.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { listKeys } from '../../src/teams/apps/key-queries.ts';
+import { rotateKey } from '../../src/teams/apps/manage-keys.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { accept } from '../push-service.ts';
 import { connectRaw } from '../raw-http.ts';
 import { setup, unknownId } from '../setup.ts';

@@ -211,79 +211,83 @@ describe('R-61 apps are separate in the database', () => {
 
   /** Statements that read more than one app, or name the app otherwise, with the reason. */
   const acrossApps: Readonly<Record<string, string>> = {
-    'devices/reach-queries.ts: SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE':
+    'people/devices/reach-queries.ts: SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE':
       'the doctor counts made-up devices of all apps',
-    'devices/reach-queries.ts: SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client ':
+    'people/devices/reach-queries.ts: SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client ':
       'a gauge of the whole service',
-    'audit/queries.ts: SELECT app_id, id, at, actor_kind, actor_id, actor_name, add':
+    'teams/audit/queries.ts: SELECT app_id, id, at, actor_kind, actor_id, actor_name, add':
       'of one organisation and its apps; the command line may ask for all',
-    'explain/queries.ts: SELECT batch_id, device_id, channel, status, error_code, att':
+    'insight/explain/queries.ts: SELECT batch_id, device_id, channel, status, error_code, att':
       'an id of a person is nobody else’s; whose it is was asked before',
-    'requests/queries.ts: DELETE FROM request_chunks WHERE id < ${uuidFloorOf(before)}': 'forgets what is old',
-    'apps/key-queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
+    'insight/requests/queries.ts: DELETE FROM request_chunks WHERE id < ${uuidFloorOf(before)}': 'forgets what is old',
+    'teams/apps/key-queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
       'the command line names a key alone',
-    'messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
+    'sending/messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
       'says when the next message of any app is due',
-    'messages/schedule-queries.ts: UPDATE messages SET next_start_at = ${latest} WHERE status =':
+    'sending/messages/schedule-queries.ts: UPDATE messages SET next_start_at = ${latest} WHERE status =':
       'the clock of all apps was set back',
-    'webhooks/work-queries.ts: UPDATE webhooks SET paused_until = ${soonOf(sql, clock, paus':
+    'sending/webhooks/work-queries.ts: UPDATE webhooks SET paused_until = ${soonOf(sql, clock, paus':
       'the clock of all apps was set back',
-    'webhooks/work-queries.ts: UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NUL':
+    'sending/webhooks/work-queries.ts: UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NUL':
       'the clock of all apps was set back',
-    'webhooks/work-queries.ts: UPDATE webhook_work SET next_at = ${clock.now} WHERE next_at':
+    'sending/webhooks/work-queries.ts: UPDATE webhook_work SET next_at = ${clock.now} WHERE next_at':
       'the clock of all apps was set back',
-    'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
+    'people/properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
-    'delivery/pace-queries.ts: DELETE FROM message_paces WHERE asked_at < ${clock.now} - in': 'forgets what has ended',
-    'webhooks/queries.ts: SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = $':
+    'sending/delivery/pace-queries.ts: DELETE FROM message_paces WHERE asked_at < ${clock.now} - in':
+      'forgets what has ended',
+    'sending/webhooks/queries.ts: SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = $':
       'the command line names a webhook alone',
-    'webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':
+    'sending/webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':
       'finds the rotation to finish next',
-    "metrics/queries.ts: SELECT count(*) FROM messages WHERE status = 'scheduled'": 'a gauge of the whole service',
-    'cli/doctor-queries.ts: SELECT app_id, key, type, slot, move_slot, move_phase, moved':
+    "operation/metrics/queries.ts: SELECT count(*) FROM messages WHERE status = 'scheduled'":
+      'a gauge of the whole service',
+    'operation/cli/doctor-queries.ts: SELECT app_id, key, type, slot, move_slot, move_phase, moved':
       'the operator sees the slots of all apps',
-    'delivery/timeline-queries.ts: SELECT ${deliveryColumns(tx)} FROM deliveries WHERE coalesce':
+    'sending/delivery/timeline-queries.ts: SELECT ${deliveryColumns(tx)} FROM deliveries WHERE coalesce':
       'an id of a person is nobody else’s; whose it is was asked before',
-    'imports/queries.ts: DELETE FROM imports WHERE updated_at < ${clock.now} - ${days': 'forgets what is old',
-    'properties/move-queries.ts: SELECT app_id, id, key, type, slot, move_slot, move_phase, m':
+    'people/imports/queries.ts: DELETE FROM imports WHERE updated_at < ${clock.now} - ${days': 'forgets what is old',
+    'people/properties/move-queries.ts: SELECT app_id, id, key, type, slot, move_slot, move_phase, m':
       'finds the moves to go on with, app by app',
-    'audience/index-queries.ts: SELECT app_id, field, sum(uses)::bigint AS uses FROM ( SELEC':
+    'people/audience/index-queries.ts: SELECT app_id, field, sum(uses)::bigint AS uses FROM ( SELEC':
       'indexes are of a table that all apps share',
-    'audience/index-queries.ts: SELECT DISTINCT s.app_id, ARRAY( SELECT DISTINCT (field #>> ':
+    'people/audience/index-queries.ts: SELECT DISTINCT s.app_id, ARRAY( SELECT DISTINCT (field #>> ':
       'indexes are of a table that all apps share',
-    'audience/count-queries.ts: SELECT count(*) AS devices FROM audience a WHERE ${audienceP':
+    'people/audience/count-queries.ts: SELECT count(*) AS devices FROM audience a WHERE ${audienceP':
       'names the app in `audiencePredicate`',
-    'audience/count-queries.ts: SELECT ${devicesOf(context)}, count(DISTINCT a.user_id) AS u':
+    'people/audience/count-queries.ts: SELECT ${devicesOf(context)}, count(DISTINCT a.user_id) AS u':
       'names the app in `audiencePredicate`',
-    'audience/count-queries.ts: SELECT web, ios, devices, CASE WHEN linked = 0 THEN 0 WHEN s':
+    'people/audience/count-queries.ts: SELECT web, ios, devices, CASE WHEN linked = 0 THEN 0 WHEN s':
       'names the app in `audiencePredicate`',
-    'users/erasure-queries.ts: SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now}':
+    'people/users/erasure-queries.ts: SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now}':
       'finds the apps with something to be cleared',
-    'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
+    'insight/events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
-    'events/retention-queries.ts: SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND':
+    'insight/events/retention-queries.ts: SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND':
       'finds the oldest event for retention',
-    'events/retention-queries.ts: DELETE FROM events WHERE at >= ${from} AND at < ${to}':
+    'insight/events/retention-queries.ts: DELETE FROM events WHERE at >= ${from} AND at < ${to}':
       'takes what is old, of all apps',
-    'events/retention-queries.ts: DELETE FROM subject_events WHERE day >= (${from}::timestampt':
+    'insight/events/retention-queries.ts: DELETE FROM subject_events WHERE day >= (${from}::timestampt':
       'takes what is old, of all apps',
-    'reports/attribution-queries.ts: SELECT device_id, user_id, batch_id, done_at AS sent_at, cli':
+    'insight/reports/attribution-queries.ts: SELECT device_id, user_id, batch_id, done_at AS sent_at, cli':
       'a person belongs to one app, and so does what was sent to them',
-    'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
-    'properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
+    'people/audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ':
+      'forgets what is old',
+    'people/properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
       'finds the values to clear, app by app',
-    'apps/credential-queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
+    'teams/apps/credential-queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
       'removes old rows, of all apps',
-    'apps/credential-queries.ts: DELETE FROM hearings WHERE judged_at < ${clock.now} - interv':
+    'teams/apps/credential-queries.ts: DELETE FROM hearings WHERE judged_at < ${clock.now} - interv':
       'removes old rows, of all apps',
-    'webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
+    'sending/webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
       'finds when the next webhook has work, of all apps',
-    'delivery/totals-queries.ts: DELETE FROM delivery_totals WHERE bucket < ${clock.now} - ${': 'forgets what is old',
-    "events/recent-queries.ts: SELECT name, (bucket AT TIME ZONE 'UTC')::date::text AS day,":
+    'sending/delivery/totals-queries.ts: DELETE FROM delivery_totals WHERE bucket < ${clock.now} - ${':
+      'forgets what is old',
+    "insight/events/recent-queries.ts: SELECT name, (bucket AT TIME ZONE 'UTC')::date::text AS day,":
       'names the app in `ofNames`',
-    'reports/deliverability-queries.ts: SELECT ${periodOf(tx, tx`bucket`, periods)} AS period, chann':
+    'insight/reports/deliverability-queries.ts: SELECT ${periodOf(tx, tx`bucket`, periods)} AS period, chann':
       'names the app in `inRange`',
-    'quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':
+    'teams/quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':
       'forgets what every key may have forgotten',
   };
 

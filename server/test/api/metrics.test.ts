@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { createWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 

@@ -3,13 +3,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { updateAppPlan } from '../../src/apps/queries.ts';
-import { transaction } from '../../src/database/db.ts';
-import { ApiError } from '../../src/http/api-error.ts';
-import { chargeQuota } from '../../src/quotas/monthly-quota.ts';
-import { loadPlans, planNamed } from '../../src/quotas/plan.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { ApiError } from '../../src/ground/http/api-error.ts';
+import { updateAppPlan } from '../../src/teams/apps/queries.ts';
+import { chargeQuota } from '../../src/teams/quotas/monthly-quota.ts';
+import { loadPlans, planNamed } from '../../src/teams/quotas/plan.ts';
 import { type Bundle, type Response, setup, type TestApp, unknownId } from '../setup.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'carillon-plans-'));

@@ -2,7 +2,7 @@
 // and the order of work, not times.
 import { Agent, request as httpRequest } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { mintKey } from '../../src/apps/key.ts';
+import { mintKey } from '../../src/teams/apps/key.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -2,14 +2,14 @@
 // status.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { errorsOf } from '../../src/openapi/operation.ts';
-import { v1 } from '../../src/openapi/v1.ts';
-import { apiRoutes } from '../../src/process/api-routes.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { errorsOf } from '../../src/ground/openapi/operation.ts';
+import { v1 } from '../../src/ground/openapi/v1.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { apiRoutes } from '../../src/operation/process/api-routes.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { type Call, readDescription } from '../api-description.ts';
-import { createDatabaseGate } from '../database-gate.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 

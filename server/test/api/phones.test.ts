@@ -1,8 +1,9 @@
 // Messages to phones from end to end: through the API, to servers that play Apple and Google, into
 // the timeline.
 import { describe, expect, test } from 'vitest';
-import { listSparedDevices } from '../../src/delivery/spared-devices.ts';
-import { decodeId, encodeId } from '../../src/ground/ids.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
+import { listSparedDevices } from '../../src/sending/delivery/spared-devices.ts';
 import {
   apnsKey,
   bundleId,
@@ -15,7 +16,6 @@ import {
 } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
 import { scriptOf } from '../console/console.ts';
-import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { until } from '../workers/held.ts';
 

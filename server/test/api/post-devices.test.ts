@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });

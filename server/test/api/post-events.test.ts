@@ -1,6 +1,6 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { type Client, setup, type TestApp, unknownId } from '../setup.ts';
 

@@ -1,13 +1,13 @@
 // The proof that POST /v1/identify demands where the app has an identify secret (contract 15).
 import { describe, expect, it } from 'vitest';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
 import {
   clearIdentifySecrets,
   finishIdentifyRotation,
   rotateIdentifySecret,
   setIdentify,
-} from '../../src/apps/identify-secrets.ts';
-import { decodeId, encodeId } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+} from '../../src/teams/apps/identify-secrets.ts';
 import { signHash, signParts, signToken } from '../fixtures/sign-proof.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 

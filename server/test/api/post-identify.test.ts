@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { decodeId } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
 import { hashVectors } from '../fixtures/identify-vectors.ts';
 import { type Response, setup, type TestApp, unknownId } from '../setup.ts';
 

@@ -1,8 +1,8 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { claimNextBatch, handBackBatch } from '../../src/delivery/queries.ts';
-import { decodeId, mintUuid } from '../../src/ground/ids.ts';
-import { cancelMessage } from '../../src/messages/cancel-message.ts';
+import { decodeId, mintUuid } from '../../src/ground/values/ids.ts';
+import { claimNextBatch, handBackBatch } from '../../src/sending/delivery/queries.ts';
+import { cancelMessage } from '../../src/sending/messages/cancel-message.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';

@@ -1,9 +1,9 @@
 // Limits per second and key. The clock stands still unless a test moves it.
 import { describe, expect, it } from 'vitest';
-import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
-import { updateAppPlan, updateAppSuspension } from '../../src/apps/queries.ts';
-import { deleteFullBuckets } from '../../src/quotas/queries.ts';
-import { createDatabaseGate } from '../database-gate.ts';
+import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { createKey, revokeKey, rotateKey } from '../../src/teams/apps/manage-keys.ts';
+import { updateAppPlan, updateAppSuspension } from '../../src/teams/apps/queries.ts';
+import { deleteFullBuckets } from '../../src/teams/quotas/queries.ts';
 import { type Bundle, type Response, setup, type TestApp } from '../setup.ts';
 
 const gate = createDatabaseGate();

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { decodeId, mintUuid, uuidToBytes } from '../../src/ground/ids.ts';
-import { recordReceipt } from '../../src/receipts/record-receipt.ts';
+import { decodeId, mintUuid, uuidToBytes } from '../../src/ground/values/ids.ts';
+import { openReceiptToken, receiptTokensOf } from '../../src/sending/delivery/receipt-token.ts';
+import { recordReceipt } from '../../src/sending/receipts/record-receipt.ts';
 import { formerReceiptToken, newestReceiptTokenOf, receiptTokenOf } from '../receipt-tokens.ts';
 import { setup } from '../setup.ts';
 

@@ -3,9 +3,9 @@
 // token that the device has now.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { decodeId } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
 import { setup, unknownId } from '../setup.ts';
 
 const lines: string[] = [];

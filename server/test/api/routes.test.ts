@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { createKey, revokeKey, rotateKey } from '../../src/teams/apps/manage-keys.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { connectRaw, exchange } from '../raw-http.ts';
 import { setup, type TestApp } from '../setup.ts';
 

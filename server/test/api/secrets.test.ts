@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { receiptTokensOf } from '../../src/sending/delivery/receipt-token.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
+import { revokeKey, rotateKey } from '../../src/teams/apps/manage-keys.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { signHash, signToken } from '../fixtures/sign-proof.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 

@@ -1,7 +1,7 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { preview } from '../../src/segments/preview.ts';
-import { resolveAudience } from '../../src/segments/resolve-audience.ts';
+import { preview } from '../../src/people/segments/preview.ts';
+import { resolveAudience } from '../../src/people/segments/resolve-audience.ts';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { setup, unknownId } from '../setup.ts';
 

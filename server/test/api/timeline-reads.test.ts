@@ -1,9 +1,9 @@
+import { type Sql, transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { type Sql, transaction } from '../../src/database/db.ts';
-import { channelNumber, errorNumber, statusNumber } from '../../src/delivery/delivery.ts';
-import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
-import { listMessageDeliveries, rowsReadMax } from '../../src/delivery/list-timeline.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { channelNumber, errorNumber, statusNumber } from '../../src/sending/delivery/delivery.ts';
+import { kindsOf } from '../../src/sending/delivery/delivery-kinds.ts';
+import { listMessageDeliveries, rowsReadMax } from '../../src/sending/delivery/list-timeline.ts';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { rowsReadBy } from '../rows-read.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';

@@ -1,8 +1,9 @@
 // Upserts that arrive together while another transaction holds one of their users or devices: the
 // upsert that needs the held row waits, and no other upsert waits with it.
+
+import { type Tx, transaction } from '@carillon/postgres';
 import { expect, it } from 'vitest';
-import { type Tx, transaction } from '../../src/database/db.ts';
-import { encodeId, mintUuid } from '../../src/ground/ids.ts';
+import { encodeId, mintUuid } from '../../src/ground/values/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,8 +1,8 @@
 import { jwtVerify } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ApnsCredential } from '../../src/channels/apns/credential.ts';
-import type { Push } from '../../src/channels/channel.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
+import type { ApnsCredential } from '../../src/sending/channels/apns/credential.ts';
+import type { Push } from '../../src/sending/channels/channel.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import {
   apnsCredential,
   apnsKey,

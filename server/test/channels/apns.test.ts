@@ -1,6 +1,5 @@
-import type { ApnsCredential } from '../../src/channels/apns/credential.ts';
-import { nodeEngine } from '../../src/http2/node-session.ts';
-import { ownEngine } from '../../src/http2/own-session.ts';
+import { nodeEngine, ownEngine } from '@carillon/http2';
+import type { ApnsCredential } from '../../src/sending/channels/apns/credential.ts';
 import { describeChannel } from './conformance.ts';
 import { apnsCredential, createTestApns, hexToken, pushTo } from './phone-bundle.ts';
 

@@ -1,6 +1,6 @@
 // A channel that a test asks with `await`.
 import { expect } from 'vitest';
-import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
+import type { Channel, Outcome, Push } from '../../src/sending/channels/channel.ts';
 
 export type AskedChannel<Credential> = Omit<Channel<Credential>, 'send'> & {
   /** Resolves with the push's outcome. A second outcome of one push fails the test. */

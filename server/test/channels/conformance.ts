@@ -2,8 +2,8 @@
 // channels. The test file of each channel runs it against real TLS servers that answer as a case
 // says.
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Outcome, Push } from '../../src/channels/channel.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
+import type { Outcome, Push } from '../../src/sending/channels/channel.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import type { AskedChannel } from './asked-channel.ts';
 import { type Protocol, type PushServer, type Served, startPushServer } from './push-server.ts';
 

@@ -1,10 +1,10 @@
 import { jwtVerify } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Push, Rate } from '../../src/channels/channel.ts';
-import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
-import { googleRate } from '../../src/channels/fcm/send.ts';
-import { toldReason } from '../../src/channels/told-reason.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
+import type { Push, Rate } from '../../src/sending/channels/channel.ts';
+import type { FcmCredential } from '../../src/sending/channels/fcm/credential.ts';
+import { googleRate } from '../../src/sending/channels/fcm/send.ts';
+import { toldReason } from '../../src/sending/channels/told-reason.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import {
   androidToken,
   clientEmail,

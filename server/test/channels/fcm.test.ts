@@ -1,7 +1,6 @@
+import { nodeEngine, ownEngine } from '@carillon/http2';
 import { afterAll } from 'vitest';
-import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
-import { nodeEngine } from '../../src/http2/node-session.ts';
-import { ownEngine } from '../../src/http2/own-session.ts';
+import type { FcmCredential } from '../../src/sending/channels/fcm/credential.ts';
 import { describeChannel } from './conformance.ts';
 import { androidToken, createTestFcm, fcmCredential, grant, pushTo } from './phone-bundle.ts';
 import { startPushServer } from './push-server.ts';

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { lookupPlaces } from '../../src/outbound/address-guard.ts';
-import { createNameLookups } from '../../src/outbound/name-lookups.ts';
+import { lookupPlaces } from '../../src/ground/outbound/address-guard.ts';
+import { createNameLookups } from '../../src/ground/outbound/name-lookups.ts';
 import { startPushServer } from './push-server.ts';
 import { createTestChannel, pushTo, subscriptionTo } from './webpush-bundle.ts';
 

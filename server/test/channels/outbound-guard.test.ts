@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { transportErrorOf } from '@carillon/http2';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { expiredCertificateFile } from '../../../rig/src/certificate.ts';
 import {
@@ -7,8 +8,8 @@ import {
   createAddressGuard,
   noExceptions,
   type Resolver,
-} from '../../src/outbound/address-guard.ts';
-import { createOutboundSockets, transportErrorOf } from '../../src/outbound/socket.ts';
+} from '../../src/ground/outbound/address-guard.ts';
+import { createOutboundSockets } from '../../src/ground/outbound/socket.ts';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { takeEveryCertificate } from '../lax-certificates.ts';
 import { type PushServerOptions, startPushServer } from './push-server.ts';

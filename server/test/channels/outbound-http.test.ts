@@ -3,9 +3,9 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createAddressGuard, parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
-import { createOutboundHttp, type Http1Request } from '../../src/outbound/http.ts';
-import { createOutboundSockets } from '../../src/outbound/socket.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createOutboundHttp, type Http1Request } from '../../src/ground/outbound/http.ts';
+import { createOutboundSockets } from '../../src/ground/outbound/socket.ts';
 import { certificate, certificateKey, startPushServer } from './push-server.ts';
 
 const exceptions = parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], ca: certificate });

@@ -1,19 +1,18 @@
 // Shared by the tests of Apple and Android push: distinct keys, credentials as an operator would
 // set them, and channels whose providers are servers on this machine.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
-import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
-import type { ChannelClock, Push, Rate } from '../../src/channels/channel.ts';
-import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
-import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
-import { createLog } from '../../src/ground/log.ts';
-import { ownEngine } from '../../src/http2/own-session.ts';
-import type { Http2Engine } from '../../src/http2/session.ts';
-import { createOutboundTransport, type TransportOptions } from '../../src/http2/transport.ts';
-import { createAddressGuard, parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
-import { createOutboundHttp } from '../../src/outbound/http.ts';
-import { createOutboundSockets } from '../../src/outbound/socket.ts';
+import { type Http2Engine, ownEngine } from '@carillon/http2';
+import { createLog } from '../../src/ground/host/log.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/ground/outbound/http.ts';
+import { createOutboundSockets } from '../../src/ground/outbound/socket.ts';
+import { createOutboundTransport, type TransportOptions } from '../../src/ground/outbound/transport.ts';
+import { type ApnsCredential, parseApnsCredential } from '../../src/sending/channels/apns/credential.ts';
+import { transportSettings as apnsSettings, createApns } from '../../src/sending/channels/apns/send.ts';
+import type { ChannelClock, Push, Rate } from '../../src/sending/channels/channel.ts';
+import { type FcmCredential, parseServiceAccount } from '../../src/sending/channels/fcm/credential.ts';
+import { createFcm, transportSettings as fcmSettings } from '../../src/sending/channels/fcm/send.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import { type AskedChannel, askedChannel } from './asked-channel.ts';
 import { certificate } from './push-server.ts';
 

@@ -1,14 +1,13 @@
 // Tests every channel against the sandbox, which was written from the vendors' documents and shares
 // no code with the service. Every push must pass all checks there, and the vendors' exact answers
 // must be understood.
+
+import { type Http2Engine, nodeEngine, ownEngine } from '@carillon/http2';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Outcome, Push } from '../../src/channels/channel.ts';
-import type { ErrorCode } from '../../src/channels/error-code.ts';
-import { parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
-import { nodeEngine } from '../../src/http2/node-session.ts';
-import { ownEngine } from '../../src/http2/own-session.ts';
-import type { Http2Engine } from '../../src/http2/session.ts';
+import type { Outcome, Push } from '../../src/sending/channels/channel.ts';
+import type { ErrorCode } from '../../src/sending/channels/error-code.ts';
+import { parseVapidKeys, type WebPushCredential } from '../../src/sending/channels/webpush/vapid.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import type { AskedChannel } from './asked-channel.ts';
 import { apnsCredential, createTestApns, createTestFcm, fcmCredential, pushTo } from './phone-bundle.ts';
 import { startSandbox } from './sandbox-process.ts';

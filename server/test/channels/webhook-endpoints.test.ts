@@ -12,12 +12,12 @@ import {
   isPublicAddress,
   parseOutboundExceptions,
   type Resolver,
-} from '../../src/outbound/address-guard.ts';
-import { createOutboundHttp } from '../../src/outbound/http.ts';
-import { LookupNotBegunError } from '../../src/outbound/name-lookups.ts';
-import { createOutboundSockets } from '../../src/outbound/socket.ts';
-import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
-import { signatureOf } from '../../src/webhooks/signature.ts';
+} from '../../src/ground/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/ground/outbound/http.ts';
+import { LookupNotBegunError } from '../../src/ground/outbound/name-lookups.ts';
+import { createOutboundSockets } from '../../src/ground/outbound/socket.ts';
+import { type EventPost, type PostResult, postEvent } from '../../src/sending/webhooks/post-event.ts';
+import { signatureOf } from '../../src/sending/webhooks/signature.ts';
 import { takeEveryCertificate } from '../lax-certificates.ts';
 import { certificate, certificateKey, type PushServerOptions, startPushServer } from './push-server.ts';
 

@@ -3,18 +3,17 @@
 // authors.
 import { createECDH, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
-import type { Push } from '../../src/channels/channel.ts';
-import type { EndpointRules } from '../../src/channels/webpush/endpoint.ts';
-import { createWebPush, transportSettings, type WebPushOptions } from '../../src/channels/webpush/send.ts';
-import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
-import { createLog, type Log } from '../../src/ground/log.ts';
-import { ownEngine } from '../../src/http2/own-session.ts';
-import type { Http2Engine } from '../../src/http2/session.ts';
-import { createOutboundTransport } from '../../src/http2/transport.ts';
-import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/outbound/address-guard.ts';
-import { createOutboundHttp } from '../../src/outbound/http.ts';
-import { createOutboundSockets } from '../../src/outbound/socket.ts';
+import { type Http2Engine, ownEngine } from '@carillon/http2';
+import { createLog, type Log } from '../../src/ground/host/log.ts';
+import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/ground/outbound/address-guard.ts';
+import { createOutboundHttp } from '../../src/ground/outbound/http.ts';
+import { createOutboundSockets } from '../../src/ground/outbound/socket.ts';
+import { createOutboundTransport } from '../../src/ground/outbound/transport.ts';
+import type { Push } from '../../src/sending/channels/channel.ts';
+import type { EndpointRules } from '../../src/sending/channels/webpush/endpoint.ts';
+import { createWebPush, transportSettings, type WebPushOptions } from '../../src/sending/channels/webpush/send.ts';
+import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/sending/channels/webpush/vapid.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import { type AskedChannel, askedChannel } from './asked-channel.ts';
 import { certificate } from './push-server.ts';
 

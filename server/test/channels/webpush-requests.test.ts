@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { importJWK, jwtVerify } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import webPush from 'web-push';
-import type { Push } from '../../src/channels/channel.ts';
-import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
-import type { ChannelContent } from '../../src/content/content.ts';
-import type { Log } from '../../src/ground/log.ts';
+import type { Log } from '../../src/ground/host/log.ts';
+import type { Push } from '../../src/sending/channels/channel.ts';
+import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/sending/channels/webpush/vapid.ts';
+import type { ChannelContent } from '../../src/sending/content/content.ts';
 import { certificate, certificateKey, type Protocol, type Served, startPushServer } from './push-server.ts';
 import { createTestChannel, credential, pushTo, readPayload, subscriptionTo, vapidKeys } from './webpush-bundle.ts';
 

@@ -1,5 +1,5 @@
-import type { WebPushCredential } from '../../src/channels/webpush/vapid.ts';
-import { nodeEngine } from '../../src/http2/node-session.ts';
+import { nodeEngine } from '@carillon/http2';
+import type { WebPushCredential } from '../../src/sending/channels/webpush/vapid.ts';
 import { type ChannelUnderTest, describeChannel } from './conformance.ts';
 import { createTestChannel, pushTo, readPayload, subscriptionTo } from './webpush-bundle.ts';
 

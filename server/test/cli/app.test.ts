@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findKeyByHash } from '../../src/apps/key-queries.ts';
-import { hashToken } from '../../src/ground/checked-token.ts';
+import { hashToken } from '../../src/ground/secrets/checked-token.ts';
+import { findKeyByHash } from '../../src/teams/apps/key-queries.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

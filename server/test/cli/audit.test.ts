@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { auditActions } from '../../src/audit/entry.ts';
-import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import { loadInstance } from '../../src/database/instance.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { loadInstance } from '../../src/ground/database/instance.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { generateVapidKeys } from '../../src/sending/channels/webpush/vapid.ts';
+import { auditActions } from '../../src/teams/audit/entry.ts';
 import { auditedRoutes } from '../console/audited.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 

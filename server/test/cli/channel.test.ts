@@ -2,14 +2,15 @@ import { createECDH, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { certificateFile } from '../../../rig/src/certificate.ts';
-import { createCredentials } from '../../src/apps/credentials.ts';
-import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import { registerDevice } from '../../src/devices/register-device.ts';
-import { parseToken } from '../../src/devices/token.ts';
-import { encodeId, type Uuid } from '../../src/ground/ids.ts';
-import { createSeal, parseMasterKey } from '../../src/ground/seal.ts';
-import { noExceptions } from '../../src/outbound/address-guard.ts';
+import { noExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal, parseMasterKey } from '../../src/ground/secrets/seal.ts';
+import { encodeId, type Uuid } from '../../src/ground/values/ids.ts';
+import { registerDevice } from '../../src/people/devices/register-device.ts';
+import { parseToken } from '../../src/people/devices/token.ts';
+import { generateVapidKeys } from '../../src/sending/channels/webpush/vapid.ts';
+import { createCredentials } from '../../src/teams/apps/credentials.ts';
 import {
   apnsKey,
   bundleId,
@@ -22,7 +23,6 @@ import {
   teamId,
 } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
-import { whenDone } from '../database.ts';
 import { startPushService } from '../push-service.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 

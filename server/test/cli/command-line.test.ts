@@ -3,9 +3,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createApp } from '../../src/apps/create-app.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { createTestDatabase, whenDone } from '../database.ts';
+import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { createApp } from '../../src/teams/apps/create-app.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

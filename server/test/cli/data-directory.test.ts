@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { loadConfig } from '../../src/config.ts';
-import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/process/service-place.ts';
-import { whenDone } from '../database.ts';
+import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/operation/process/service-place.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

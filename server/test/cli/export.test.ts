@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openTable, type TableName, tableNames } from '../../src/cli/export-tables.ts';
-import { writeTable } from '../../src/cli/part-file.ts';
-import { type FormatName, formatNames, rowFormat } from '../../src/cli/row-format.ts';
-import { encodeId } from '../../src/ground/ids.ts';
-import { settleDue } from '../../src/reports/settle.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
+import { openTable, type TableName, tableNames } from '../../src/operation/cli/export-tables.ts';
+import { writeTable } from '../../src/operation/cli/part-file.ts';
+import { type FormatName, formatNames, rowFormat } from '../../src/operation/cli/row-format.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { programArguments, refusal } from './run-carillon.ts';
 

@@ -4,13 +4,13 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import type { EmbeddedDatabase } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { EmbeddedDatabase } from '../../src/embedded-postgres/start-postgres.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { firstStart } from '../../src/process/first-start.ts';
-import { loadPlans } from '../../src/quotas/plan.ts';
-import { whenDone } from '../database.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { firstStart } from '../../src/operation/process/first-start.ts';
+import { loadPlans } from '../../src/teams/quotas/plan.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

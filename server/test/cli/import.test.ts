@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
-import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
-import type { Uuid } from '../../src/ground/ids.ts';
-import type { StoredProperties } from '../../src/properties/property.ts';
-import { listSlottedAndNumbered } from '../../src/properties/queries.ts';
+import type { Uuid } from '../../src/ground/values/ids.ts';
+import { copyProfile, type Profile } from '../../src/people/audience/profile-copy.ts';
+import type { StoredProperties } from '../../src/people/properties/property.ts';
+import { listSlottedAndNumbered } from '../../src/people/properties/queries.ts';
+import { generateVapidKeys } from '../../src/sending/channels/webpush/vapid.ts';
 import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

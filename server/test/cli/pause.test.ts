@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { loadInstance } from '../../src/database/instance.ts';
-import { findPause } from '../../src/database/restore-guard.ts';
-import { createSeal, parseMasterKey } from '../../src/ground/seal.ts';
+import { loadInstance } from '../../src/ground/database/instance.ts';
+import { findPause } from '../../src/ground/database/restore-guard.ts';
+import { createSeal, parseMasterKey } from '../../src/ground/secrets/seal.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
-import { settleDue } from '../../src/reports/settle.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
 import { stage } from '../reports/ledger.ts';
 import { setup } from '../setup.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';

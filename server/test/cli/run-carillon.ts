@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createApp, type NewApp } from '../../src/apps/create-app.ts';
-import type { Actor } from '../../src/audit/actor.ts';
-import { createClock, type SettableClock } from '../../src/database/clock.ts';
-import type { Sql } from '../../src/database/db.ts';
-import { encodeId } from '../../src/ground/ids.ts';
-import { createTestDatabase, whenDone } from '../database.ts';
+import type { Sql } from '@carillon/postgres';
+import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
+import { createClock, type SettableClock } from '../../src/ground/database/clock.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { createApp, type NewApp } from '../../src/teams/apps/create-app.ts';
+import type { Actor } from '../../src/teams/audit/actor.ts';
 import { tester } from '../tester.ts';
 
 /** The built program. The global set-up builds it. */

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { endGroup } from '../../src/cli/command-group.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { endGroup } from '../../src/operation/cli/command-group.ts';
 import { programArguments, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCredentials, resealCredentials, saveCredential } from '../../src/apps/credentials.ts';
-import { loadIdentifyRules, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { loadInstance } from '../../src/database/instance.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import type { Uuid } from '../../src/ground/ids.ts';
-import { createSeal, type Seal } from '../../src/ground/seal.ts';
-import { noExceptions } from '../../src/outbound/address-guard.ts';
-import { createWebhook, rotateSecret } from '../../src/webhooks/manage-webhooks.ts';
-import { findWebhook } from '../../src/webhooks/queries.ts';
-import { openSecrets } from '../../src/webhooks/secrets.ts';
+import { loadInstance } from '../../src/ground/database/instance.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { noExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal, type Seal } from '../../src/ground/secrets/seal.ts';
+import type { Uuid } from '../../src/ground/values/ids.ts';
+import { createWebhook, rotateSecret } from '../../src/sending/webhooks/manage-webhooks.ts';
+import { findWebhook } from '../../src/sending/webhooks/queries.ts';
+import { openSecrets } from '../../src/sending/webhooks/secrets.ts';
+import { createCredentials, resealCredentials, saveCredential } from '../../src/teams/apps/credentials.ts';
+import { loadIdentifyRules, rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
 import { setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

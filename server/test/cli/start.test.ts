@@ -2,9 +2,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { createTestDatabase, durable, reportSettings } from '../database.ts';
+import { createTestDatabase, durable, reportSettings } from '../../../packages/postgres/test/database.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { rotateIdentifySecret } from '../../src/teams/apps/identify-secrets.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

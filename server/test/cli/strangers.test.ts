@@ -2,9 +2,9 @@
 // `event delete`.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { clientEventsDefault } from '../../src/apps/caller.ts';
-import { createTrack } from '../../src/events/track-events.ts';
-import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { createTrack } from '../../src/insight/events/track-events.ts';
+import { clientEventsDefault } from '../../src/teams/apps/caller.ts';
 import { type MadeApp, refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();

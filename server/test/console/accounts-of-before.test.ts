@@ -2,8 +2,8 @@
 // seeds and recovery codes in a format of that library, sessions, links and tokens. They go on.
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { listMigrations, migrate } from '../../src/database/migrate.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
+import { listMigrations, migrate } from '../../src/ground/database/migrations.ts';
 import { type Response, setup } from '../setup.ts';
 import { codeOf } from './authenticator.ts';
 import { type Send, senderOf } from './console.ts';

@@ -1,7 +1,7 @@
 // The area Apps: people and scripts of an organisation list, make and edit its apps.
 import { describe, expect, it } from 'vitest';
-import { listEntries } from '../../src/audit/queries.ts';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { listEntries } from '../../src/teams/audit/queries.ts';
 import { setup } from '../setup.ts';
 import { makeOrganisation, scriptOf, signIn } from './console.ts';
 

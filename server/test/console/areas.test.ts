@@ -2,7 +2,7 @@
 // phones, who is named in the audit log, and that no read answers a secret.
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 import { makeOrganisation, type Person, scriptOf, signIn } from './console.ts';

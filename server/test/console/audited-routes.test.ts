@@ -4,13 +4,13 @@
 //
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createInvite, createResetLink, createSetupLink } from '../../src/accounts/links.ts';
-import { writeWaiting } from '../../src/accounts/oidc-proof.ts';
-import type { Role } from '../../src/accounts/roles.ts';
-import { consoleKeysOf } from '../../src/accounts/signed-token.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { listRoutes } from '../../src/console/serve.ts';
-import { encodeId } from '../../src/ground/ids.ts';
+import { consoleRoutes } from '../../src/console/operations/routes.ts';
+import { listRoutes } from '../../src/console/operations/serve.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { createInvite, createResetLink, createSetupLink } from '../../src/teams/accounts/links.ts';
+import { writeWaiting } from '../../src/teams/accounts/oidc-proof.ts';
+import type { Role } from '../../src/teams/accounts/roles.ts';
+import { consoleKeysOf } from '../../src/teams/accounts/signed-token.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 import { auditedRoutes } from './audited.ts';

@@ -1,6 +1,6 @@
 // The audit entries of each operation of the console that changes something, by hand. Actions are
 // in the order of their names. None: the operation changes nothing.
-import type { AuditAction } from '../../src/audit/entry.ts';
+import type { AuditAction } from '../../src/teams/audit/entry.ts';
 
 export const auditedRoutes: Readonly<Record<string, readonly AuditAction[]>> = {
   getLink: [],

@@ -1,7 +1,8 @@
 // Compose in the console: what a screen is said to show is what its device gets; sends, schedules
 // and tests by people are those of /v1.
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import {
   apnsKey,
   bundleId,
@@ -14,7 +15,6 @@ import {
 } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
 import { readPayload, subscriptionTo } from '../channels/webpush-bundle.ts';
-import { whenDone } from '../database.ts';
 import { setup, unknownId } from '../setup.ts';
 import { signIn } from './console.ts';
 

@@ -1,14 +1,15 @@
 // People and scripts of the console, for its tests: sessions of each role, operator tokens, and
 // clients that send what a browser or a script sends.
-import { insertAccount, insertMember } from '../../src/accounts/account-queries.ts';
-import { createToken } from '../../src/accounts/operator-tokens.ts';
-import { insertSession } from '../../src/accounts/queries.ts';
-import type { Role } from '../../src/accounts/roles.ts';
-import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { consoleKeysOf, signToken } from '../../src/accounts/signed-token.ts';
-import { firstOrganisationId } from '../../src/apps/queries.ts';
-import { transaction } from '../../src/database/db.ts';
-import { mintUuid, type Uuid } from '../../src/ground/ids.ts';
+
+import { transaction } from '@carillon/postgres';
+import { mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { insertAccount, insertMember } from '../../src/teams/accounts/account-queries.ts';
+import { createToken } from '../../src/teams/accounts/operator-tokens.ts';
+import { insertSession } from '../../src/teams/accounts/queries.ts';
+import type { Role } from '../../src/teams/accounts/roles.ts';
+import { hashSecret, mintSecret } from '../../src/teams/accounts/session.ts';
+import { consoleKeysOf, signToken } from '../../src/teams/accounts/signed-token.ts';
+import { firstOrganisationId } from '../../src/teams/apps/queries.ts';
 import type { Bundle, Response } from '../setup.ts';
 
 export const origin = 'https://carillon.test.example';

@@ -1,8 +1,8 @@
 // Deleting an app: at once nothing of it answers, its rows are cleared in the background, and the
 // audit log keeps that it was.
 import { expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
-import { clearDeletedApps } from '../../src/process/clear-apps.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { clearDeletedApps } from '../../src/operation/process/clear-apps.ts';
 import { setup } from '../setup.ts';
 import { signIn } from './console.ts';
 

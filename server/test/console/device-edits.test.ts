@@ -1,10 +1,11 @@
 // An edit of what is stored of a device: it changes what its writer saw, or nothing. Every other
 // change of the same values refuses it.
+
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { invalidateDevices, type RefusedDevice } from '../../src/devices/device-history.ts';
-import { lockDevicesById } from '../../src/devices/queries.ts';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { invalidateDevices, type RefusedDevice } from '../../src/people/devices/device-history.ts';
+import { lockDevicesById } from '../../src/people/devices/queries.ts';
 import { setup, unknownId } from '../setup.ts';
 import { signIn } from './console.ts';
 

@@ -1,7 +1,7 @@
 // Drafts and templates of the console: shared in the app, never overwritten unseen, and cleared
 // with the app.
 import { describe, expect, it } from 'vitest';
-import { encodeId, mintUuid } from '../../src/ground/ids.ts';
+import { encodeId, mintUuid } from '../../src/ground/values/ids.ts';
 import { setup } from '../setup.ts';
 import { makeOrganisation, signIn } from './console.ts';
 

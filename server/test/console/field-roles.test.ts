@@ -2,17 +2,17 @@
 // number that stands nowhere else. Every operation is called by a person and by a token of each
 // role, and no answer may have a canary of a field whose least role is above the caller's.
 import { generateKeyPairSync } from 'node:crypto';
+import { transaction } from '@carillon/postgres';
 import { expect, it } from 'vitest';
-import { insertAccount, insertMember } from '../../src/accounts/account-queries.ts';
-import { createInvite } from '../../src/accounts/links.ts';
-import { insertSession } from '../../src/accounts/queries.ts';
-import { isAtLeast, type Role, roles } from '../../src/accounts/roles.ts';
-import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { fieldRoles } from '../../src/console/field-roles.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { listRoutes } from '../../src/console/serve.ts';
-import { transaction } from '../../src/database/db.ts';
-import { encodeId, mintUuid } from '../../src/ground/ids.ts';
+import { fieldRoles } from '../../src/console/operations/field-roles.ts';
+import { consoleRoutes } from '../../src/console/operations/routes.ts';
+import { listRoutes } from '../../src/console/operations/serve.ts';
+import { encodeId, mintUuid } from '../../src/ground/values/ids.ts';
+import { insertAccount, insertMember } from '../../src/teams/accounts/account-queries.ts';
+import { createInvite } from '../../src/teams/accounts/links.ts';
+import { insertSession } from '../../src/teams/accounts/queries.ts';
+import { isAtLeast, type Role, roles } from '../../src/teams/accounts/roles.ts';
+import { hashSecret, mintSecret } from '../../src/teams/accounts/session.ts';
 import { type Response, setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 import { firstOrganisationId, follow, origin, signIn } from './console.ts';

@@ -2,8 +2,8 @@
 // success forgets, and what ends with a member..
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createInvite, createResetLink } from '../../src/accounts/links.ts';
-import { decodeId, encodeId } from '../../src/ground/ids.ts';
+import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
+import { createInvite, createResetLink } from '../../src/teams/accounts/links.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { type Response, setup } from '../setup.ts';
 import { codeOf } from './authenticator.ts';

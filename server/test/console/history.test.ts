@@ -1,6 +1,6 @@
 // The history of one user or device, and the meaning of each code, as the console shows it.
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup, unknownId } from '../setup.ts';
 import { makeOrganisation, signIn } from './console.ts';
 

@@ -4,12 +4,12 @@
 // fails.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { createInvite } from '../../src/accounts/links.ts';
-import { insertSession } from '../../src/accounts/queries.ts';
-import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { transaction } from '../../src/database/db.ts';
-import { decodeId, encodeId, type IdPrefix, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { decodeId, encodeId, type IdPrefix, mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { createInvite } from '../../src/teams/accounts/links.ts';
+import { insertSession } from '../../src/teams/accounts/queries.ts';
+import { hashSecret, mintSecret } from '../../src/teams/accounts/session.ts';
 import { contentsOf } from '../contents.ts';
 import { essence } from '../essence.ts';
 import { type IdPlace, listIdPlaces } from '../id-places.ts';

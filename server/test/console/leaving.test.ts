@@ -1,8 +1,9 @@
 // A person who leaves a page of the console gives back what its report held: the statement in the
 // database and the turn. An organisation has one turn at a time, however many apps it has.
+
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { snapshot } from '../../src/reports/snapshot.ts';
+import { snapshot } from '../../src/insight/reports/snapshot.ts';
 import { listLockWaits } from '../lock-waits.ts';
 import { setup } from '../setup.ts';
 import { makeOrganisation, origin, signIn } from './console.ts';

@@ -1,7 +1,7 @@
 // The lists of the console that people make by hand: pages by `limit` and `cursor`, and `q`
 // (contract 19).
 import { beforeEach, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup } from '../setup.ts';
 import { makeOrganisation, signIn } from './console.ts';
 

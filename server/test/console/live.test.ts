@@ -1,8 +1,8 @@
 // The console's live feeds: figures of messages, states of channels and webhooks, and events as
 // they arrive, the same from every API process (contract 19). Two processes share the database.
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 import { type Followed, follow, makeOrganisation, type Person, scriptOf, senderOf, signIn } from './console.ts';

@@ -1,7 +1,7 @@
 // Names for people cannot pass for other names: no field takes a control of direction, a line break
 // or a character that cannot be seen (R-54 shows the rest as text).
 import { expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup } from '../setup.ts';
 import { signIn } from './console.ts';
 

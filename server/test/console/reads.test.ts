@@ -1,7 +1,7 @@
 // The console's areas of messages, devices, users, events, properties and reports: they answer the
 // objects of /v1 to people of a role, and a change stands in the audit log.
 import { describe, expect, it } from 'vitest';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
 import { setup, unknownId } from '../setup.ts';
 import { makeOrganisation, signIn } from './console.ts';
 

@@ -1,16 +1,16 @@
 // The reports of the console against what was sent, clicked and bought: every figure here is
 // counted by hand.
 import { describe, expect, it } from 'vitest';
-import { createToken } from '../../src/accounts/operator-tokens.ts';
-import type { Role } from '../../src/accounts/roles.ts';
-import { foldOutcomes, forgetOldOutcomes } from '../../src/delivery/fold-totals.ts';
-import { addDeltas } from '../../src/delivery/totals-queries.ts';
-import { decodeId, encodeId, mintUuid } from '../../src/ground/ids.ts';
-import { createLog } from '../../src/ground/log.ts';
-import { clickLook, hasClick } from '../../src/messages/stored-queries.ts';
-import { doAskedRebuilds } from '../../src/reports/asked-rebuild.ts';
-import { startNextRebuild } from '../../src/reports/asked-rebuild-queries.ts';
-import { type MessageFigures, readMessageFigures } from '../../src/reports/message-figures.ts';
+import { createLog } from '../../src/ground/host/log.ts';
+import { decodeId, encodeId, mintUuid } from '../../src/ground/values/ids.ts';
+import { doAskedRebuilds } from '../../src/insight/reports/asked-rebuild.ts';
+import { startNextRebuild } from '../../src/insight/reports/asked-rebuild-queries.ts';
+import { type MessageFigures, readMessageFigures } from '../../src/insight/reports/message-figures.ts';
+import { foldOutcomes, forgetOldOutcomes } from '../../src/sending/delivery/fold-totals.ts';
+import { addDeltas } from '../../src/sending/delivery/totals-queries.ts';
+import { clickLook, hasClick } from '../../src/sending/messages/stored-queries.ts';
+import { createToken } from '../../src/teams/accounts/operator-tokens.ts';
+import type { Role } from '../../src/teams/accounts/roles.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { march, playMarch, stage } from '../reports/ledger.ts';
 import { rowsReadBy } from '../rows-read.ts';

@@ -86,7 +86,7 @@ it('keeps the last 1,000 of each kind, and a request costs no statement', async 
     ms: 1,
   });
   const { body: other } = await admin.send('POST', '/apps', { name: 'Flooded' });
-  const { decodeId } = await import('../../src/ground/ids.ts');
+  const { decodeId } = await import('../../src/ground/values/ids.ts');
   const appId = decodeId('app', other.id) ?? '';
   const rowsOf = async (): Promise<{ refused: boolean; entries: number }[]> => [
     ...(await t.sql<{ refused: boolean; entries: number }[]>`

@@ -1,18 +1,18 @@
 // second factors while the master key is rotated. Made under one key, they open beside the
 // next one, are sealed again, and then open under the next one alone.
 import { randomBytes } from 'node:crypto';
+import { transaction } from '@carillon/postgres';
 import { expect, it } from 'vitest';
-import { insertAccount, insertMember, savePassword } from '../../src/accounts/account-queries.ts';
-import { createFactorSeal } from '../../src/accounts/factor-seal.ts';
-import { createPasswords } from '../../src/accounts/password.ts';
-import { findSession } from '../../src/accounts/queries.ts';
-import { beginSecondFactor, resealSecondFactors } from '../../src/accounts/second-factor.ts';
-import { hashSecret } from '../../src/accounts/session.ts';
-import { finishSignIn, signIn } from '../../src/accounts/sign-in.ts';
-import type { AuthKeys } from '../../src/accounts/signed-token.ts';
-import { transaction } from '../../src/database/db.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { insertAccount, insertMember, savePassword } from '../../src/teams/accounts/account-queries.ts';
+import { createFactorSeal } from '../../src/teams/accounts/factor-seal.ts';
+import { createPasswords } from '../../src/teams/accounts/password.ts';
+import { findSession } from '../../src/teams/accounts/queries.ts';
+import { beginSecondFactor, resealSecondFactors } from '../../src/teams/accounts/second-factor.ts';
+import { hashSecret } from '../../src/teams/accounts/session.ts';
+import { finishSignIn, signIn } from '../../src/teams/accounts/sign-in.ts';
+import type { AuthKeys } from '../../src/teams/accounts/signed-token.ts';
 import { setup } from '../setup.ts';
 import { firstOrganisationId } from './console.ts';
 

@@ -2,11 +2,11 @@
 // route table. The table below says the least role of each route by hand; a route without a row
 // fails.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/accounts/operator-tokens.ts';
-import { isAtLeast, type Role, roles } from '../../src/accounts/roles.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { listRoutes } from '../../src/console/serve.ts';
-import { encodeId, type IdPrefix } from '../../src/ground/ids.ts';
+import { consoleRoutes } from '../../src/console/operations/routes.ts';
+import { listRoutes } from '../../src/console/operations/serve.ts';
+import { encodeId, type IdPrefix } from '../../src/ground/values/ids.ts';
+import { createToken, revokeToken } from '../../src/teams/accounts/operator-tokens.ts';
+import { isAtLeast, type Role, roles } from '../../src/teams/accounts/roles.ts';
 import { type Response, setup } from '../setup.ts';
 import {
   cookieName,

@@ -1,8 +1,8 @@
 // bodies that strangers or persons alone send to the console are short, so the service reads
 // no long ones.
 import { describe, expect, it } from 'vitest';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { listRoutes } from '../../src/console/serve.ts';
+import { consoleRoutes } from '../../src/console/operations/routes.ts';
+import { listRoutes } from '../../src/console/operations/serve.ts';
 import { setup } from '../setup.ts';
 import { senderOf, signIn } from './console.ts';
 

@@ -1,7 +1,7 @@
 // How people get into the console: the set-up link, password and second factor, invitations,
 // resets, and what happens to those who guess..
 import { describe, expect, it } from 'vitest';
-import { createInvite, createResetLink, createSetupLink } from '../../src/accounts/links.ts';
+import { createInvite, createResetLink, createSetupLink } from '../../src/teams/accounts/links.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';
 import { codeOf } from './authenticator.ts';
 import { cookieName, firstOrganisationId, origin, type Send, senderOf, signIn } from './console.ts';

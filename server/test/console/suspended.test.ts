@@ -1,7 +1,7 @@
 // While an app is suspended, nobody sends for it from the console (contract 3, rule 7).
 import { expect, it } from 'vitest';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { encodeId } from '../../src/ground/ids.ts';
+import { encodeId } from '../../src/ground/values/ids.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
 import { setup } from '../setup.ts';
 import { signIn } from './console.ts';
 

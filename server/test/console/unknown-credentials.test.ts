@@ -1,13 +1,13 @@
 // Anybody can invent a cookie or an operator token. Looking one up waits in the line of unknown
 // keys (contract 4), and what belongs to somebody who is signed in never waits there.
 import { beforeEach, expect, it } from 'vitest';
-import { createToken, revokeToken, tokenPrefix } from '../../src/accounts/operator-tokens.ts';
-import { hashSecret, mintSecret } from '../../src/accounts/session.ts';
-import { consoleKeysOf, signToken } from '../../src/accounts/signed-token.ts';
-import { createGuard } from '../../src/console/guard.ts';
-import { createConsoleLimits } from '../../src/console/limits.ts';
-import { mintToken } from '../../src/ground/checked-token.ts';
-import { createLog } from '../../src/ground/log.ts';
+import { createGuard } from '../../src/console/operations/guard.ts';
+import { createConsoleLimits } from '../../src/console/operations/limits.ts';
+import { createLog } from '../../src/ground/host/log.ts';
+import { mintToken } from '../../src/ground/secrets/checked-token.ts';
+import { createToken, revokeToken, tokenPrefix } from '../../src/teams/accounts/operator-tokens.ts';
+import { hashSecret, mintSecret } from '../../src/teams/accounts/session.ts';
+import { consoleKeysOf, signToken } from '../../src/teams/accounts/signed-token.ts';
 import { setup } from '../setup.ts';
 import { cookieName, firstOrganisationId, signIn } from './console.ts';
 

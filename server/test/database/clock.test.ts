@@ -1,8 +1,9 @@
 // which clock has stepped, and what a process believes meanwhile. The host's clocks and the
 // database's are the test's.
+
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { type ClockStep, createClock } from '../../src/database/clock.ts';
-import type { Sql } from '../../src/database/db.ts';
+import { type ClockStep, createClock } from '../../src/ground/database/clock.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -1,19 +1,20 @@
 // How many round trips statements take, counted by a proxy. While a transaction holds rows, each
 // round trip prolongs their locks by the latency of the network.
-import { describe, expect, it } from 'vitest';
-import { copyRows } from '../../src/database/copy-rows.ts';
+
 import {
+  copyRows,
   isStatementTimeout,
   openPool,
   setStatementTimeout,
   type Tx,
   transaction,
   unprepared,
-} from '../../src/database/db.ts';
-import { lockDevice } from '../../src/devices/queries.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createTestDatabase, whenDone } from '../database.ts';
-import { countExchanges } from '../database-front.ts';
+} from '@carillon/postgres';
+import { describe, expect, it } from 'vitest';
+import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
+import { countExchanges } from '../../../packages/postgres/test/database-front.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { lockDevice } from '../../src/people/devices/queries.ts';
 
 async function setUp() {
   const { sql: admin, url } = await createTestDatabase();

@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openPool, transaction } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import { type FaultProxy, startFaultProxy } from '../../../rig/src/fault-proxy.ts';
-import { openPool, transaction } from '../../src/database/db.ts';
-import { createTestDatabase } from '../database.ts';
 
 interface Way {
   readonly proxy: FaultProxy;

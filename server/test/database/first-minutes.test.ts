@@ -1,23 +1,23 @@
 // an app that fills an empty database reads few rows for each device and user. The rows are
 // counted by the database, so a plan that reads a whole table shows without a clock.
+
+import { analyzeGrown, openPool, type Sql } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { clientEventsDefault } from '../../src/apps/caller.ts';
-import { listDeviceOwners } from '../../src/audience/queries.ts';
-import { analyzeGrown } from '../../src/database/analyze-grown.ts';
-import { createClock } from '../../src/database/clock.ts';
-import { openPool, type Sql } from '../../src/database/db.ts';
-import type { RegisterDevice } from '../../src/devices/register-device.ts';
-import { createRegister } from '../../src/devices/register-together.ts';
-import { tokenOf } from '../../src/devices/token.ts';
-import { createTrack } from '../../src/events/track-events.ts';
-import { mintUuid, type Uuid, uuidFloorOf } from '../../src/ground/ids.ts';
-import { type Databases, openDatabases } from '../../src/process/databases.ts';
-import { attributedNames } from '../../src/reports/attribution.ts';
-import { classAhead } from '../../src/reports/class-ahead.ts';
-import { identifyDevice } from '../../src/users/identify-device.ts';
-import type { UpsertUser } from '../../src/users/merge-profile.ts';
-import { upsertUsers } from '../../src/users/upsert-users.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../packages/postgres/test/database.ts';
+import { createClock } from '../../src/ground/database/clock.ts';
+import { mintUuid, type Uuid, uuidFloorOf } from '../../src/ground/values/ids.ts';
+import { createTrack } from '../../src/insight/events/track-events.ts';
+import { attributedNames } from '../../src/insight/reports/attribution.ts';
+import { classAhead } from '../../src/insight/reports/class-ahead.ts';
+import { type Databases, openDatabases } from '../../src/operation/process/databases.ts';
+import { listDeviceOwners } from '../../src/people/audience/queries.ts';
+import type { RegisterDevice } from '../../src/people/devices/register-device.ts';
+import { createRegister } from '../../src/people/devices/register-together.ts';
+import { tokenOf } from '../../src/people/devices/token.ts';
+import { identifyDevice } from '../../src/people/users/identify-device.ts';
+import type { UpsertUser } from '../../src/people/users/merge-profile.ts';
+import { upsertUsers } from '../../src/people/users/upsert-users.ts';
+import { clientEventsDefault } from '../../src/teams/apps/caller.ts';
 
 /** One connection, which plans each statement once and keeps the plan. */
 async function openApp() {

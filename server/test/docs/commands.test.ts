@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
@@ -54,7 +54,7 @@ it('./carillon runs the command line, from any folder and through a link', async
 it('no message of the program names a command without the launcher that this place has', () => {
   const folder = join(root, 'server/src');
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-  expect(sources).toContain('cli/doctor-findings.ts');
+  expect(sources).toContain('operation/cli/doctor-findings.ts');
   // A message says `programName`, which is ./carillon in a checkout.
   const bare = sources.filter((name) => /: carillon [a-z]/.test(readFileSync(join(folder, name), 'utf8')));
   expect(bare).toEqual([]);

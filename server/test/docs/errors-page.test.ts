@@ -2,10 +2,10 @@
 // no caller can get.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { errorCodes } from '../../src/channels/error-code.ts';
-import { skipReasons } from '../../src/delivery/delivery.ts';
-import { issueCodes } from '../../src/ground/issue.ts';
-import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/http/api-error.ts';
+import { type ApiErrorCode, apiErrors, isConsoleError } from '../../src/ground/http/api-error.ts';
+import { issueCodes } from '../../src/ground/values/issue.ts';
+import { errorCodes } from '../../src/sending/channels/error-code.ts';
+import { skipReasons } from '../../src/sending/delivery/delivery.ts';
 
 const text = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { isProven } from '../../src/users/identify-proof.ts';
+import { isProven } from '../../src/people/users/identify-proof.ts';
 import { hashSecret, hashVectors, tokenSecret, tokenVectors } from '../fixtures/identify-vectors.ts';
 import { readBlocks } from './fenced-blocks.ts';
 

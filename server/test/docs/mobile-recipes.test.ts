@@ -1,9 +1,9 @@
 // Makes every request on the pages for app developers, in the page's order, and compares every
 // answer and push with the page. A page about another API than this one fails here.
 import { expect, test } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
-import { whenDone } from '../database.ts';
 import { setup } from '../setup.ts';
 import { type FencedBlock, parseRequest, readBlocks } from './fenced-blocks.ts';
 

@@ -1,14 +1,16 @@
 // Parts of texts can be searched among the values of a column instead of on each device. Both ways
 // must count the same devices.
+
+import { type Tx, transaction } from '@carillon/postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { CheckedFilter } from '../../src/audience/check-filter.ts';
-import { countAudience } from '../../src/audience/count-audience.ts';
-import type { AudienceCount } from '../../src/audience/count-queries.ts';
-import { compareWholeValues, type FewValuesLimits, fewValuesLimits } from '../../src/audience/few-values.ts';
-import { buildIndex } from '../../src/audience/index-queries.ts';
-import type { ResolvedAudience } from '../../src/audience/queries.ts';
-import { readOneSnapshot, type Tx, transaction } from '../../src/database/db.ts';
-import { resolveAudience } from '../../src/segments/resolve-audience.ts';
+import { readOneSnapshot } from '../../../packages/postgres/src/db.ts';
+import type { CheckedFilter } from '../../src/people/audience/check-filter.ts';
+import { countAudience } from '../../src/people/audience/count-audience.ts';
+import type { AudienceCount } from '../../src/people/audience/count-queries.ts';
+import { compareWholeValues, type FewValuesLimits, fewValuesLimits } from '../../src/people/audience/few-values.ts';
+import { buildIndex } from '../../src/people/audience/index-queries.ts';
+import type { ResolvedAudience } from '../../src/people/audience/queries.ts';
+import { resolveAudience } from '../../src/people/segments/resolve-audience.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,16 +1,16 @@
 // Imports bytes into an app as the command does, without a file.
 
-import type { Clock } from '../../src/database/clock.ts';
-import type { Sql } from '../../src/database/db.ts';
-import { loadTimeZones } from '../../src/database/load-time-zones.ts';
-import type { Uuid } from '../../src/ground/ids.ts';
-import { CellTypes } from '../../src/imports/cells.ts';
-import { detectFormat } from '../../src/imports/detect.ts';
-import { importFile } from '../../src/imports/import-file.ts';
-import { type CredentialsToBind, createJudge } from '../../src/imports/judge.ts';
-import type { ImportProgress } from '../../src/imports/progress.ts';
-import { RejectFile } from '../../src/imports/reject-file.ts';
-import { noExceptions } from '../../src/outbound/address-guard.ts';
+import type { Sql } from '@carillon/postgres';
+import type { Clock } from '../../src/ground/database/clock.ts';
+import { loadTimeZones } from '../../src/ground/database/load-time-zones.ts';
+import { noExceptions } from '../../src/ground/outbound/address-guard.ts';
+import type { Uuid } from '../../src/ground/values/ids.ts';
+import { CellTypes } from '../../src/people/imports/cells.ts';
+import { detectFormat } from '../../src/people/imports/detect.ts';
+import { importFile } from '../../src/people/imports/import-file.ts';
+import { type CredentialsToBind, createJudge } from '../../src/people/imports/judge.ts';
+import type { ImportProgress } from '../../src/people/imports/progress.ts';
+import { RejectFile } from '../../src/people/imports/reject-file.ts';
 
 /** Imports the bytes in pieces of `pieceBytes`, so that a record may span pieces. */
 export async function importInto(

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../rig/src/random.ts';
-import { foldTotals } from '../../src/events/fold-totals.ts';
-import { forgetPeople } from '../../src/events/forget-people.ts';
-import { rebuildAttribution } from '../../src/reports/rebuild.ts';
-import { settleAlone, settleDue } from '../../src/reports/settle.ts';
-import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
+import { foldTotals } from '../../src/insight/events/fold-totals.ts';
+import { forgetPeople } from '../../src/insight/events/forget-people.ts';
+import { rebuildAttribution } from '../../src/insight/reports/rebuild.ts';
+import { settleAlone, settleDue } from '../../src/insight/reports/settle.ts';
+import { type ErasureTurn, finishErasures } from '../../src/people/users/erasures.ts';
 import { newestReceiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { march, playMarch, type Stage, stage } from './ledger.ts';

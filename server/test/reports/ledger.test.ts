@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
-import { classAhead } from '../../src/reports/class-ahead.ts';
-import { rebuildAttribution } from '../../src/reports/rebuild.ts';
-import { settleDue } from '../../src/reports/settle.ts';
+import { rebuildEventTotals } from '../../src/insight/events/rebuild-event-totals.ts';
+import { classAhead } from '../../src/insight/reports/class-ahead.ts';
+import { rebuildAttribution } from '../../src/insight/reports/rebuild.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { type Ledger, march, playMarch, stage } from './ledger.ts';
 

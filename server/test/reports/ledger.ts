@@ -1,7 +1,8 @@
 // A scripted month of an app: what was sent, clicked and bought, with every sum computed by hand.
 // All tests that must produce the same sums use it.
-import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
-import { decodeId } from '../../src/ground/ids.ts';
+
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { ensureDeliveryPartitions } from '../../src/sending/delivery/partitions.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Bundle, Response } from '../setup.ts';
 

@@ -2,17 +2,17 @@
 // contract, which this file implements in the plainest way.
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../rig/src/random.ts';
-import { loadTimeZones } from '../../src/database/load-time-zones.ts';
-import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
-import { decodeId, encodeId } from '../../src/ground/ids.ts';
-import { CellTypes } from '../../src/imports/cells.ts';
-import { detectFormat } from '../../src/imports/detect.ts';
-import { importFile } from '../../src/imports/import-file.ts';
-import { createJudge } from '../../src/imports/judge.ts';
-import { RejectFile } from '../../src/imports/reject-file.ts';
-import { noExceptions } from '../../src/outbound/address-guard.ts';
-import { rebuildAttribution } from '../../src/reports/rebuild.ts';
-import { settleDue } from '../../src/reports/settle.ts';
+import { loadTimeZones } from '../../src/ground/database/load-time-zones.ts';
+import { noExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
+import { rebuildEventTotals } from '../../src/insight/events/rebuild-event-totals.ts';
+import { rebuildAttribution } from '../../src/insight/reports/rebuild.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
+import { CellTypes } from '../../src/people/imports/cells.ts';
+import { detectFormat } from '../../src/people/imports/detect.ts';
+import { importFile } from '../../src/people/imports/import-file.ts';
+import { createJudge } from '../../src/people/imports/judge.ts';
+import { RejectFile } from '../../src/people/imports/reject-file.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { stage } from './ledger.ts';
 

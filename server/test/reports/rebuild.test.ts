@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rebuildAttribution } from '../../src/reports/rebuild.ts';
-import { settleDue } from '../../src/reports/settle.ts';
+import { rebuildAttribution } from '../../src/insight/reports/rebuild.ts';
+import { settleDue } from '../../src/insight/reports/settle.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { type Stage, stage } from './ledger.ts';
 

@@ -3,8 +3,8 @@
 import Stripe from 'stripe';
 import { describe, expect, it } from 'vitest';
 import { verifyWebhook } from '../../../node/src/verify-webhook.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { finishRotation, rotateSecret, testWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { finishRotation, rotateSecret, testWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Received } from '../webhook-receiver.ts';
 import { openShop, type Shop, setupWebhooks } from '../workers/webhook-shop.ts';

@@ -1,11 +1,12 @@
 // The cost of an idle service for its database, and how few rows it reads to find the single thing
 // that is due.
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/database/db.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { bringForgottenForward } from '../../src/sending/webhooks/work-queries.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { openShop, setupWebhooks } from './webhook-shop.ts';
 
@@ -120,10 +121,16 @@ describe('R-26 events that a killed process did not announce', () => {
 });
 
 it("R-99 NOTIFY is sent alone: by the teller, the heartbeat and an operator's pause, and in no transaction of a send", () => {
-  const src = fileURLToPath(new URL('../../src', import.meta.url));
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.test)\.ts$/.test(file));
-  const notifying = files.filter((file) =>
-    /SELECT pg_notify|\bNOTIFY \$\{/.test(readFileSync(`${src}/${file}`, 'utf8')),
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
+  const notifying = ['server/src', 'packages/postgres/src'].flatMap((src) =>
+    readdirSync(join(root, src), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /(?<!\.test)\.ts$/.test(file))
+      .map((file) => join(src, file))
+      .filter((file) => /SELECT pg_notify|\bNOTIFY \$\{/.test(readFileSync(join(root, file), 'utf8'))),
   );
-  expect(notifying.sort()).toEqual(['database/listener.ts', 'database/restore-guard.ts', 'database/teller.ts']);
+  expect(notifying.sort()).toEqual([
+    'packages/postgres/src/listener.ts',
+    'server/src/ground/database/restore-guard.ts',
+    'server/src/ground/database/teller.ts',
+  ]);
 });

@@ -1,10 +1,10 @@
 // The log lines for an operator who looks for one batch, one delivery or one webhook request by its
 // id.
 import { expect, it } from 'vitest';
-import { decodeId, encodeId } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
-import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
+import { createWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 

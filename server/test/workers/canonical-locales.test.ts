@@ -1,9 +1,10 @@
 // Locales and filters that a process of an earlier version stored become canonical in the background.
+
+import type { Tx } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import type { Tx } from '../../src/database/db.ts';
-import { decodeId } from '../../src/ground/ids.ts';
-import { bringToCanonicalForm } from '../../src/process/canonical-forms.ts';
-import { lockSegments } from '../../src/segments/queries.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { bringToCanonicalForm } from '../../src/operation/process/canonical-forms.ts';
+import { lockSegments } from '../../src/people/segments/queries.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,7 +1,7 @@
 // Many concurrent claims: which claim gets which batch.
 import { expect, it } from 'vitest';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
+import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
 import { setup } from '../setup.ts';
 
 it('R-17 with 1,000 concurrent claims each batch has one holder, and no claim gets more than one', async () => {

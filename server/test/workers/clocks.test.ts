@@ -1,23 +1,23 @@
 // the host sleeps, and its clock or the database's is set, while a service sends. Nothing
 // late is sent, nothing early, nobody is rung twice, and no credential and no webhook is blamed.
 import { afterEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
 import {
   createSettableHost,
   installDatabaseClock,
   type SettableHost,
   setDatabaseClock,
 } from '../../../rig/src/settable-clocks.ts';
-import { listPartitions } from '../../src/delivery/partitions.ts';
-import { listSpans } from '../../src/events/partitions.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { nilUuid, uuidFloorOf } from '../../src/ground/ids.ts';
-import { claimLateMessage } from '../../src/messages/schedule-queries.ts';
-import { startAlone } from '../../src/messages/start-due.ts';
-import { prepareDatabase } from '../../src/process/prepare-database.ts';
-import { builtInPlans } from '../../src/quotas/plan.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { nilUuid, uuidFloorOf } from '../../src/ground/values/ids.ts';
+import { listSpans } from '../../src/insight/events/partitions.ts';
+import { prepareDatabase } from '../../src/operation/process/prepare-database.ts';
+import { listPartitions } from '../../src/sending/delivery/partitions.ts';
+import { claimLateMessage } from '../../src/sending/messages/schedule-queries.ts';
+import { startAlone } from '../../src/sending/messages/start-due.ts';
+import { builtInPlans } from '../../src/teams/quotas/plan.ts';
 import { apnsKey, bundleId, keyId, teamId } from '../channels/phone-bundle.ts';
 import { type Served, startPushServer } from '../channels/push-server.ts';
-import { createTestDatabase, whenDone } from '../database.ts';
 import { listLockWaits, untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';

@@ -4,14 +4,13 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openPool, startEmbeddedPostgres } from '@carillon/postgres';
 import { afterEach, describe, expect, it } from 'vitest';
+import { type TestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
-import { openPool } from '../../src/database/db.ts';
-import { leaseMs } from '../../src/delivery/batch.ts';
-import { startEmbeddedPostgres } from '../../src/embedded-postgres/start-postgres.ts';
-import { prepareDatabase } from '../../src/process/prepare-database.ts';
-import { type TestDatabase, whenDone } from '../database.ts';
+import { prepareDatabase } from '../../src/operation/process/prepare-database.ts';
+import { leaseMs } from '../../src/sending/delivery/batch.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { forgetPeople } from '../../src/events/forget-people.ts';
-import { decodeId, type Uuid } from '../../src/ground/ids.ts';
-import { stepsToForget } from '../../src/process/workers.ts';
-import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
+import { decodeId, type Uuid } from '../../src/ground/values/ids.ts';
+import { forgetPeople } from '../../src/insight/events/forget-people.ts';
+import { stepsToForget } from '../../src/operation/process/workers.ts';
+import { type ErasureTurn, finishErasures } from '../../src/people/users/erasures.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 import { openShop } from './webhook-shop.ts';

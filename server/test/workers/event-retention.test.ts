@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { ensureEventPartitions } from '../../src/events/partitions.ts';
-import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
-import { monthOf } from '../../src/events/spans.ts';
+import { ensureEventPartitions } from '../../src/insight/events/partitions.ts';
+import { rebuildEventTotals } from '../../src/insight/events/rebuild-event-totals.ts';
+import { monthOf } from '../../src/insight/events/spans.ts';
 import { type Bundle, setup } from '../setup.ts';
 
 const dayMs = 86_400_000;

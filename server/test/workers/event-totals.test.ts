@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findCataloguedEvent, listEventCatalog } from '../../src/events/event-catalog.ts';
-import { foldTotals } from '../../src/events/fold-totals.ts';
-import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
+import { findCataloguedEvent, listEventCatalog } from '../../src/insight/events/event-catalog.ts';
+import { foldTotals } from '../../src/insight/events/fold-totals.ts';
+import { rebuildEventTotals } from '../../src/insight/events/rebuild-event-totals.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

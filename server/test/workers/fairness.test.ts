@@ -1,10 +1,10 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import type { Pace } from '../../src/delivery/pace.ts';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
-import { createFairSlots } from '../../src/ground/fair-slots.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
+import { createFairSlots } from '../../src/ground/pacing/fair-slots.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import type { Pace } from '../../src/sending/delivery/pace.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
+import { type RunDeps, runBatch } from '../../src/sending/delivery/run-batch.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type Response, setup } from '../setup.ts';

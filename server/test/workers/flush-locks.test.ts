@@ -3,16 +3,17 @@
 // outcomes, because a kill would repeat those pushes. The limits on silence and on
 // statements are far away here, so a wait for the held process would never end.
 import { PassThrough } from 'node:stream';
+import { isDatabaseDown, openPool } from '@carillon/postgres';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isDatabaseDown, openPool } from '../../src/database/db.ts';
-import { leaseMs } from '../../src/delivery/batch.ts';
-import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
-import { advanceBatch, claimNextBatch } from '../../src/delivery/queries.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { decodeId, mintUuid } from '../../src/ground/ids.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { decodeId, mintUuid } from '../../src/ground/values/ids.ts';
+import { leaseMs } from '../../src/sending/delivery/batch.ts';
+import { kindsOf } from '../../src/sending/delivery/delivery-kinds.ts';
+import { advanceBatch, claimNextBatch } from '../../src/sending/delivery/queries.ts';
 import type { Bundle, TestApp } from '../setup.ts';
-import { createGate, holdAt, never, setUpHeld, until } from './held.ts';
+import { holdAt, never, setUpHeld, until } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
 /** More than the accepting process works itself. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { createAppSizes } from '../../src/audience/column-uses.ts';
-import { followUse } from '../../src/audience/follow-use.ts';
-import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/audience/index-queries.ts';
-import { type IndexLimits, indexLimits } from '../../src/audience/plan-indexes.ts';
-import { transaction } from '../../src/database/db.ts';
-import { breakIndex } from '../database.ts';
+import { breakIndex } from '../../../packages/postgres/test/database.ts';
+import { createAppSizes } from '../../src/people/audience/column-uses.ts';
+import { followUse } from '../../src/people/audience/follow-use.ts';
+import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/people/audience/index-queries.ts';
+import { type IndexLimits, indexLimits } from '../../src/people/audience/plan-indexes.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,8 +1,8 @@
 // Holds a process at a place on purpose until the test releases it. The limits of the database are
 // too long to end the hold, so only the code under test can.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { armFailpoints, type Failpoint } from '../../src/ground/failpoint.ts';
-import { whenDone } from '../database.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { armFailpoints, type Failpoint } from '../../src/ground/host/failpoint.ts';
 import { type Bundle, setup } from '../setup.ts';
 
 /** Longer than any wait of a test. */
@@ -17,21 +17,6 @@ export const setUpHeld = (): Promise<Bundle> =>
 
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(20);
-}
-
-export interface Gate {
-  readonly opened: Promise<void>;
-  open(): void;
-}
-
-/** A gate that is closed until it is opened, or until the end of the test. */
-export function createGate(): Gate {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  whenDone(async () => open());
-  return { opened, open };
 }
 
 /** Holds callers at this failpoint until they are released; only the first `countMax`. */

@@ -2,15 +2,16 @@
 // it cannot be renewed, no push may be in flight any more when another process could make it. The
 // database and the process use the test's clock.
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from '../../src/delivery/batch.ts';
-import { claimNextBatch, renewClaims } from '../../src/delivery/queries.ts';
-import { runBatch } from '../../src/delivery/run-batch.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';
+import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from '../../src/sending/delivery/batch.ts';
+import { claimNextBatch, renewClaims } from '../../src/sending/delivery/queries.ts';
+import { runBatch } from '../../src/sending/delivery/run-batch.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { accept } from '../push-service.ts';
 import type { Bundle } from '../setup.ts';
-import { createGate, holdAt, setUpHeld, until } from './held.ts';
+import { holdAt, setUpHeld, until } from './held.ts';
 
 const content = { title: 'Are you still there?' };
 /** More than the accepting process works itself. */

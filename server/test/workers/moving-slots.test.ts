@@ -1,12 +1,12 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { createAppSizes } from '../../src/audience/column-uses.ts';
-import { followUse } from '../../src/audience/follow-use.ts';
-import { moveSlots } from '../../src/audience/move-slots.ts';
-import { indexLimits } from '../../src/audience/plan-indexes.ts';
-import { transaction } from '../../src/database/db.ts';
-import { retireProperty } from '../../src/properties/edit-property.ts';
-import { listMoves } from '../../src/properties/move-queries.ts';
-import { createPropertyClearing } from '../../src/users/worker.ts';
+import { createAppSizes } from '../../src/people/audience/column-uses.ts';
+import { followUse } from '../../src/people/audience/follow-use.ts';
+import { moveSlots } from '../../src/people/audience/move-slots.ts';
+import { indexLimits } from '../../src/people/audience/plan-indexes.ts';
+import { retireProperty } from '../../src/people/properties/edit-property.ts';
+import { listMoves } from '../../src/people/properties/move-queries.ts';
+import { createPropertyClearing } from '../../src/people/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

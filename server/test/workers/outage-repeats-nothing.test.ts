@@ -2,22 +2,23 @@
 // Outcomes wait in memory until they are written or the fence refuses them. Owners come before
 // processes that would take over, and a lost batch is dropped at once. The database and the
 // processes use the test's clock.
+
+import type { Sql } from '@carillon/postgres';
 import { afterEach, describe, expect, it } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
-import type { Sql } from '../../src/database/db.ts';
-import { type ClaimedBatch, leaseMs, renewEveryMs } from '../../src/delivery/batch.ts';
-import { createLeases, type Lease } from '../../src/delivery/leases.ts';
-import { createOutcomeBacklog, type Unwritten } from '../../src/delivery/outcome-backlog.ts';
-import { pushQueue, type Queue, type QueueDeps } from '../../src/delivery/push-queue.ts';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { createRecorder } from '../../src/delivery/record-outcomes.ts';
-import { runBatch, runBatches } from '../../src/delivery/run-batch.ts';
-import { listTargets } from '../../src/delivery/targets.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { createFairSlots } from '../../src/ground/fair-slots.ts';
-import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
-import { whenDone } from '../database.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { createFairSlots } from '../../src/ground/pacing/fair-slots.ts';
+import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';
+import { type ClaimedBatch, leaseMs, renewEveryMs } from '../../src/sending/delivery/batch.ts';
+import { createLeases, type Lease } from '../../src/sending/delivery/leases.ts';
+import { createOutcomeBacklog, type Unwritten } from '../../src/sending/delivery/outcome-backlog.ts';
+import { pushQueue, type Queue, type QueueDeps } from '../../src/sending/delivery/push-queue.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
+import { createRecorder } from '../../src/sending/delivery/record-outcomes.ts';
+import { runBatch, runBatches } from '../../src/sending/delivery/run-batch.ts';
+import { listTargets } from '../../src/sending/delivery/targets.ts';
 import { accept, type TestPushService } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { holdAt, setUpHeld, until } from './held.ts';

@@ -1,12 +1,12 @@
 // a step of the database's clock neither stops a pace nor opens it. Paces count on the steady
 // clock of their process, and a row's times are relative.
 import { describe, expect, it } from 'vitest';
-import type { Rate } from '../../src/channels/channel.ts';
-import type { Clock } from '../../src/database/clock.ts';
-import { createPace, createPaces, type Pace } from '../../src/delivery/pace.ts';
-import { askForAccount, askForMessage, claimNextPacedBatch } from '../../src/delivery/pace-queries.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
+import type { Clock } from '../../src/ground/database/clock.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import type { Rate } from '../../src/sending/channels/channel.ts';
+import { createPace, createPaces, type Pace } from '../../src/sending/delivery/pace.ts';
+import { askForAccount, askForMessage, claimNextPacedBatch } from '../../src/sending/delivery/pace-queries.ts';
 import { setup } from '../setup.ts';
 
 const { sql } = await createTestDatabase();

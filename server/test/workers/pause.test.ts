@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findPause, type Pause, pause, pauseWhereMoved, resume } from '../../src/database/restore-guard.ts';
-import { createService, type Service } from '../../src/process/service.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { findPause, type Pause, pause, pauseWhereMoved, resume } from '../../src/ground/database/restore-guard.ts';
+import { createService, type Service } from '../../src/operation/process/service.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { leaseMs } from '../../src/delivery/batch.ts';
-import { askForMessage, claimNextPacedBatch, deletePastPaces } from '../../src/delivery/pace-queries.ts';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { runBatch } from '../../src/delivery/run-batch.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { leaseMs } from '../../src/sending/delivery/batch.ts';
+import { askForMessage, claimNextPacedBatch, deletePastPaces } from '../../src/sending/delivery/pace-queries.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
+import { runBatch } from '../../src/sending/delivery/run-batch.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
 

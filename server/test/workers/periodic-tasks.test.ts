@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type PeriodicTask, runInTurn } from '../../src/ground/in-turn.ts';
+import { type PeriodicTask, runInTurn } from '../../src/ground/pacing/in-turn.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });

@@ -1,10 +1,10 @@
 // The pace of a credential with its provider, over all processes: one bucket of tokens in one row.
 import { describe, expect, it } from 'vitest';
-import type { Rate } from '../../src/channels/channel.ts';
-import { createClock } from '../../src/database/clock.ts';
-import { createPace } from '../../src/delivery/pace.ts';
-import { askForAccount, deletePastPaces } from '../../src/delivery/pace-queries.ts';
-import { createTestDatabase } from '../database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
+import { createClock } from '../../src/ground/database/clock.ts';
+import type { Rate } from '../../src/sending/channels/channel.ts';
+import { createPace } from '../../src/sending/delivery/pace.ts';
+import { askForAccount, deletePastPaces } from '../../src/sending/delivery/pace-queries.ts';
 import { setup } from '../setup.ts';
 
 const { sql } = await createTestDatabase();

@@ -1,12 +1,13 @@
 // at most five pushes per device, in any order of kills and retries. A kill is a claim whose
 // pushes went out and whose outcomes were never written.
+
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/database/db.ts';
-import { claimsMax, leaseMs } from '../../src/delivery/batch.ts';
-import type { FlushPace } from '../../src/delivery/flush-pace.ts';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { runBatch } from '../../src/delivery/run-batch.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { claimsMax, leaseMs } from '../../src/sending/delivery/batch.ts';
+import type { FlushPace } from '../../src/sending/delivery/flush-pace.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
+import { runBatch } from '../../src/sending/delivery/run-batch.ts';
 import type { Script } from '../push-service.ts';
 import { setup } from '../setup.ts';
 

@@ -2,19 +2,19 @@
 // as long as deliveries of its time exist (contract 14).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createClock } from '../../src/database/clock.ts';
-import { loadInstance } from '../../src/database/instance.ts';
-import { resealReceiptKeys } from '../../src/database/receipt-keys.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
+import { createClock } from '../../src/ground/database/clock.ts';
+import { loadInstance } from '../../src/ground/database/instance.ts';
+import { resealReceiptKeys } from '../../src/ground/database/receipt-keys.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
 import {
   forgetReceiptKeys,
   receiptKeysMax,
   rotateReceiptKey,
   watchReceiptKeys,
-} from '../../src/delivery/receipt-keys.ts';
-import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { createTestDatabase } from '../database.ts';
+} from '../../src/sending/delivery/receipt-keys.ts';
+import { openReceiptToken, receiptTokensOf } from '../../src/sending/delivery/receipt-token.ts';
 import { setup } from '../setup.ts';
 import { tester } from '../tester.ts';
 import { until } from './held.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { insertRow } from '../../../rig/src/insert-row.ts';
-import { pause } from '../../src/database/restore-guard.ts';
-import { runAlone } from '../../src/database/run-alone.ts';
-import { partitionsAround } from '../../src/delivery/partitions.ts';
-import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
-import { openDatabases } from '../../src/process/databases.ts';
+import { pause } from '../../src/ground/database/restore-guard.ts';
+import { runAlone } from '../../src/ground/database/run-alone.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { openDatabases } from '../../src/operation/process/databases.ts';
+import { partitionsAround } from '../../src/sending/delivery/partitions.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';

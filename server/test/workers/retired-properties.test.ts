@@ -1,12 +1,12 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
 import {
   changePropertyType,
   countHeldValues,
   type HeldValues,
   retireProperty,
-} from '../../src/properties/edit-property.ts';
-import { createPropertyClearing } from '../../src/users/worker.ts';
+} from '../../src/people/properties/edit-property.ts';
+import { createPropertyClearing } from '../../src/people/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });

@@ -1,13 +1,13 @@
+import { openPool, transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { openPool, transaction } from '../../src/database/db.ts';
-import { pause, resume } from '../../src/database/restore-guard.ts';
-import { decodeId } from '../../src/ground/ids.ts';
-import { claimLateMessage, lockFreshMessages } from '../../src/messages/schedule-queries.ts';
-import { nextTryMs, startAlone } from '../../src/messages/start-due.ts';
-import { startScheduleWorker } from '../../src/messages/worker.ts';
-import { builtInPlans } from '../../src/quotas/plan.ts';
-import { whenDone } from '../database.ts';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { pause, resume } from '../../src/ground/database/restore-guard.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { claimLateMessage, lockFreshMessages } from '../../src/sending/messages/schedule-queries.ts';
+import { nextTryMs, startAlone } from '../../src/sending/messages/start-due.ts';
+import { startScheduleWorker } from '../../src/sending/messages/worker.ts';
+import { updateAppSuspension } from '../../src/teams/apps/queries.ts';
+import { builtInPlans } from '../../src/teams/quotas/plan.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';
 

@@ -2,19 +2,20 @@
 // repeats pushes. No push of a process begins while an outcome of any of its batches has waited for
 // longer than it may.
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
-import { flushEveryMs } from '../../src/delivery/batch.ts';
-import { createFlushPace } from '../../src/delivery/flush-pace.ts';
-import { createOutcomeBacklog, type OutcomeBacklog } from '../../src/delivery/outcome-backlog.ts';
-import { claimNextBatch } from '../../src/delivery/queries.ts';
-import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { createFairSlots } from '../../src/ground/fair-slots.ts';
-import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
-import { whenDone } from '../database.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { createFairSlots } from '../../src/ground/pacing/fair-slots.ts';
+import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';
+import { flushEveryMs } from '../../src/sending/delivery/batch.ts';
+import { createFlushPace } from '../../src/sending/delivery/flush-pace.ts';
+import { createOutcomeBacklog, type OutcomeBacklog } from '../../src/sending/delivery/outcome-backlog.ts';
+import { claimNextBatch } from '../../src/sending/delivery/queries.ts';
+import { type RunDeps, runBatch } from '../../src/sending/delivery/run-batch.ts';
 import { type Bundle, setup } from '../setup.ts';
-import { createGate, until } from './held.ts';
+import { until } from './held.ts';
 
 const content = { title: 'Slow commits' };
 const devices = 60;

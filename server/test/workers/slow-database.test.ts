@@ -1,22 +1,23 @@
 // a database that is slow, full or away for a while makes no delivery fail and no push
 // repeat. When it refuses any statement of a batch, the batch is handed back or the statement
 // repeated. Neither counts towards the limit of R-18.
+
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { createCredentials } from '../../src/apps/credentials.ts';
-import type { Sql } from '../../src/database/db.ts';
-import { Statement } from '../../src/database/statement.ts';
-import { type ClaimedBatch, claimsMax } from '../../src/delivery/batch.ts';
-import { createClaims } from '../../src/delivery/claims.ts';
-import { createCompiledMessages } from '../../src/delivery/compiled-messages.ts';
-import { createMessageWatches } from '../../src/delivery/message-watch.ts';
-import { claimNextBatch, type TakeOver } from '../../src/delivery/queries.ts';
-import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
-import { mintUuid, nilUuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
+import { Statement } from '../../../packages/postgres/src/statement.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';
+import { type ClaimedBatch, claimsMax } from '../../src/sending/delivery/batch.ts';
+import { createClaims } from '../../src/sending/delivery/claims.ts';
+import { createCompiledMessages } from '../../src/sending/delivery/compiled-messages.ts';
+import { createMessageWatches } from '../../src/sending/delivery/message-watch.ts';
+import { claimNextBatch, type TakeOver } from '../../src/sending/delivery/queries.ts';
+import { type RunDeps, runBatch } from '../../src/sending/delivery/run-batch.ts';
+import { createCredentials } from '../../src/teams/apps/credentials.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
-import { createGate } from './held.ts';
 
 const content = { title: 'Slow is not poison' };
 /** More than the accepting process works itself. */

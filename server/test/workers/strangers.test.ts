@@ -2,8 +2,8 @@
 // devices (contract 8).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { purgeDevices } from '../../src/devices/purge-devices.ts';
-import { decodeId } from '../../src/ground/ids.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { purgeDevices } from '../../src/people/devices/purge-devices.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';

@@ -1,13 +1,14 @@
 // The cost of a worker's periodic tasks for its database when no app has work for them.
+
+import type { Sql } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createClock } from '../../src/database/clock.ts';
-import type { Sql } from '../../src/database/db.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createLog } from '../../src/ground/log.ts';
-import { openDatabases } from '../../src/process/databases.ts';
-import { createUpkeep } from '../../src/process/upkeep.ts';
-import { periodicTasks } from '../../src/process/workers.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../packages/postgres/test/database.ts';
+import { createClock } from '../../src/ground/database/clock.ts';
+import { createLog } from '../../src/ground/host/log.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { openDatabases } from '../../src/operation/process/databases.ts';
+import { createUpkeep } from '../../src/operation/process/upkeep.ts';
+import { periodicTasks } from '../../src/operation/process/workers.ts';
 import { until } from './held.ts';
 
 const silent = createLog('silent', 'test');

@@ -2,13 +2,13 @@
 // row delays no batch, and no verdict is lost because of it. Tests do not wait the second between
 // writes: `judged` writes what was collected.
 import { describe, expect, it } from 'vitest';
-import { createVerdictBook } from '../../src/delivery/verdict-book.ts';
-import { decodeId } from '../../src/ground/ids.ts';
+import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { decodeId } from '../../src/ground/values/ids.ts';
+import { createVerdictBook } from '../../src/sending/delivery/verdict-book.ts';
 import { withFaultyBegin } from '../faulty-begin.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { setup } from '../setup.ts';
 import { verdictOf } from '../verdict-of.ts';
-import { createGate } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
 

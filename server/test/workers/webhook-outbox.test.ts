@@ -1,9 +1,9 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
-import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/sending/webhooks/clear-outbox.ts';
+import { disableWebhook, removeWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';
 
 const t = await setupWebhooks();

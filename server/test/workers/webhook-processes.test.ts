@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { armFailpoints, type Failpoint } from '../../src/ground/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
-import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { armFailpoints, type Failpoint } from '../../src/ground/host/failpoint.ts';
+import { parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { encodeId, mintUuid, type Uuid } from '../../src/ground/values/ids.ts';
+import { createWebhook, disableWebhook, enableWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import {
   claimEvents,
   findWebhook,
@@ -14,8 +14,8 @@ import {
   listAttempts,
   lockWebhook,
   type StoredWebhook,
-} from '../../src/webhooks/queries.ts';
-import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
+} from '../../src/sending/webhooks/queries.ts';
+import { bringForgottenForward } from '../../src/sending/webhooks/work-queries.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 

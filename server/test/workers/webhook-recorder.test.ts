@@ -1,9 +1,9 @@
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { armFailpoints } from '../../src/ground/failpoint.ts';
-import { mintUuid } from '../../src/ground/ids.ts';
-import { claimEvents, insertEvents, listAttempts } from '../../src/webhooks/queries.ts';
-import { createAttemptRecorder } from '../../src/webhooks/record-attempts.ts';
+import { armFailpoints } from '../../src/ground/host/failpoint.ts';
+import { mintUuid } from '../../src/ground/values/ids.ts';
+import { claimEvents, insertEvents, listAttempts } from '../../src/sending/webhooks/queries.ts';
+import { createAttemptRecorder } from '../../src/sending/webhooks/record-attempts.ts';
 import { setup } from '../setup.ts';
 import { openShop } from './webhook-shop.ts';
 

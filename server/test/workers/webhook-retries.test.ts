@@ -1,7 +1,7 @@
 // Retries of unacknowledged events beside new events.
 import { expect, it } from 'vitest';
-import { createSeal } from '../../src/ground/seal.ts';
-import { enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import { enableWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { openShop, setupWebhooks } from './webhook-shop.ts';
 
 const t = await setupWebhooks();

@@ -1,10 +1,10 @@
 // An app with a webhook and its receiver, on a running service.
 
-import type { Uuid } from '../../src/ground/ids.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
-import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
-import { findWebhook, type StoredWebhook } from '../../src/webhooks/queries.ts';
+import { parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
+import type { Uuid } from '../../src/ground/values/ids.ts';
+import { createWebhook } from '../../src/sending/webhooks/manage-webhooks.ts';
+import { findWebhook, type StoredWebhook } from '../../src/sending/webhooks/queries.ts';
 import { type Bundle, type Client, type SetupOptions, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 

@@ -1,7 +1,7 @@
+import { transaction } from '@carillon/postgres';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { transaction } from '../../src/database/db.ts';
-import { createSeal } from '../../src/ground/seal.ts';
-import { parseOutboundExceptions } from '../../src/outbound/address-guard.ts';
+import { parseOutboundExceptions } from '../../src/ground/outbound/address-guard.ts';
+import { createSeal } from '../../src/ground/secrets/seal.ts';
 import {
   createWebhook,
   disableWebhook,
@@ -11,8 +11,8 @@ import {
   removeWebhook,
   rotateSecret,
   testWebhook,
-} from '../../src/webhooks/manage-webhooks.ts';
-import { findWebhook, listAttempts, listWebhooks, lockWebhook } from '../../src/webhooks/queries.ts';
+} from '../../src/sending/webhooks/manage-webhooks.ts';
+import { findWebhook, listAttempts, listWebhooks, lockWebhook } from '../../src/sending/webhooks/queries.ts';
 import { untilLockWaits } from '../lock-waits.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';

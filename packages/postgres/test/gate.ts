@@ -1,0 +1,16 @@
+import { whenDone } from './database.ts';
+
+export interface Gate {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+/** A gate that is closed until it is opened, or until the end of the test. */
+export function createGate(): Gate {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  whenDone(async () => open());
+  return { opened, open };
+}

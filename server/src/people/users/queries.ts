@@ -1,0 +1,226 @@
+// SQL: `people` (external id → user id) and `users`.
+
+import { beginsWith, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { type Clock, nowOf } from '../../ground/database/clock.ts';
+import { decodeId, type Uuid } from '../../ground/values/ids.ts';
+import type { User } from './user.ts';
+
+const userColumns = (tx: Tx): Fragment => tx`
+  id, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
+
+/**
+ * Finds and locks the user id of an external id, so that writes about one user run one after the
+ * other.
+ */
+export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await tx<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE`;
+  return person?.userId;
+}
+
+/** Like `lockPerson`, but skips a person whom another transaction has locked. */
+export async function lockPersonUnlessBusy(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await tx<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE SKIP LOCKED`;
+  return person?.userId;
+}
+
+/** Finds the user id of an external id, also of a person that only events named. */
+export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await sql<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return person?.userId;
+}
+
+/**
+ * Gives an external id its user id; returns false when it has one. Waits for a transaction that
+ * gives it one.
+ */
+export async function insertPerson(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  externalId: string,
+  userId: Uuid,
+): Promise<boolean> {
+  const result = await tx`
+    INSERT INTO people (app_id, external_id, user_id, created_at)
+    VALUES (${appId}, ${externalId}, ${userId}, ${clock.now}) ON CONFLICT DO NOTHING`;
+  return result.count === 1;
+}
+
+/** Finds the user ids of these external ids; external ids without one are omitted. */
+export async function listPeople(
+  tx: Tx,
+  appId: Uuid,
+  externalIds: readonly string[],
+): Promise<ReadonlyMap<string, Uuid>> {
+  const rows = await tx<{ externalId: string; userId: Uuid }[]>`
+    SELECT external_id, user_id FROM people
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+  return new Map(rows.map((row) => [row.externalId, row.userId]));
+}
+
+/**
+ * Gives external ids their user ids; external ids that have one keep it. The caller sorts them by
+ * external id, as every transaction does.
+ */
+export async function insertPeople(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  people: readonly { readonly externalId: string; readonly userId: Uuid }[],
+): Promise<void> {
+  await tx`
+    INSERT INTO people (app_id, external_id, user_id, created_at)
+    SELECT ${appId}, p.external_id, p.user_id, ${clock.now}
+    FROM unnest(${people.map(({ externalId }) => externalId)}::text[], ${people.map(({ userId }) => userId)}::uuid[])
+      AS p (external_id, user_id)
+    ON CONFLICT DO NOTHING`;
+}
+
+/** Deletes the user id of an external id. */
+export async function deletePerson(tx: Tx, appId: Uuid, externalId: string): Promise<void> {
+  await tx`DELETE FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
+}
+
+export async function findUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    SELECT ${userColumns(tx)} FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return user;
+}
+
+export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<User[]> {
+  return tx<User[]>`
+    SELECT ${userColumns(tx)} FROM users
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+}
+
+/** Lists an app's profiles in the order of external ids, after one. */
+export async function listUsers(
+  sql: Sql,
+  appId: Uuid,
+  afterExternalId: string,
+  limit: number,
+  /** An id, or the beginning of an external id or a first name. */
+  search: string | null = null,
+): Promise<User[]> {
+  const id = search === null ? undefined : decodeId('usr', search);
+  const begins = (lowered: Fragment): Fragment => beginsWith(sql, lowered, search ?? '');
+  const found =
+    id === undefined
+      ? sql`(${begins(sql`lower(external_id)`)} OR (first_name IS NOT NULL AND ${begins(sql`lower(first_name)`)}))`
+      : sql`id = ${id}`;
+  return sql<User[]>`
+    SELECT ${userColumns(sql)} FROM users WHERE app_id = ${appId} AND external_id > ${afterExternalId}
+      ${search === null ? sql`` : sql`AND ${found}`}
+    ORDER BY external_id LIMIT ${limit}`;
+}
+
+/**
+ * The number of profiles that `listProfileTexts` reads, because many people may have the same first
+ * name.
+ */
+const profilesLookedAt = 2_000;
+
+/** Lists external ids or first names that begin with a text, letter case ignored. */
+export async function listProfileTexts(
+  sql: Sql,
+  appId: Uuid,
+  field: 'external_id' | 'first_name',
+  search: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await sql<{ value: string }[]>`
+    SELECT DISTINCT value
+    FROM (
+      SELECT ${sql(field)} AS value FROM users
+      WHERE app_id = ${appId} AND ${sql(field)} IS NOT NULL AND ${beginsWith(sql, sql`lower(${sql(field)})`, search)}
+      LIMIT ${profilesLookedAt}
+    ) AS found
+    ORDER BY value LIMIT ${limit}`;
+  return rows.map(({ value }) => value);
+}
+
+export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
+
+export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
+  const { id, externalId, firstName, country, language, timezone, properties } = user;
+  const [inserted] = await tx<User[]>`
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+    VALUES (${appId}, ${externalId}, ${id}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
+      ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
+    RETURNING ${userColumns(tx)}`;
+  return written(inserted);
+}
+
+/** Adds profiles and returns the instant that they all have as their time. */
+export async function insertUsers(tx: Tx, clock: Clock, appId: Uuid, users: readonly UserWrite[]): Promise<Date> {
+  const column = (name: 'externalId' | 'id' | 'firstName' | 'country' | 'language' | 'timezone') =>
+    users.map((user) => user[name]);
+  const [inserted] = await tx<Pick<User, 'createdAt'>[]>`
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+    SELECT ${appId}, u.external_id, u.id, u.first_name, u.country, u.language, u.timezone, u.properties::jsonb,
+      ${nowOf(tx, clock)}, ${nowOf(tx, clock)}
+    FROM unnest(
+      ${column('externalId')}::text[], ${column('id')}::uuid[], ${column('firstName')}::text[],
+      ${column('country')}::text[], ${column('language')}::text[], ${column('timezone')}::text[],
+      ${users.map(({ properties }) => JSON.stringify(properties))}::text[]
+    ) AS u (external_id, id, first_name, country, language, timezone, properties)
+    RETURNING created_at`;
+  if (!inserted) throw new Error('profiles were written and no row came back');
+  return inserted.createdAt;
+}
+
+/**
+ * Updates profiles of locked people, and returns the instant that they all have as their last
+ * update. `array_position` replaces a join, because a distributed database cannot join with a list.
+ */
+export async function updateUsers(tx: Tx, clock: Clock, appId: Uuid, users: readonly UserWrite[]): Promise<Date> {
+  const ids = users.map(({ externalId }) => externalId);
+  const place = tx`array_position(${ids}::text[], external_id)`;
+  const texts = (name: 'firstName' | 'country' | 'language' | 'timezone') =>
+    tx`(${users.map((user) => user[name])}::text[])[${place}]`;
+  const documents = users.map(({ properties }) => JSON.stringify(properties));
+  const rows = await tx<Pick<User, 'updatedAt'>[]>`
+    UPDATE users SET first_name = ${texts('firstName')}, country = ${texts('country')}, language = ${texts('language')},
+      timezone = ${texts('timezone')}, properties = (${documents}::text[])[${place}]::jsonb, updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND external_id = ANY(${ids}::text[])
+    RETURNING updated_at`;
+  const [updated] = rows;
+  if (!updated || rows.length !== users.length)
+    throw new Error(`${users.length} profiles were to be written, not ${rows.length}`);
+  return updated.updatedAt;
+}
+
+export async function updateUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
+  const { externalId, firstName, country, language, timezone, properties } = user;
+  const [updated] = await tx<User[]>`
+    UPDATE users SET first_name = ${firstName}, country = ${country}, language = ${language}, timezone = ${timezone},
+      properties = ${tx.json(properties)}, updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND external_id = ${externalId}
+    RETURNING ${userColumns(tx)}`;
+  return written(updated);
+}
+
+/** Deletes and returns a profile; undefined when the external id has none. */
+export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
+  const [deleted] = await tx<User[]>`
+    DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`;
+  return deleted;
+}
+
+function written(user: User | undefined): User {
+  if (!user) throw new Error('a profile was written and no row came back');
+  return user;
+}
+
+/** Deletes a retired key's values from up to `limit` profiles, and returns how many had one. */
+export async function clearUserProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
+  const result = await sql`
+    UPDATE users SET properties = properties - ${String(id)}::text
+    WHERE app_id = ${appId} AND external_id = ANY(ARRAY(
+      SELECT external_id FROM users WHERE app_id = ${appId} AND properties ? ${String(id)}::text
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  return result.count;
+}
