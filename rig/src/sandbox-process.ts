@@ -21,6 +21,8 @@ export type HistoryLine = readonly [
   connectionId: number,
   /** The id of the fault that interfered; empty for none. */
   fault: string,
+  /** When the answer was sent. */
+  answeredAt: number,
 ];
 
 export interface SandboxProcess {

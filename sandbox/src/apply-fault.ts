@@ -10,6 +10,8 @@ export interface Faulted {
   readonly answer: Answer | null;
   /** Whether the device still gets the push, if it would have without the fault. */
   readonly delivers: boolean;
+  /** Resolves when a slow answer is sent. */
+  readonly answered?: Promise<void>;
 }
 
 /** `provider` supplies the words of the answer when the script has none. */
@@ -37,8 +39,11 @@ export function applyFault(action: FaultAction, exchange: Exchange, reception: R
     case 'hang':
       return { answer: null, delivers: action.delivers };
     case 'slow':
-      exchange.respondSlowly(reception.answer, action.delayMs, action.byteMs);
-      return { answer: reception.answer, delivers: true };
+      return {
+        answer: reception.answer,
+        delivers: true,
+        answered: exchange.respondSlowly(reception.answer, action.delayMs, action.byteMs),
+      };
     case 'reset':
       exchange.reset(action.code);
       return { answer: null, delivers: action.delivers };

@@ -12,9 +12,9 @@ export interface Exchange {
   respond(answer: Answer): void;
   /**
    * Sends the head after `delayMs` and then the body, with `byteMs` between its octets when that is
-   * above 0.
+   * above 0. Resolves when the head is sent, or nobody is there to get it.
    */
-  respondSlowly(answer: Answer, delayMs: number, byteMs: number): void;
+  respondSlowly(answer: Answer, delayMs: number, byteMs: number): Promise<void>;
   reset(code: ResetCode): void;
   /**
    * Sends GOAWAY. With `answer`, the answer is the last thing on this connection; without, this
@@ -41,6 +41,11 @@ export class Timers {
       act();
     }, delayMs);
     this.#running.add(timer);
+  }
+
+  /** Does the same, and resolves then. */
+  afterwards(delayMs: number, act: () => void): Promise<void> {
+    return new Promise((resolve) => this.after(delayMs, () => resolve(act())));
   }
 
   clear(): void {
@@ -185,8 +190,8 @@ export class Http2Exchange implements Exchange {
     if (body !== '') this.#stream.end(body);
   }
 
-  respondSlowly(answer: Answer, delayMs: number, byteMs: number): void {
-    this.#timers.after(delayMs, () => {
+  respondSlowly(answer: Answer, delayMs: number, byteMs: number): Promise<void> {
+    return this.#timers.afterwards(delayMs, () => {
       if (byteMs === 0 || answer.body === '') return this.respond(answer);
       if (!this.#mayAnswer()) return;
       this.#stream.respond({ ':status': answer.status, ...answer.headers });
@@ -244,8 +249,8 @@ export class Http1Exchange implements Exchange {
     this.#response.end(body);
   }
 
-  respondSlowly(answer: Answer, delayMs: number, byteMs: number): void {
-    this.#timers.after(delayMs, () => {
+  respondSlowly(answer: Answer, delayMs: number, byteMs: number): Promise<void> {
+    return this.#timers.afterwards(delayMs, () => {
       if (byteMs === 0 || answer.body === '') return this.respond(answer);
       if (this.#response.destroyed) return;
       this.#response.writeHead(answer.status, { ...answer.headers, 'content-length': Buffer.byteLength(answer.body) });

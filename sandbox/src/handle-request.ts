@@ -30,8 +30,8 @@ export function requestHandler(
       log.add(reception, request, reception.answer, null);
       return;
     }
-    const { answer, delivers } = applyFault(rule.action, exchange, reception, provider);
-    log.add({ ...reception, isDelivered: reception.isDelivered && delivers }, request, answer, rule.id);
+    const { answer, delivers, answered } = applyFault(rule.action, exchange, reception, provider);
+    log.add({ ...reception, isDelivered: reception.isDelivered && delivers }, request, answer, rule.id, answered);
   };
   return (request, exchange) => {
     try {

@@ -26,9 +26,11 @@ export type HistoryEntry = readonly [token: string, at: number, status: number, 
 
 /**
  * The values that a repeated push must repeat (`apns-id`, tag, and title as the person sees it),
- * the connection, and the id of the rule that interfered (empty for none).
+ * the connection, the id of the rule that interfered (empty for none), and when the answer was sent.
  */
-type HistoryDetails = [] | readonly [apnsId: string, tag: string, title: string, connectionId: number, fault: string];
+type HistoryDetails =
+  | []
+  | readonly [apnsId: string, tag: string, title: string, connectionId: number, fault: string, answeredAt: number];
 
 export interface Counters {
   readonly requests: number;
@@ -78,7 +80,14 @@ export class PushLog {
     return this.#history;
   }
 
-  add(reception: Reception, request: PushRequest, answer: Answer | null, fault: string | null): PushRecord {
+  /** Adds a request to the log at once, and to the history when it is `answered`. */
+  add(
+    reception: Reception,
+    request: PushRequest,
+    answer: Answer | null,
+    fault: string | null,
+    answered?: Promise<void>,
+  ): PushRecord {
     this.#lastId += 1;
     const record: PushRecord = { ...reception, id: this.#lastId, request, answer, fault };
     this.#records.push(record);
@@ -97,17 +106,21 @@ export class PushLog {
       this.#counts.undecryptable += 1;
     }
     const { tag, title } = record.notification ?? { tag: null, title: '' };
-    this.remember([
-      record.token,
-      request.at,
-      answer?.status ?? 0,
-      topicOf(request),
-      String(request.headers['apns-id'] ?? ''),
-      tag ?? '',
-      title,
-      request.connectionId,
-      fault ?? '',
-    ]);
+    const remember = (answeredAt: number): void =>
+      this.remember([
+        record.token,
+        request.at,
+        answer?.status ?? 0,
+        topicOf(request),
+        String(request.headers['apns-id'] ?? ''),
+        tag ?? '',
+        title,
+        request.connectionId,
+        fault ?? '',
+        answeredAt,
+      ]);
+    if (answered === undefined) remember(request.at);
+    else void answered.then(() => remember(Date.now()));
     this.#emitter.emit('record', record);
     return record;
   }

@@ -182,9 +182,20 @@ describe('the log', () => {
     await sandbox.close();
     const lines = (await readFile(historyFile, 'utf8')).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      [tokenOf(subscription), expect.any(Number), 201, 'a', '', 'sale', 'Sale', 1, ''],
-      [tokenOf(subscription), expect.any(Number), 503, 'b', '', 'sale', 'Sale', 1, 'busy'],
+      [tokenOf(subscription), expect.any(Number), 201, 'a', '', 'sale', 'Sale', 1, '', expect.any(Number)],
+      [tokenOf(subscription), expect.any(Number), 503, 'b', '', 'sale', 'Sale', 1, 'busy', expect.any(Number)],
     ]);
+  });
+
+  test('notes in its history when a slow answer was sent', async () => {
+    const sandbox = await start({ keepHistory: true });
+    const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
+    sandbox.addFault({ match: {}, action: { type: 'slow', delay_ms: 50 } });
+    await new Client(sandbox, 'h2').send(server, subscription);
+    const [line] = sandbox.log.history;
+    const [, at = 0, , , , , , , , answeredAt = 0] = line ?? [];
+    // A timer counts whole milliseconds and may end one early.
+    expect(answeredAt - at).toBeGreaterThanOrEqual(49);
   });
 
   test('keeps the last entries, counts all, and can be cleared', async () => {
@@ -204,8 +215,8 @@ describe('the log', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual([
-      [tokenOf(subscription), expect.any(Number), 201, 't28', '', '', 'Hello', 1, ''],
-      [tokenOf(subscription), expect.any(Number), 201, 't29', '', '', 'Hello', 1, ''],
+      [tokenOf(subscription), expect.any(Number), 201, 't28', '', '', 'Hello', 1, '', expect.any(Number)],
+      [tokenOf(subscription), expect.any(Number), 201, 't29', '', '', 'Hello', 1, '', expect.any(Number)],
     ]);
     expect((await control(sandbox, 'DELETE', '/log')).status).toBe(204);
     expect((await control(sandbox, 'GET', '/counters')).body).toMatchObject({ requests: 0 });

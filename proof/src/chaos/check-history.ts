@@ -87,7 +87,7 @@ export async function checkHistory(directory: string): Promise<Verdict> {
   const totals = { lost: 0, duplicates: 0, unexplained: 0, requestsMost: 0, windowMsMost: 0, deliveries: 0 };
   const untold: string[] = [];
   const spans: { readonly from: number; readonly to: number }[] = [];
-  const context = { windowMs: facts.windowMs + facts.providerMs, msToDeath: run.msToDeath };
+  const context = { windowMs: facts.windowMs, msToDeath: run.msToDeath };
   const rows = new Map<string, { sent: number; failed: number; skipped: number }>();
   const shares = Math.max(1, Math.ceil(run.requests / requestsPerShare));
   for (let share = 0; share < shares; share++) {
@@ -215,9 +215,15 @@ async function readPairs(
     }
   }
   for await (const line of readLines<HistoryLine>(directory, fileNames.history)) {
-    const [token, at, status, topic, apnsId, tag, title, connectionId] = line;
+    const [token, at, status, topic, apnsId, tag, title, connectionId, , answeredAt] = line;
     const identity = [topic, apnsId, tag].join(' ');
-    open(deviceOfToken.get(token), messageOf.get(title))?.requests.push({ at, status, identity, connectionId });
+    open(deviceOfToken.get(token), messageOf.get(title))?.requests.push({
+      at,
+      answeredAt,
+      status,
+      identity,
+      connectionId,
+    });
   }
   for await (const delivery of readLines<DeliveryLine>(directory, fileNames.deliveries)) {
     const [message, device, status] = delivery;

@@ -21,7 +21,7 @@ export interface CollectPlan {
   readonly sql: Sql;
   readonly apps: readonly MixedApp[];
   readonly apiUrl: string;
-  readonly facts: Pick<RunFacts, 'windowMs' | 'providerMs' | 'requested'>;
+  readonly facts: Pick<RunFacts, 'windowMs' | 'requested'>;
 }
 
 export async function collect(plan: CollectPlan): Promise<void> {

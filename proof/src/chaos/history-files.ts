@@ -103,8 +103,6 @@ export interface RunFacts {
    * R-02: the longest time between a provider's acceptance of a push and the commit of its outcome.
    */
   readonly windowMs: number;
-  /** How long the sandbox takes to answer. */
-  readonly providerMs: number;
   /** Messages requested, each with an idempotency key of its own. */
   readonly requested: number;
   readonly quotaUsed: number;

@@ -13,6 +13,7 @@ import {
 
 const request = (fields: Partial<Request> = {}): Request => ({
   at: 10_000,
+  answeredAt: 10_000,
   status: 201,
   identity: 'msg_1  msg_1',
   connectionId: 1,
@@ -68,6 +69,9 @@ describe('a device of a message', () => {
     expect(judgePair(twice, diedAfter(499))).toMatchObject({ duplicates: 1, unexplained: 0, windowMsMost: 499 });
     expect(judgePair(twice, diedAfter(500))).toMatchObject({ duplicates: 1, unexplained: 1, windowMsMost: 500 });
     expect(judgePair(twice, nobodyDied)).toMatchObject({ duplicates: 1, unexplained: 1 });
+    const slow = pairOf([request({ answeredAt: 10_300 }), request()]);
+    expect(judgePair(slow, diedAfter(799))).toMatchObject({ unexplained: 0, windowMsMost: 499 });
+    expect(judgePair(slow, diedAfter(200))).toMatchObject({ unexplained: 0, windowMsMost: 0 });
     // A device that is gone is a final outcome like any other.
     expect(judgePair(pairOf([request({ status: 410 }), request()], 'failed'), nobodyDied).unexplained).toBe(1);
   });
@@ -139,7 +143,6 @@ describe('the death of a sender', () => {
 describe('totals', () => {
   const facts: RunFacts = {
     windowMs: 500,
-    providerMs: 0,
     requested: 1,
     quotaUsed: 9,
     batchesClaimed: 0,

@@ -6,6 +6,8 @@ import type { ClaimLine, DeliveryLine, EventLine, MessageLine, RunFacts } from '
 /** One request that reached a provider, reduced to the facts that matter here. */
 export interface Request {
   readonly at: number;
+  /** When the provider sent its answer. A provider on a busy machine answers late. */
+  readonly answeredAt: number;
   /** 0: not answered. */
   readonly status: number;
   /** Topic, apns-id and tag: equal in every push of one delivery. */
@@ -87,16 +89,17 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
     const before = requests[index] as Request;
     if (isRetryable(before.status)) return;
     duplicates++;
-    const cutMs = msToDeath(before);
+    const diedMs = msToDeath(before);
+    const cutMs = diedMs && Math.max(0, diedMs - (before.answeredAt - before.at));
     windowMsMost = Math.max(windowMsMost, cutMs ?? 0);
     if (cutMs !== undefined && cutMs < windowMs) return;
     unexplained++;
     const when = cutMs === undefined ? 'and its sender lived on' : `${cutMs} ms before its sender died`;
     const stored = delivery ? `the stored outcome came at ${delivery[4]}` : 'no outcome is stored';
     violations.push(
-      `${name} had a push at ${again.at} after one that was answered ${before.status} at ${before.at}, ${when}: it was to be committed by ${before.at + windowMs}, and ${stored}`,
+      `${name} had a push at ${again.at} after one that was answered ${before.status} at ${before.answeredAt}, ${when}: it was to be committed by ${before.answeredAt + windowMs}, and ${stored}`,
     );
-    spans.push({ from: before.at, to: before.at + (cutMs ?? windowMs) });
+    spans.push({ from: before.answeredAt, to: before.answeredAt + (cutMs ?? windowMs) });
   });
 
   const accepted = requests.filter(({ status }) => status >= 200 && status < 300);

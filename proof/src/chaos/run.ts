@@ -107,7 +107,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   await untilQuiet(database, sender);
   await nodes.close();
   await Promise.all([claims.stop(), waits.stop()]);
-  const facts = { windowMs, providerMs, requested: sender.requested };
+  const facts = { windowMs, requested: sender.requested };
   await collect({ directory, sql: database.sql, apps, apiUrl, facts });
   await sandbox.stop();
   return check(directory);
