@@ -1,4 +1,5 @@
 // The deliveries of a message: one row per device, filtered in the address.
+import { useDidUpdate } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { Delivery } from '../api/objects.ts';
 import { pagesOf } from '../api/queries.ts';
@@ -70,6 +71,10 @@ export function Deliveries({ app, message, isMoving }: { app: string; message: s
     ...pagesOf('listDeliveries', { app, id: message, ...rest, error_code }, from),
     refetchInterval: isMoving ? 3000 : false,
   });
+  // The last outcomes may have come after the last of these reads.
+  useDidUpdate(() => {
+    if (!isMoving) void query.refetch();
+  }, [isMoving]);
   return (
     <div id="deliveries">
       <Card
