@@ -123,8 +123,14 @@ export const theme = createTheme({
     // A menu contains only items, and nothing else that takes the focus.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Modal: {
-      defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.35 }, transitionProps: { duration: 120 } },
+      defaultProps: {
+        centered: true,
+        closeButtonProps: { 'aria-label': 'Close' },
+        overlayProps: { backgroundOpacity: 0.35 },
+        transitionProps: { duration: 120 },
+      },
     },
+    Drawer: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
     Tooltip: { defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
     Anchor: { defaultProps: { underline: 'hover' } },
     Badge: { defaultProps: { variant: 'light', radius: 'xs' } },

@@ -53,7 +53,7 @@ export function ConfirmButton(props: ConfirmProps) {
       <Button variant="default" {...(color && { color })} {...button} onClick={open}>
         {label}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title={title}>
         <form onSubmit={(event) => void submit(event)}>
           <Stack gap="md">
             <div>{effect}</div>

@@ -15,12 +15,7 @@ export function LeaveGuard({ isDirty }: { isDirty: boolean }) {
     return () => window.removeEventListener('beforeunload', ask);
   }, [isDirty]);
   return (
-    <Modal
-      opened={blocker.state === 'blocked'}
-      onClose={() => blocker.reset?.()}
-      title="Leave without saving?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={blocker.state === 'blocked'} onClose={() => blocker.reset?.()} title="Leave without saving?">
       <Stack>
         <span>What you changed on this page is not saved yet.</span>
         <Group justify="flex-end">

@@ -6,7 +6,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useEffectEvent, useId, useMemo, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { type Act, mayDo, type Role } from '../api/can.ts';
+import { mayDo, type Role } from '../api/can.ts';
 import { call } from '../api/client.ts';
 import { ownKey, queryOf, whole } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
@@ -62,7 +62,7 @@ export function Palette({ appId }: { appId: string | undefined }) {
       >
         <Finder appId={appId} text={text} onText={setText} isEntered={isEntered} onDone={close} />
       </Modal>
-      <Modal opened={areKeysShown} onClose={keys.close} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={areKeysShown} onClose={keys.close} title="Keyboard">
         <dl className="facts" style={{ gridTemplateColumns: 'max-content minmax(0, 1fr)' }}>
           {shortcuts.map(([key, act]) => (
             <div key={key} style={{ display: 'contents' }}>
@@ -237,77 +237,56 @@ function usePages(appId: string | undefined): Hit[] {
 
 const found = 4;
 
-type Finder = (given: { app: string; q: string; limit: number }, options: { signal: AbortSignal }) => Promise<Hit[]>;
-
-const finders: readonly { readonly needs?: Act; readonly find: Finder }[] = [
-  {
-    find: async (given, options) =>
-      (await call('listMessages', given, options)).data.map(({ id, name, title }) => ({
-        kind: 'Message',
-        name: name ?? title ?? id,
-        note: id,
-        to: paths.message(given.app, id),
-      })),
-  },
-  {
-    needs: 'user.read',
-    find: async (given, options) =>
-      (await call('listUsers', given, options)).data.map(({ external_id: id, first_name: name }) => ({
+/** Asks the lists that the role may read; one that fails is left out. */
+async function findObjects(app: string, q: string, role: Role, signal: AbortSignal): Promise<Hit[]> {
+  const given = { app, q, limit: found };
+  const options = { signal };
+  const answers = await Promise.allSettled([
+    hitsOf(call('listMessages', given, options), ({ id, name, title }) => ({
+      kind: 'Message',
+      name: name ?? title ?? id,
+      note: id,
+      to: paths.message(app, id),
+    })),
+    mayDo(role, 'user.read') &&
+      hitsOf(call('listUsers', given, options), ({ external_id: id, first_name: name }) => ({
         kind: 'User',
         name: id,
         note: name ?? undefined,
-        to: paths.user(given.app, id),
+        to: paths.user(app, id),
       })),
-  },
-  {
-    needs: 'device.read',
-    find: async (given, options) =>
-      (await call('listDevices', given, options)).data.map(({ id, external_id: owner }) => ({
+    mayDo(role, 'device.read') &&
+      hitsOf(call('listDevices', given, options), ({ id, external_id: owner }) => ({
         kind: 'Device',
         name: id,
         note: owner ?? undefined,
-        to: paths.device(given.app, id),
+        to: paths.device(app, id),
       })),
-  },
-  {
-    find: async (given, options) =>
-      (await call('listWebhooks', given, options)).data.map(({ id, endpoint }) => ({
-        kind: 'Webhook',
-        name: endpoint,
-        note: id,
-        to: paths.webhook(given.app, id),
-      })),
-  },
-  {
-    find: async (given, options) =>
-      (await call('listSegments', given, options)).data.map(({ id, name }) => ({
-        kind: 'Segment',
-        name,
-        note: id,
-        to: paths.segment(given.app, id),
-      })),
-  },
-  {
-    find: async (given, options) =>
-      (await call('listProperties', given, options)).data.map(({ key }) => ({
-        kind: 'Property',
-        name: key,
-        to: paths.property(given.app, key),
-      })),
-  },
-  {
-    find: async (given, options) =>
-      (await call('listEventNames', given, options)).data.map(({ name }) => ({
-        kind: 'Event',
-        name,
-        to: paths.event(given.app, name),
-      })),
-  },
-];
+    hitsOf(call('listWebhooks', given, options), ({ id, endpoint }) => ({
+      kind: 'Webhook',
+      name: endpoint,
+      note: id,
+      to: paths.webhook(app, id),
+    })),
+    hitsOf(call('listSegments', given, options), ({ id, name }) => ({
+      kind: 'Segment',
+      name,
+      note: id,
+      to: paths.segment(app, id),
+    })),
+    hitsOf(call('listProperties', given, options), ({ key }) => ({
+      kind: 'Property',
+      name: key,
+      to: paths.property(app, key),
+    })),
+    hitsOf(call('listEventNames', given, options), ({ name }) => ({ kind: 'Event', name, to: paths.event(app, name) })),
+  ]);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' && answer.value) || []);
+}
 
-/** Asks the lists that the role may read; one that fails is left out. */
-async function findObjects(app: string, q: string, role: Role, signal: AbortSignal): Promise<Hit[]> {
-  const asked = finders.filter(({ needs }) => !needs || mayDo(role, needs));
-  const answers = await Promise.allSettled(asked.map(({ find }) => find({ app, q, limit: found }, { signal })));
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+async function hitsOf<Row>(
+  answer: Promise<{ readonly data: readonly Row[] }>,
+  hitOf: (row: Row) => Hit,
+): Promise<Hit[]> {
+  return (await answer).data.map(hitOf);
 }

@@ -74,7 +74,7 @@ export function Keys() {
           }
         />
       </Card>
-      <Modal opened={isOpen} onClose={close} title="New key" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="New key">
         <KeyForm app={app} onMade={show} onCancel={close} />
       </Modal>
       <SecretOnce

@@ -113,7 +113,7 @@ function Declare({ app }: { app: string }) {
   return (
     <>
       <Button onClick={open}>Declare a property</Button>
-      <Modal opened={isOpen} onClose={close} title="Declare a property" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="Declare a property">
         <form onSubmit={form.onSubmit(save.submit)}>
           <Stack>
             <p className="muted" style={{ margin: 0 }}>

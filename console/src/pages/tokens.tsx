@@ -63,7 +63,7 @@ export function Tokens() {
           }
         />
       </Card>
-      <Modal opened={isOpen} onClose={close} title="New operator token" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="New operator token">
         <TokenForm
           onCancel={close}
           onMade={async (token) => {

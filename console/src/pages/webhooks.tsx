@@ -67,7 +67,7 @@ export function Webhooks() {
           }
         />
       </Card>
-      <Modal opened={isOpen} onClose={close} title="New webhook" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="New webhook">
         <WebhookForm
           app={app}
           label="Add the webhook"

@@ -27,14 +27,7 @@ interface LibraryProps {
 
 export function Library({ app, isOpen, onClose }: LibraryProps) {
   return (
-    <Drawer
-      opened={isOpen}
-      onClose={onClose}
-      position="right"
-      size={440}
-      title="Drafts and templates"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Drawer opened={isOpen} onClose={onClose} position="right" size={440} title="Drafts and templates">
       <Tabs defaultValue="drafts" keepMounted={false}>
         <Tabs.List mb="md">
           <Tabs.Tab value="drafts">Drafts</Tabs.Tab>

@@ -64,7 +64,7 @@ export function SaveTemplate({ app, content, isOpen, onClose, origin, seen, onSa
     save.mutate(target);
   };
   return (
-    <Modal opened={isOpen} onClose={onClose} title="Save as a template" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={isOpen} onClose={onClose} title="Save as a template">
       <form onSubmit={submit}>
         <Stack>
           <TemplateChoice app={app} value={target?.id ?? null} onChange={choose} />

@@ -77,7 +77,7 @@ export function Send({ app, form, tried, isCounting, isScheduled, onSent }: Send
           {isCounting && obstacle === null ? 'Counting the devices…' : label}
         </Button>
       </Stack>
-      <Modal opened={isAsking} onClose={asking.close} title={`${label}?`} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isAsking} onClose={asking.close} title={`${label}?`}>
         <TypeNumber
           devices={devices}
           label={label}

@@ -67,7 +67,7 @@ export function Tests({ app, content, isReady }: TestsProps) {
         )}
         {toUsers.error !== null && <ProblemPanel error={toUsers.error} />}
       </Stack>
-      <Modal opened={isEditing} onClose={editing.close} title="Test users" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isEditing} onClose={editing.close} title="Test users">
         {list.data && <EditList key={list.data.updated_at} app={app} list={list.data} onDone={editing.close} />}
       </Modal>
     </Card>

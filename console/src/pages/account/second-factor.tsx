@@ -56,13 +56,7 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
       ) : (
         <Button onClick={open}>Set up a second factor</Button>
       )}
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Set up a second factor"
-        size="lg"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
+      <Modal opened={isOpen} onClose={close} title="Set up a second factor" size="lg">
         <SetUp
           onCancel={close}
           onDone={(recovery) => {
@@ -164,7 +158,7 @@ function PasswordAct<Answer>({ label, title, effect, act, onDone }: PasswordActP
       <Button variant="default" onClick={open}>
         {label}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title={title}>
         <form onSubmit={form.onSubmit(save.submit)}>
           <Stack>
             <p style={{ margin: 0 }}>{effect}</p>

@@ -112,13 +112,7 @@ export function ChannelCard({ app, id, channel }: { app: string; id: ChannelName
           {platforms[id].reaches}. {platforms[id].needs}
         </p>
       )}
-      <Modal
-        opened={opened !== undefined}
-        onClose={close}
-        title={channelNames[id]}
-        size="lg"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
+      <Modal opened={opened !== undefined} onClose={close} title={channelNames[id]} size="lg">
         <Form app={app} present={opened?.present} onSaved={saved} onCancel={close} />
       </Modal>
     </Card>

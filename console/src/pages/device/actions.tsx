@@ -68,7 +68,7 @@ function Edit({ app, device }: { app: string; device: Device }) {
           Edit
         </Button>
       )}
-      <Modal opened={isOpen} onClose={close} title="Edit the device" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="Edit the device">
         <DeviceForm
           app={app}
           device={device}

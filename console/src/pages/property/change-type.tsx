@@ -29,12 +29,7 @@ export function ChangeType({ app, property }: { app: string; property: Catalogue
       <Button variant="default" onClick={open}>
         Change type
       </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={`Change the type of ${property.key}?`}
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
+      <Modal opened={isOpen} onClose={close} title={`Change the type of ${property.key}?`}>
         <Stack>
           <Select
             label="New type"

@@ -67,7 +67,7 @@ export function TeamPage() {
         </Card>
         {first && <RequireTwoFactor organisation={first.organisation} />}
       </div>
-      <Modal opened={isOpen} onClose={close} title="Invite somebody" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="Invite somebody">
         <InviteForm
           onCancel={close}
           onMade={async (made) => {
@@ -83,12 +83,7 @@ export function TeamPage() {
         secrets={link === null ? null : [['Link', link]]}
         onClose={() => setLink(null)}
       />
-      <Modal
-        opened={left.length > 0}
-        onClose={() => setLeft([])}
-        title="Operator tokens that still work"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
+      <Modal opened={left.length > 0} onClose={() => setLeft([])} title="Operator tokens that still work">
         <Stack>
           <div>The former owner made them. Revoke those that nobody else needs.</div>
           <ul className="rows" aria-label="Operator tokens">

@@ -65,7 +65,7 @@ export function Edit({ app, user }: { app: string; user: User }) {
       <Button variant="default" size="xs" onClick={open}>
         Edit
       </Button>
-      <Modal opened={isOpen} onClose={close} title="Edit the profile" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="Edit the profile">
         <UserForm
           app={app}
           user={user}

@@ -50,7 +50,7 @@ export function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
         isDestructive
         run={remove}
       />
-      <Modal opened={isOpen} onClose={close} title="Edit the webhook" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={isOpen} onClose={close} title="Edit the webhook">
         <WebhookForm
           webhook={webhook}
           app={app}
