@@ -1,7 +1,7 @@
 // Shared by all pools to one host: whether the host is reachable. After a failed connection only
 // one try runs at a time, in any pool, and none before `nextAt`, until one succeeds. Otherwise
-// every app would try an unreachable host once a second. A reachable host delays nobody, and a
-// broken open connection does not affect other pools (R-62).
+// every pool would try an unreachable host once a second. A reachable host delays nobody, and a
+// broken open connection does not affect other pools.
 import type { Unreachable } from './result.ts';
 
 /**

@@ -1,8 +1,7 @@
 // One request on its stream until its one result: the rest to send, the answer so far, the windows
 // and the deadline. Writes nothing itself; the session does.
 import { CappedBody, readText } from './capped-body.ts';
-import type { TransportError } from './result.ts';
-import { type AnswerHeaders, answerBodyLimits } from './result.ts';
+import { type AnswerHeaders, answerBodyLimits, type TransportError } from './result.ts';
 import type { Asker } from './session.ts';
 import { Deadline } from './timer-wheel.ts';
 

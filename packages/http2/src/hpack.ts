@@ -86,7 +86,7 @@ export class HpackEncoder {
   }
 
   /**
-   * Writes a secret that is the same in most requests, such as a provider token. It is never
+   * Writes a secret that is the same in most requests, such as a bearer token. It is never
    * indexed (RFC 7541 7.1.3), so each request contains it completely. Its Huffman code is computed
    * once and then copied. Needs the same room.
    */

@@ -11,7 +11,6 @@ export {
   type TransportError,
   transportErrorOf,
   transportErrors,
-  type Unreachable,
   unreachableOf,
 } from './result.ts';
 export type { Http2Engine, Http2Request } from './session.ts';

@@ -11,8 +11,7 @@ import {
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { CappedBody } from './capped-body.ts';
-import type { TransportError } from './result.ts';
-import { answerBodyLimits } from './result.ts';
+import { answerBodyLimits, type TransportError } from './result.ts';
 import type {
   Asker,
   Http2Engine,

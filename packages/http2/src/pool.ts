@@ -4,8 +4,7 @@
 // running, and fails here only when no connection can be made.
 import type { TLSSocket } from 'node:tls';
 import { ConnectGate, type OnDecided } from './connect-gate.ts';
-import type { HttpAnswer, HttpFailure } from './result.ts';
-import { type Unreachable, unreachableOf } from './result.ts';
+import { type HttpAnswer, type HttpFailure, type Unreachable, unreachableOf } from './result.ts';
 import type { Asker, Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
 
 export interface Http2PoolOptions {
@@ -39,10 +38,7 @@ export type PoolResult = HttpAnswer | HttpFailure | Unsupported;
 
 const unsupported: Unsupported = { unsupported: true };
 
-/**
- * Times that a refused request is sent again at most, each time on another connection
- * (contract 7.5).
- */
+/** Times that a refused request is sent again at most, each time on another connection. */
 const replaysMax = 3;
 
 /**

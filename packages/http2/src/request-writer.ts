@@ -1,8 +1,8 @@
 // Writes requests as frames: HEADERS, with CONTINUATIONs when a block is too large for one frame,
 // and DATA as far as both windows allow. The rest of a body waits here until the peer opens the
 // windows. This file alone decides which fields are indexed: fields that repeat are. A path is
-// never indexed, because it is a secret (the device's token, the capability of a subscription) and
-// unique. Neither is the authorization, a secret that repeats.
+// never indexed, because it is unique and may be a secret. Neither is the authorization, a secret
+// that repeats.
 import type { Exchange } from './exchange.ts';
 import { frameFlags, frameHeaderBytes, frameTypes, payloadBytesMax, streamIdMax, writeFrameHeader } from './frames.ts';
 import { fieldOverheadBytes, HpackEncoder } from './hpack.ts';

@@ -1,6 +1,6 @@
 // Analyzes tables that have outgrown their statistics. A connection keeps a plan until the statistics
 // of its tables change, and PostgreSQL itself renews them once a minute at the earliest. A plan that
-// was made for a nearly empty table would read all of the table until then.
+// was made for a nearly empty table would read all of the table until then.
 import type { Sql } from './db.ts';
 
 /**

@@ -59,16 +59,16 @@ export interface PoolOptions {
    */
   readonly silenceMsMax?: number;
   /**
-   * For statements over a whole audience, which all differ in form. They are not prepared, because
-   * the server would keep all of them and plan them without their values. They may sort in memory.
-   * JIT compilation is off, because it takes longer than most of them.
+   * For statements over whole tables, which all differ in form. They are not prepared, because the
+   * server would keep all of them and plan them without their values. They may sort in memory. JIT
+   * compilation is off, because it takes longer than most of them.
    */
-  readonly isOverAudience?: boolean;
+  readonly statementsVary?: boolean;
   /**
    * Prepared statements may be planned for their values, as searches of pages need. All other pools
-   * make plans once and without values. A plan for values trusts the statistics. For an app that is
-   * newer than the statistics it expects no row, and would read all rows of the app (R-102). A plan
-   * for a list of a thousand ids prefers a scan of the whole table to the look-ups.
+   * make plans once and without values. A plan for values trusts the statistics. For a value that
+   * is newer than the statistics it expects no row, and would read all rows that have the value. A
+   * plan for a list of a thousand ids prefers a scan of the whole table to the look-ups.
    */
   readonly plansForValues?: boolean;
   /**
@@ -92,10 +92,7 @@ export interface PoolOptions {
   readonly answers?: { readonly graceMs: number; readonly promptMs: number; readonly silentMs: number };
 }
 
-/**
- * Milliseconds. Another process has most likely released connections by then, and no lease has
- * expired.
- */
+/** Milliseconds. Another process has most likely released connections by then. */
 const fullMs = 5000;
 /** Milliseconds; most statements take less. */
 const growAfterMs = 10;
@@ -168,7 +165,7 @@ export async function connect(options: Omit<PoolOptions, 'connectionsMax'>): Pro
 }
 
 function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): SessionOptions {
-  const { url, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, isOverAudience, plansForValues } = options;
+  const { url, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, statementsVary, plansForValues } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const address = readAddress(url);
   return {
@@ -186,18 +183,18 @@ function sessionOptionsOf(options: Omit<PoolOptions, 'connectionsMax'>): Session
       ...(statementTimeoutMs === 0 && { lock_timeout: '0' }),
       // A random page costs little more than a sequential one, as it does in memory and on an SSD. With
       // the default of 4 the planner reads a table of up to 130 pages completely for a list of ids,
-      // which it takes to have ten.
+      // which it takes to have ten.
       random_page_cost: '1.1',
-      ...(isOverAudience && { work_mem: '64MB', jit: 'off' }),
+      ...(statementsVary && { work_mem: '64MB', jit: 'off' }),
       // Every statement of these pools finds rows by a key. A plan that walks through a table was made
-      // while it was small, and a connection may keep the plan while it grows.
-      ...(!isOverAudience && !plansForValues && { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }),
+      // while it was small, and a connection may keep the plan while it grows.
+      ...(!statementsVary && !plansForValues && { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }),
       ...address.settings,
     },
     answerMsMax: statementTimeoutMs && statementTimeoutMs + answers.graceMs,
     promptMsMax: answers.promptMs,
     silentMsMax: answers.silentMs,
-    isPreparing: !isOverAudience,
+    isPreparing: !statementsVary,
   };
 }
 

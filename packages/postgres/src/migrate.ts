@@ -1,5 +1,5 @@
 // Applies migrations: numbered SQL files, forward only, one transaction each, under one advisory
-// lock (R-93). A released file is never edited: its checksum is stored and compared.
+// lock. A released file is never edited: its checksum is stored and compared.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,7 +51,7 @@ export interface MigrateOptions {
 /**
  * Applies the missing migrations and returns their names. Several processes may call it at once:
  * one works, and the others wait, name the session that they wait for, and find the work done. The
- * wait has no limit, because a restarted process would have to wait as well (R-104).
+ * wait has no limit, because a restarted process would have to wait as well.
  */
 export async function migrate(
   sql: Sql,
@@ -91,8 +91,8 @@ export async function migrate(
 }
 
 /**
- * Other statements wait behind one that waits for a lock. So a statement waits for a second at most
- * (R-93), and is tried again after a pause.
+ * Other statements wait behind one that waits for a lock. So a statement waits for a second at
+ * most, and is tried again after a pause.
  */
 const limitLocks = (connection: Tx) => connection`SET lock_timeout = '1s'`;
 const waitForLocks = (connection: Tx) => connection`SET lock_timeout = 0`;

@@ -3,11 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseState, isPoolClosed } from './db.ts';
 
-/**
- * Milliseconds by which the wait grows with each refusal. After an outage, work continues within
- * the longest wait (R-97). No wait is longer than a second (R-100).
- */
+/** Milliseconds by which the wait grows with each refusal. */
 const stepMs = 250;
+/** Milliseconds. After an outage, work continues within this time. */
 const waitMsMax = 1000;
 
 /**

@@ -1,8 +1,8 @@
 // Ends connections that stand still in the middle of a statement. A process may be stopped while it
 // sends rows, or after it asked for the parameters of a new statement. It then keeps its
-// transaction's locks, such as the batch that it works on. PostgreSQL then waits for the next
-// message as long as the process lives: neither the limit on idle transactions nor the limit on
-// statements applies there. Rows that arrive slowly are allowed.
+// transaction's locks. PostgreSQL waits for the next message as long as the process lives: neither
+// the limit on idle transactions nor the limit on statements applies there. Rows that arrive slowly
+// are allowed.
 import type { Fragment, Sql } from './db.ts';
 
 /**

@@ -1,4 +1,4 @@
-// Names the sessions that hold up long work, such as a `pg_dump` that holds up a migration (R-104).
+// Names the sessions that hold up long work, such as a `pg_dump` that holds up a migration.
 import type { Sql } from './db.ts';
 
 const lookEveryMs = 1000;

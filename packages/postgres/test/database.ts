@@ -1,4 +1,4 @@
-// A database for each test file, copied from the run's migrated template.
+// A database for each test file, copied from the run's template.
 import { afterAll, inject, onTestFinished, TestRunner } from 'vitest';
 import { openPool, type Sql } from '../src/db.ts';
 

@@ -5,8 +5,8 @@ const mb = 2 ** 20;
 
 /**
  * An eighth of the memory, from 128 MB to 1 GB. A count that looks into a tenth of a million
- * devices reads their pages from this memory in 70 ms, and from the system's cache in 190 ms
- * (measured: `bench/README.md`, decision 105). The services beside the database need the rest.
+ * rows reads their pages from this memory in 70 ms, and from the system's cache in 190 ms
+ * (measured). The programs beside the database need the rest.
  */
 export const sharedBuffersMb = (memoryBytes: number): number =>
   Math.min(1024, Math.max(128, Math.floor(memoryBytes / 8 / mb)));

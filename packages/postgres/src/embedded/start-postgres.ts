@@ -34,7 +34,7 @@ export interface EmbeddedOptions {
   readonly purpose?: 'service' | 'command';
   /**
    * True: the server does without fsync and full-page writes, because the cluster ends with this
-   * run. For tests alone: a service refuses such a server (R-19).
+   * run. For tests alone.
    */
   readonly isDisposable?: boolean;
 }

@@ -158,7 +158,7 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
     sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', { ...ofCallers, plansForValues: true }),
     txSql: openOwn('transactions', ofCallers),
     sendSql: openOwn('send', role === 'worker' ? { growAfterMs: sendGrowAfterMs } : {}),
-    workSql: openOwn('long', { statementTimeoutMs: 60_000, isOverAudience: true, ...ofCallers }),
+    workSql: openOwn('long', { statementTimeoutMs: 60_000, statementsVary: true, ...ofCallers }),
     indexSql: open('index', 1, { statementTimeoutMs: 0 }),
     detachSql: open('detach', 1, { statementTimeoutMs: 0 }),
   };
