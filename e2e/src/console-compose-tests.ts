@@ -4,8 +4,7 @@ import { equal, ok } from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
-import type { ConsoleApp, ConsoleBench } from './console-bench.ts';
-import { owner } from './console-bench.ts';
+import { type ConsoleApp, type ConsoleBench, owner } from './console-bench.ts';
 import { untilDefined, untilEqual } from './deadline.ts';
 import type { Test } from './runner.ts';
 

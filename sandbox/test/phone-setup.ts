@@ -5,8 +5,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import { onTestFinished } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../src/sandbox.ts';
-import type { Sent } from './setup.ts';
-import { start } from './setup.ts';
+import { type Sent, start } from './setup.ts';
 
 export const bundleId = 'com.example.shop';
 export const projectId = 'sandbox-shop';

@@ -9,8 +9,7 @@ import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
-import type { Column } from '../ui/virtual-rows.tsx';
-import { VirtualRows } from '../ui/virtual-rows.tsx';
+import { type Column, VirtualRows } from '../ui/virtual-rows.tsx';
 import { Loaded } from './loaded.tsx';
 import { isGood, shortAnswer, tellAnswer } from './webhook-text.ts';
 

@@ -1,6 +1,5 @@
 // Words of reports: periods, ranges and vendors. Pure.
-import type { Group } from './report-view.ts';
-import { daysOf, type ReportView } from './report-view.ts';
+import { daysOf, type Group, type ReportView } from './report-view.ts';
 
 /** A day of the address, such as `2026-11-01`, as people read it. */
 export function formatDayOf(day: string): string {

@@ -1,4 +1,4 @@
-// The commands that call an operation of the console's API (`src/cli/operations.ts`): each of them
+// The commands that call an operation of the console's API (`operation/cli/operations.ts`): each of them
 // once, as a process, and the rules that hold for all of them.
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';

@@ -2,8 +2,7 @@
 // operator token of a role, below the address of an app.
 
 import type { Route } from '../../ground/http/route.ts';
-import type { Caller } from '../../teams/apps/caller.ts';
-import { clientEventsDefault } from '../../teams/apps/caller.ts';
+import { type Caller, clientEventsDefault } from '../../teams/apps/caller.ts';
 import { appParam, appPrefix } from './area.ts';
 import type { AppCaller } from './caller.ts';
 

@@ -1,5 +1,5 @@
 // Writes rows as text, one record each: NDJSON with all fields, or CSV (RFC 4180) with the named
-// columns. Text that would begin a formula is marked as text (`ground/csv`), and `import` removes
+// columns. Text that would begin a formula is marked as text (`values/csv`), and `import` removes
 // the mark. Pure.
 import { readTextCell, textCell, writeRow } from '../../ground/values/csv.ts';
 import type { Row, Table } from './export-tables.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import type { HttpAnswer } from '@carillon/http2';
 import { describe, expect, test } from 'vitest';
-import type { HttpAnswer } from '../../../../packages/http2/src/result.ts';
 import type { VendorAnswer } from './answer-table.ts';
 import { readAnswer as readApns } from './apns/answer.ts';
 import { apnsAnswers } from './apns/answers.ts';

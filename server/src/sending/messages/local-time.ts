@@ -34,7 +34,7 @@ export function earliestMsOf(sendAt: Instant): number {
 
 /**
  * The instant at which a zone's clocks show a wall-clock time. For a time that they skip, the first
- * instant after it (`ground/local-clock.ts`). Throws a RangeError for a zone unknown to the
+ * instant after it (`values/local-clock.ts`). Throws a RangeError for a zone unknown to the
  * runtime.
  */
 export function localInstantMs(wallMs: number, zone: string): number {

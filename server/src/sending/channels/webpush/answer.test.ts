@@ -1,5 +1,5 @@
+import type { HttpAnswer } from '@carillon/http2';
 import { describe, expect, test } from 'vitest';
-import type { HttpAnswer } from '../../../../../packages/http2/src/result.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { readAnswer } from './answer.ts';
 
