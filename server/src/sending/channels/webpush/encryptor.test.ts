@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { createThreadedEncryptor } from './encryptor.ts';
 
 // The thread exists only in the build, which `npm test` makes first.
-const built = (await import('../../../../dist/channels/webpush/encryptor.js' as string)) as {
+const built = (await import('../../../../dist/sending/channels/webpush/encryptor.js' as string)) as {
   createThreadedEncryptor: typeof createThreadedEncryptor;
 };
 const ece = createRequire(import.meta.url)('http_ece') as {
