@@ -175,6 +175,8 @@ async function watchWebhookFail(bench: ConsoleBench, page: Page, app: ConsoleApp
 
 async function rotateKey(page: Page): Promise<void> {
   await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Keys' }).click();
+  // The page of a webhook, which was open before, has a button of this name too.
+  await page.getByRole('button', { name: 'New key' }).waitFor();
   await page.getByRole('button', { name: 'Rotate' }).first().click();
   await page.getByRole('button', { name: 'Make the new key' }).click();
   await keepSecret(page);
