@@ -10,7 +10,7 @@ import type { Figure } from './figures.ts';
 /** The sizes and conditions of a run. */
 type Params = Readonly<Record<string, string | number | boolean>>;
 
-/** What every work is told. */
+/** The options that every work gets. */
 export interface RunOptions {
   /** A smoke run of seconds, whose figures mean nothing. */
   readonly isQuick: boolean;
@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly profile?: string;
 }
 
-/** What every work returns. */
+/** The result of a work, without the machine and the commit. */
 export interface Measured {
   /** The name of the file that the result is kept in. Absent: the work's. */
   readonly name?: string;

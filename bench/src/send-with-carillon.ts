@@ -55,7 +55,7 @@ export interface OurRun {
   /** For a thousand pushes: the CPU of all of Carillon's processes, the database included. */
   readonly cpuSeconds: number;
   readonly foreignCores: number;
-  /** What the send cost, in detail. */
+  /** The CPU and the memory of the send, by process. */
   readonly costs: readonly Figure[];
   readonly processCounts: Readonly<Record<string, number>>;
   /** Undefined without latency and refusals. */

@@ -1,5 +1,5 @@
-// What came of a request, whatever protocol carried it: an answer, or the reason why there is none.
-// A failure is a value.
+// The result of a request over any protocol: an answer, or the reason why no answer came. A failure is
+// a value.
 import type { BodyLimits } from './capped-body.ts';
 
 /** The reasons why no answer came. */

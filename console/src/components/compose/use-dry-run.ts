@@ -18,7 +18,7 @@ export interface Tried {
   readonly isMoving: boolean;
 }
 
-/** What the service says about a request in this text; null asks nothing. */
+/** A dry run. `request` is its body as JSON; null makes no request. */
 const dryRunOf = (app: string, request: string | null) => ({
   ...queryOf('sendMessage', { app, body: { ...JSON.parse(request ?? '{}'), dry_run: true } }),
   select: (answer: MessageAnswer) => answer as DryRun,
