@@ -6,9 +6,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { notFound } from '../../ground/http/api-error.ts';
 import { Answer, type ApiRequest, type BoundRoute } from '../../ground/http/server.ts';
-import { folderOf } from '../../ground/install.ts';
+import { installed } from '../../ground/install.ts';
 
-const builtDir = folderOf('console/dist');
+const builtDir = installed('console/dist/');
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

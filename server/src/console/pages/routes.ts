@@ -7,15 +7,15 @@ import type { Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
 import { Answer, type BoundRoute } from '../../ground/http/server.ts';
-import { folderOf } from '../../ground/install.ts';
+import { installed } from '../../ground/install.ts';
 import { askRarely } from '../../ground/pacing/ask-rarely.ts';
 import { findAppsByName } from '../../teams/apps/queries.ts';
 import { consoleFileRoutes } from './console-routes.ts';
 import { demoAppName } from './demo-app.ts';
 
-const pagesDir = folderOf('server/pages');
-const demoDir = folderOf('server/demo');
-const sdkDir = folderOf('web/dist');
+const pagesDir = installed('server/pages/');
+const demoDir = installed('server/demo/');
+const sdkDir = installed('web/dist/');
 const sdkFiles = ['carillon.js', 'carillon-sw.js'];
 
 const contentTypes: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 // The migrations of the service's database, which stand beside the program.
 import { type Migration, migrate as migrateBy, missingOf, readMigrations, type Sql } from '@carillon/postgres';
 import { failpoint } from '../host/failpoint.ts';
-import { folderOf } from '../install.ts';
+import { installed } from '../install.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 
 export function listMigrations(): Promise<Migration[]> {
-  return readMigrations(folderOf('server/migrations'));
+  return readMigrations(installed('server/migrations'));
 }
 
 /**

@@ -1,9 +1,9 @@
 // The program's version, and the form of commands in messages to people: `./carillon` in a checkout
 // of the repository, `carillon` where the program is installed.
 import { existsSync, readFileSync } from 'node:fs';
-import { fileOf, folderOf } from '../install.ts';
+import { installed } from '../install.ts';
 
-const root = folderOf('.');
+const root = installed('.');
 
 /**
  * The folder of the checkout, or of the unpacked release, from which this program runs; null when
@@ -19,5 +19,5 @@ export const startCommand = checkoutDir === null ? 'carillon start' : 'npm start
 
 /** The version that `--version` prints. */
 export function readVersion(): string {
-  return (JSON.parse(readFileSync(fileOf('server/package.json'), 'utf8')) as { version: string }).version;
+  return (JSON.parse(readFileSync(installed('server/package.json'), 'utf8')) as { version: string }).version;
 }

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { loadConfig, processEnvironment } from '../../config.ts';
-import { fileOf } from '../../ground/install.ts';
+import { installed } from '../../ground/install.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
 import { type AnswerOptions, note } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -20,7 +20,7 @@ const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.st
 
 // A checkout has the sandbox beside the service. An installed sandbox is found like every other
 // package.
-const besides = fileOf('sandbox/bin/sandbox.mjs');
+const besides = installed('sandbox/bin/sandbox.mjs');
 
 export function addSandboxCommand(program: Command): void {
   program
