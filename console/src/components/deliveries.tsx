@@ -1,6 +1,6 @@
 // The deliveries of a message: one row per device, filtered in the address.
-import { useDidUpdate } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { messageCan } from '../api/can.ts';
 import type { Delivery } from '../api/objects.ts';
 import { pagesOf } from '../api/queries.ts';
 import { codeTitle, codeTitles } from '../failure-codes.ts';
@@ -64,17 +64,15 @@ const states = [
 ] as const;
 const channels = Object.entries(channelNames) as [string, string][];
 
-export function Deliveries({ app, message, isMoving }: { app: string; message: string; isMoving: boolean }) {
+export function Deliveries({ app, message }: { app: string; message: string }) {
   const { filters, field, from } = useFilters(['status', 'channel', 'code']);
   const { code: error_code, ...rest } = filters;
   const query = useInfiniteQuery({
     ...pagesOf('listDeliveries', { app, id: message, ...rest, error_code }, from),
-    refetchInterval: isMoving ? 3000 : false,
+    // The list itself says whether outcomes follow, so its last read is never too early.
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some(({ status }) => messageCan(status, 'watch')) ? 3000 : false,
   });
-  // The last outcomes may have come after the last of these reads.
-  useDidUpdate(() => {
-    if (!isMoving) void query.refetch();
-  }, [isMoving]);
   return (
     <div id="deliveries">
       <Card

@@ -79,7 +79,7 @@ function Whole({ app, message }: { app: string; message: Message }) {
             <ByChannel message={message} />
           </div>
         </div>
-        {report.accepted > 0 && <Deliveries app={app} message={message.id} isMoving={messageCan(status, 'watch')} />}
+        {report.accepted > 0 && <Deliveries app={app} message={message.id} />}
       </div>
     </>
   );
