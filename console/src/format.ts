@@ -80,6 +80,8 @@ export function formatBody(text: string): string {
 }
 
 export const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'Android push' } as const;
+/** The channels in the order in which every page lists them. */
+export const channels = ['webpush', 'apns', 'fcm'] as const;
 export const platformNames = { web: 'Web', ios: 'iOS', android: 'Android' } as const;
 
 const languages = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' });

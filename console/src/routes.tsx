@@ -48,26 +48,35 @@ const settings: RouteObject[] = [
   { path: 'danger', lazy: page(() => import('./pages/danger.tsx'), 'Danger') },
 ];
 
+const report = (questionsOf: Parameters<typeof ofView>[0], lazy: Page) => ({ ...ahead(ofView(questionsOf)), lazy });
 const reports: RouteObject[] = [
   {
     index: true,
-    ...ahead(ofView(revenueQuestions)),
-    lazy: page(() => import('./pages/revenue/revenue.tsx'), 'Revenue'),
+    ...report(
+      revenueQuestions,
+      page(() => import('./pages/revenue/revenue.tsx'), 'Revenue'),
+    ),
   },
   {
     path: 'engagement',
-    ...ahead(ofView(engagementQuestions)),
-    lazy: page(() => import('./pages/engagement.tsx'), 'Engagement'),
+    ...report(
+      engagementQuestions,
+      page(() => import('./pages/engagement.tsx'), 'Engagement'),
+    ),
   },
   {
     path: 'audience',
-    ...ahead(ofView(audienceQuestions)),
-    lazy: page(() => import('./pages/audience.tsx'), 'AudienceReport'),
+    ...report(
+      audienceQuestions,
+      page(() => import('./pages/audience.tsx'), 'AudienceReport'),
+    ),
   },
   {
     path: 'deliverability',
-    ...ahead(ofView(deliverabilityQuestions)),
-    lazy: page(() => import('./pages/deliverability.tsx'), 'Deliverability'),
+    ...report(
+      deliverabilityQuestions,
+      page(() => import('./pages/deliverability.tsx'), 'Deliverability'),
+    ),
   },
 ];
 

@@ -2,7 +2,7 @@
 // message, the newest messages are listed with their verdicts.
 import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import type { Given } from '../api/client.ts';
 import type { Explanation } from '../api/objects.ts';
 import { queryOf } from '../api/queries.ts';
@@ -18,24 +18,17 @@ import { LinkedText } from './linked-text.tsx';
 import { Loaded } from './loaded.tsx';
 import { nameOf } from './message-text.ts';
 import { Status } from './status.tsx';
+import { useAddress } from './use-address.ts';
 
 const offered = 50;
 
 /** `question` names the app, and the user or the device. */
 export function Explain({ question }: { question: Given<'explain'> }) {
   const { app } = question;
-  const [search, setSearch] = useSearchParams();
+  const { search, change } = useAddress();
   const chosen = search.get('explain');
   const setChosen = (message: string | null) =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (message === null) next.delete('explain');
-        else next.set('explain', message);
-        return next;
-      },
-      { replace: true, preventScrollReset: true },
-    );
+    change({ explain: message }, { replace: true, preventScrollReset: true });
   const messages = useQuery(queryOf('listMessages', { app, limit: offered })).data?.data ?? [];
   const newest = useQuery({ ...queryOf('explain', question), enabled: chosen === null });
   const one = useQuery({
@@ -54,7 +47,7 @@ export function Explain({ question }: { question: Given<'explain'> }) {
             ...messages.map(({ id }) => ({ value: id, label: names.get(id) ?? id })),
           ]}
           value={chosen ?? ''}
-          onChange={(value) => setChosen(value || null)}
+          onChange={setChosen}
           searchable
           w={260}
         />

@@ -1,7 +1,7 @@
 // The figures of an app for yesterday, 7 and 30 days, each with its trend and the time before.
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import { readCsv } from '../api/client.ts';
 import type { OverviewFigures, Overview as OverviewReport } from '../api/objects.ts';
 import { formatNumber } from '../format.ts';
@@ -16,6 +16,7 @@ import { Loaded } from './loaded.tsx';
 import { CsvButton } from './report-chart.tsx';
 import { formatPeriod } from './report-text.ts';
 import { browserZone } from './report-view.ts';
+import { useAddress } from './use-address.ts';
 
 const spans = {
   yesterday: { name: 'Yesterday', before: 'the day before' },
@@ -40,22 +41,12 @@ export function LastDays({ app }: { app: string }) {
 }
 
 function Days({ app, overview: { spans: found, days } }: { app: string; overview: OverviewReport }) {
-  const [search, setSearch] = useSearchParams();
+  const { search, change } = useAddress();
   const chosen = (Object.keys(spans) as SpanName[]).find((name) => name === search.get('span')) ?? spanDefault;
   const isTable = search.get('view') === 'table';
   const span = found.find(({ name }) => name === chosen);
   const isEmpty = found.every(({ now, before }) => isNothing(now) && isNothing(before));
   if (!span || isEmpty) return null;
-  const set = (name: string, value: string | null) =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value) next.set(name, value);
-        else next.delete(name);
-        return next;
-      },
-      { replace: true },
-    );
   const { now, before } = span;
   const shown = chosen === 'last_30_days' ? days : days.slice(-14);
   const currency = mainCurrency([...days, now, before]);
@@ -77,14 +68,14 @@ function Days({ app, overview: { spans: found, days } }: { app: string; overview
               size="xs"
               variant={name === chosen ? 'light' : 'default'}
               aria-pressed={name === chosen}
-              onClick={() => set('span', name === spanDefault ? null : name)}
+              onClick={() => change({ span: name === spanDefault ? null : name })}
             >
               {spans[name].name}
             </Button>
           ))}
         </fieldset>
         <span className="no-print" style={{ display: 'flex', gap: 8, alignItems: 'center' }}>
-          <Button size="xs" variant="default" onClick={() => set('view', isTable ? null : 'table')}>
+          <Button size="xs" variant="default" onClick={() => change({ view: isTable ? null : 'table' })}>
             {isTable ? 'Hide the table' : 'Table of the days'}
           </Button>
           <CsvButton

@@ -2,9 +2,10 @@
 // and error. The address has the cursor of the visible page.
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import { type Column, SkeletonRows, VirtualRows } from '../ui/virtual-rows.tsx';
 import { ProblemPanel } from './problem.tsx';
+import { useAddress, withValues } from './use-address.ts';
 
 interface PageOf<Row> {
   readonly data: readonly Row[];
@@ -22,7 +23,7 @@ interface ListProps<Row> {
 }
 
 export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidth }: ListProps<Row>) {
-  const [search, setSearch] = useSearchParams();
+  const { search, change } = useAddress();
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
@@ -35,13 +36,17 @@ export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidt
   const rows = data.pages.flatMap((page) => page.data);
   if (rows.length === 0 && !hasNextPage) return empty;
   const isMidway = search.get('cursor') !== null;
-  const toTop = () => setSearch((before) => withoutCursor(before));
   return (
     <>
       {isMidway && (
         <p style={{ margin: 0, padding: '8px 16px' }} className="muted">
           This list starts in the middle.{' '}
-          <button type="button" className="copy-id" onClick={toTop} style={{ textDecoration: 'underline' }}>
+          <button
+            type="button"
+            className="copy-id"
+            onClick={() => change({ cursor: null }, {})}
+            style={{ textDecoration: 'underline' }}
+          >
             Show it from the beginning
           </button>
         </p>
@@ -67,7 +72,7 @@ export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidt
       {data.pages.length > 1 && data.pageParams.at(-1) !== undefined && (
         <p style={{ margin: 0, padding: '8px 16px', fontSize: 12 }} className="muted">
           {rows.length} rows.{' '}
-          <Link to={`?${withCursor(search, String(data.pageParams.at(-1)))}`} replace>
+          <Link to={`?${withValues(search, { cursor: String(data.pageParams.at(-1)) })}`} replace>
             Link to this part of the list
           </Link>
         </p>
@@ -76,38 +81,17 @@ export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidt
   );
 }
 
-function withoutCursor(search: URLSearchParams): URLSearchParams {
-  const next = new URLSearchParams(search);
-  next.delete('cursor');
-  return next;
-}
-
-function withCursor(search: URLSearchParams, cursor: string): string {
-  const next = new URLSearchParams(search);
-  next.set('cursor', cursor);
-  return next.toString();
-}
-
 /**
  * Filters of a list, as the address has them. Setting a filter drops the cursor, which belongs to
  * the former filters.
  */
 export function useFilters<Name extends string>(names: readonly Name[]) {
-  const [search, setSearch] = useSearchParams();
+  const { search, change } = useAddress();
   const filters = Object.fromEntries(names.map((name) => [name, search.get(name) || undefined])) as Record<
     Name,
     string | undefined
   >;
-  const set = (name: Name, value: string | null) =>
-    setSearch(
-      (before) => {
-        const next = withoutCursor(before);
-        if (value) next.set(name, value);
-        else next.delete(name);
-        return next;
-      },
-      { replace: true },
-    );
+  const set = (name: Name, value: string | null) => change({ cursor: null, [name]: value });
   /** The properties of the field above the list that shows and sets one filter. */
   const field = (name: Name) => ({
     value: filters[name],

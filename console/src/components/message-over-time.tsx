@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Message, MessageFigures } from '../api/objects.ts';
 import { queryOf } from '../api/queries.ts';
-import { channelNames, formatNumber, formatShare } from '../format.ts';
+import { channelNames, channels, formatNumber, formatShare } from '../format.ts';
 import { formatMoney } from '../money.ts';
 import { Card, Figures } from '../ui/card.tsx';
 import { writeCsv } from '../ui/csv.ts';
@@ -182,7 +182,6 @@ function tellLater({ later_marks: { displayed, clicked, dismissed } }: MessageFi
   return `After the first week: ${formatNumber(displayed)} displayed, ${formatNumber(clicked)} clicked, ${formatNumber(dismissed)} dismissed.`;
 }
 
-const channels = ['webpush', 'apns', 'fcm'] as const;
 const moments = ['sent', 'failed', 'displayed', 'clicked', 'dismissed'] as const;
 
 function MarksByChannel({ figures: { by_channel } }: { figures: MessageFigures }) {

@@ -3,12 +3,12 @@ import { Button } from '@mantine/core';
 import { IconChartLine, IconDownload, IconTable } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useSearchParams } from 'react-router';
 import { Card } from '../ui/card.tsx';
 import { DataTable, type TableColumn } from '../ui/data-table.tsx';
 import { type Line, LineChart } from '../ui/line-chart.tsx';
 import { saveFile } from '../ui/save-file.ts';
 import { ProblemPanel } from './problem.tsx';
+import { useAddress } from './use-address.ts';
 
 interface ReportChartProps<Row> {
   readonly title: string;
@@ -26,7 +26,8 @@ interface ReportChartProps<Row> {
 
 export function ReportChart<Row>(props: ReportChartProps<Row>) {
   const { title, points, lines, format, formatTick, provisionalFrom, columns, rows, keyOf, csv, note } = props;
-  const { isTable, toggle } = useTables();
+  const { search, change } = useAddress();
+  const isTable = search.get('view') === 'table';
   const Icon = isTable ? IconChartLine : IconTable;
   return (
     <Card
@@ -38,7 +39,7 @@ export function ReportChart<Row>(props: ReportChartProps<Row>) {
             size="xs"
             variant="default"
             leftSection={<Icon size={15} aria-hidden />}
-            onClick={toggle}
+            onClick={() => change({ view: isTable ? null : 'table' })}
             aria-label={`${isTable ? 'Chart' : 'Table'} of ${title}`}
           >
             {isTable ? 'Chart' : 'Table'}
@@ -66,23 +67,6 @@ export function ReportChart<Row>(props: ReportChartProps<Row>) {
       )}
     </Card>
   );
-}
-
-/** Whether the page shows tables instead of charts, and the switch between them. */
-function useTables() {
-  const [search, setSearch] = useSearchParams();
-  const isTable = search.get('view') === 'table';
-  const toggle = () =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (isTable) next.delete('view');
-        else next.set('view', 'table');
-        return next;
-      },
-      { replace: true },
-    );
-  return { isTable, toggle };
 }
 
 export function CsvButton({ name, what, read }: { name: string; what: string; read: () => Promise<string> }) {

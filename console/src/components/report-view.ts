@@ -1,6 +1,6 @@
 // The view of a report in the address: days, zone, period, currency, window. Only the address
 // decides what a page shows, so that a link gives exactly this view.
-import { useSearchParams } from 'react-router';
+import { useAddress, withValues } from './use-address.ts';
 
 const groups = ['day', 'week', 'month'] as const;
 export type Group = (typeof groups)[number];
@@ -129,31 +129,13 @@ function dayOf(text: string | null): string | undefined {
 
 /** The view of the page's address, and a function that changes it. Null sets the default. */
 export function useReportView() {
-  const [search, setSearch] = useSearchParams();
-  const view = readView(search, Date.now());
-  const change = (values: Readonly<Record<string, string | null>>) =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(values)) {
-          if (value) next.set(name, value);
-          else next.delete(name);
-        }
-        return next;
-      },
-      { replace: true },
-    );
-  return { view, change, search };
+  const address = useAddress();
+  return { view: readView(address.search, Date.now()), ...address };
 }
 
 /**
  * The address that gives exactly this view tomorrow too, because it names the days and the zone.
  */
-export function searchOfView(search: URLSearchParams, view: ReportView): string {
-  const whole = new URLSearchParams(search);
-  whole.set('from', view.firstDay);
-  whole.set('to', view.lastDay);
-  whole.set('tz', view.zone);
-  whole.set('by', view.group);
-  return whole.toString();
+export function searchOfView(search: URLSearchParams, { firstDay, lastDay, zone, group }: ReportView): string {
+  return withValues(search, { from: firstDay, to: lastDay, tz: zone, by: group }).toString();
 }

@@ -5,17 +5,14 @@ import { useAppId } from '../api/session.ts';
 import { tellChange } from '../components/change.ts';
 import { FirstDevice } from '../components/first-code.tsx';
 import { audienceQuestions } from '../components/first-questions.ts';
-import { LoadedReport } from '../components/loaded-report.tsx';
 import { ReportChart } from '../components/report-chart.tsx';
-import { HandOn, ReportFilters } from '../components/report-filters.tsx';
+import { ReportPage } from '../components/report-page.tsx';
 import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
 import { rangeOf, useReportView } from '../components/report-view.ts';
-import { count, formatNumber } from '../format.ts';
+import { channels, count, formatNumber } from '../format.ts';
 import { Card, Figures } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { PageHead } from '../ui/page-head.tsx';
 
-const channels = ['webpush', 'apns', 'fcm'] as const;
 const platforms = { webpush: 'Web', apns: 'iOS', fcm: 'Android' } as const;
 const dashOf = { webpush: 'solid', apns: 'dashed', fcm: 'dotted' } as const;
 
@@ -25,6 +22,11 @@ interface Counts {
   readonly invalid: number;
   readonly unsubscribed: number;
 }
+const changes = [
+  { kind: 'registered', name: 'Registered', tone: 'accent', dash: 'solid' },
+  { kind: 'unsubscribed', name: 'Unsubscribed', tone: 'warn', dash: 'dashed' },
+  { kind: 'invalid', name: 'Invalid', tone: 'bad', dash: 'dotted' },
+] as const;
 type Devices = Readonly<Record<(typeof channels)[number], Counts>>;
 
 const all = (devices: Devices, name: keyof Counts): number =>
@@ -40,118 +42,84 @@ export function AudienceReport() {
   const found = query.data?.groups ?? [];
   const last = found.at(-1)?.devices;
   const sum = (name: keyof Counts): number => found.reduce((total, { devices }) => total + all(devices, name), 0);
-  const [active, registered, opted, dead] = [
-    last ? all(last, 'active') : 0,
-    sum('registered'),
-    sum('unsubscribed'),
-    sum('invalid'),
-  ];
+  const active = last ? all(last, 'active') : 0;
+  const [registered, lost] = [sum('registered'), sum('unsubscribed') + sum('invalid')];
   return (
-    <>
-      <PageHead
-        title="Audience"
-        answer={query.data ? tellAudience(active, registered, opted + dead) : null}
-        actions={<HandOn />}
-      />
-      <div className="stack">
-        <ReportFilters />
-        <LoadedReport query={query}>
-          {({ groups = [], tz = view.zone, group: by = view.group }) => {
-            const compare = (now: number, name: keyof Counts): string =>
-              before ? tellChange(now, all(before, name), tellBefore(view)) : ' ';
-            const points = groups.map(({ from }) => formatPeriod(from, by, tz));
-            const columns = [
-              {
-                name: periodNames[by],
-                cell: ({ from }: { from: string }) => formatPeriod(from, by, tz, 'whole'),
-              },
-              ...channels.map((channel) => ({
-                name: `Active, ${platforms[channel]}`,
-                isNumber: true,
-                cell: ({ devices }: { devices: Devices }) => formatNumber(devices[channel].active),
-              })),
-              ...(
-                [
-                  ['registered', 'Registered'],
-                  ['unsubscribed', 'Unsubscribed'],
-                  ['invalid', 'Invalid'],
-                ] as const
-              ).map(([name, text]) => ({
-                name: text,
-                isNumber: true,
-                cell: ({ devices }: { devices: Devices }) => formatNumber(all(devices, name)),
-              })),
-            ];
-            const common = {
-              points,
-              format: formatNumber,
-              rows: groups,
-              keyOf: ({ from }: { from: string }) => from,
-              columns,
-            };
-            const csv = { name: 'audience.csv', read: () => readCsv('reportDevices', { app, ...grouped }) };
-            return active + registered + opted + dead === 0 ? (
-              <Card>
-                <Empty title="No devices in this range" action={<FirstDevice />}>
-                  Choose other days, or put these lines on a page of your site.
-                </Empty>
-              </Card>
-            ) : (
-              <>
-                <section aria-label="Audience of the range">
-                  <Figures
-                    figures={[
-                      { name: 'Active', value: formatNumber(active), note: compare(active, 'active') },
-                      { name: 'Registered', value: formatNumber(registered), note: compare(registered, 'registered') },
-                      { name: 'Unsubscribed', value: formatNumber(opted), note: compare(opted, 'unsubscribed') },
-                      { name: 'Invalid', value: formatNumber(dead), note: compare(dead, 'invalid') },
-                    ]}
-                  />
-                </section>
-                <ReportChart
-                  {...common}
-                  csv={csv}
-                  title="Active devices by platform"
-                  lines={channels
-                    .filter((channel) => groups.some(({ devices }) => devices[channel].active > 0))
-                    .map((channel) => ({
-                      name: platforms[channel],
-                      tone: 'good' as const,
-                      dash: dashOf[channel],
-                      values: groups.map(({ devices }) => devices[channel].active),
-                    }))}
-                />
-                <ReportChart
-                  {...common}
-                  csv={csv}
-                  title="Gained and lost"
-                  lines={[
-                    {
-                      name: 'Registered',
-                      tone: 'accent',
-                      dash: 'solid',
-                      values: groups.map(({ devices }) => all(devices, 'registered')),
-                    },
-                    {
-                      name: 'Unsubscribed',
-                      tone: 'warn',
-                      dash: 'dashed',
-                      values: groups.map(({ devices }) => all(devices, 'unsubscribed')),
-                    },
-                    {
-                      name: 'Invalid',
-                      tone: 'bad',
-                      dash: 'dotted',
-                      values: groups.map(({ devices }) => all(devices, 'invalid')),
-                    },
-                  ]}
-                />
-              </>
-            );
-          }}
-        </LoadedReport>
-      </div>
-    </>
+    <ReportPage title="Audience" answer={query.data ? tellAudience(active, registered, lost) : null} query={query}>
+      {({ groups = [], tz = view.zone, group: by = view.group }) => {
+        const compare = (now: number, name: keyof Counts): string =>
+          before ? tellChange(now, all(before, name), tellBefore(view)) : ' ';
+        const points = groups.map(({ from }) => formatPeriod(from, by, tz));
+        const columns = [
+          {
+            name: periodNames[by],
+            cell: ({ from }: { from: string }) => formatPeriod(from, by, tz, 'whole'),
+          },
+          ...channels.map((channel) => ({
+            name: `Active, ${platforms[channel]}`,
+            isNumber: true,
+            cell: ({ devices }: { devices: Devices }) => formatNumber(devices[channel].active),
+          })),
+          ...changes.map(({ kind, name }) => ({
+            name,
+            isNumber: true,
+            cell: ({ devices }: { devices: Devices }) => formatNumber(all(devices, kind)),
+          })),
+        ];
+        const common = {
+          points,
+          format: formatNumber,
+          rows: groups,
+          keyOf: ({ from }: { from: string }) => from,
+          columns,
+        };
+        const csv = { name: 'audience.csv', read: () => readCsv('reportDevices', { app, ...grouped }) };
+        return active + registered + lost === 0 ? (
+          <Card>
+            <Empty title="No devices in this range" action={<FirstDevice />}>
+              Choose other days, or put these lines on a page of your site.
+            </Empty>
+          </Card>
+        ) : (
+          <>
+            <section aria-label="Audience of the range">
+              <Figures
+                figures={[
+                  { name: 'Active', value: formatNumber(active), note: compare(active, 'active') },
+                  ...changes.map(({ kind, name }) => ({
+                    name,
+                    value: formatNumber(sum(kind)),
+                    note: compare(sum(kind), kind),
+                  })),
+                ]}
+              />
+            </section>
+            <ReportChart
+              {...common}
+              csv={csv}
+              title="Active devices by platform"
+              lines={channels
+                .filter((channel) => groups.some(({ devices }) => devices[channel].active > 0))
+                .map((channel) => ({
+                  name: platforms[channel],
+                  tone: 'good' as const,
+                  dash: dashOf[channel],
+                  values: groups.map(({ devices }) => devices[channel].active),
+                }))}
+            />
+            <ReportChart
+              {...common}
+              csv={csv}
+              title="Gained and lost"
+              lines={changes.map(({ kind, ...line }) => ({
+                ...line,
+                values: groups.map(({ devices }) => all(devices, kind)),
+              }))}
+            />
+          </>
+        );
+      }}
+    </ReportPage>
   );
 }
 

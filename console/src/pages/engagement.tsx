@@ -6,10 +6,9 @@ import { readCsv } from '../api/client.ts';
 import { useAppId } from '../api/session.ts';
 import { tellChange } from '../components/change.ts';
 import { engagementQuestions, reportRows } from '../components/first-questions.ts';
-import { LoadedReport } from '../components/loaded-report.tsx';
 import { nameOf } from '../components/message-text.ts';
 import { CsvButton, ReportChart } from '../components/report-chart.tsx';
-import { HandOn, ReportFilters } from '../components/report-filters.tsx';
+import { ReportPage } from '../components/report-page.tsx';
 import { formatPeriod, periodNames, tellBefore } from '../components/report-text.ts';
 import { rangeOf, useReportView } from '../components/report-view.ts';
 import { count, formatDay, formatNumber, formatShare } from '../format.ts';
@@ -17,7 +16,6 @@ import { paths } from '../paths.ts';
 import { Card, Figures } from '../ui/card.tsx';
 import { DataTable, type TableColumn } from '../ui/data-table.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { PageHead } from '../ui/page-head.tsx';
 
 interface Funnel {
   readonly accepted: number;
@@ -53,84 +51,78 @@ export function Engagement() {
   const whole = query.data && sumOf(query.data.groups ?? []);
   const past = before && sumOf(before);
   return (
-    <>
-      <PageHead title="Engagement" answer={whole ? tellEngagement(whole) : null} actions={<HandOn />} />
-      <div className="stack">
-        <ReportFilters />
-        <LoadedReport query={query}>
-          {({ groups = [], messages, has_more, tz = view.zone, group: by = view.group }) =>
-            whole === undefined || whole.accepted === 0 ? (
-              <Card>
-                <Empty title="No messages in this range">
-                  Choose other days, or <Link to={paths.compose(app)}>compose one</Link>.
-                </Empty>
-              </Card>
-            ) : (
-              <>
-                <section aria-label="Engagement of the range">
-                  <Figures
-                    figures={steps.map((name) => ({
-                      name: stepNames[name],
-                      value: formatNumber(whole[name]),
-                      note: past ? tellChange(whole[name], past[name], tellBefore(view)) : ' ',
-                    }))}
-                  />
-                </section>
-                <ReportChart
-                  title={`Engagement by ${view.group}`}
-                  points={groups.map(({ from }) => formatPeriod(from, by, tz))}
-                  lines={steps.map((name) => ({
-                    name: stepNames[name],
-                    ...lineOf[name],
-                    values: groups.map((group) => group[name]),
-                  }))}
-                  format={formatNumber}
-                  rows={groups}
-                  keyOf={({ from }) => from}
-                  columns={[
-                    { name: periodNames[by], cell: ({ from }) => formatPeriod(from, by, tz, 'whole') },
-                    ...columnsOf<(typeof groups)[number]>(),
-                  ]}
-                  csv={{
-                    name: 'engagement.csv',
-                    read: () => readCsv('reportEngagement', { ...asked, group: view.group }),
-                  }}
-                  note="Each message counts on the day on which it began, with all of its clicks."
-                />
-                <Card
-                  title="By message"
-                  isFlush
-                  actions={
-                    <CsvButton what="messages" name="messages.csv" read={() => readCsv('reportEngagement', asked)} />
-                  }
-                >
-                  <DataTable
-                    label="Engagement by message"
-                    rows={messages}
-                    keyOf={({ message_id }) => message_id}
-                    columns={[
-                      {
-                        name: 'Message',
-                        cell: ({ message_id, name, title }) => (
-                          <Link to={paths.message(app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
-                        ),
-                      },
-                      { name: 'Began', cell: ({ started_at }) => formatDay(started_at) },
-                      ...columnsOf<(typeof messages)[number]>(),
-                    ]}
-                  />
-                  {has_more && (
-                    <p className="muted" style={{ margin: 0, padding: '8px 16px', fontSize: 13 }}>
-                      The newest 200 messages. A shorter range shows older ones.
-                    </p>
-                  )}
-                </Card>
-              </>
-            )
-          }
-        </LoadedReport>
-      </div>
-    </>
+    <ReportPage title="Engagement" answer={whole ? tellEngagement(whole) : null} query={query}>
+      {({ groups = [], messages, has_more, tz = view.zone, group: by = view.group }) =>
+        whole === undefined || whole.accepted === 0 ? (
+          <Card>
+            <Empty title="No messages in this range">
+              Choose other days, or <Link to={paths.compose(app)}>compose one</Link>.
+            </Empty>
+          </Card>
+        ) : (
+          <>
+            <section aria-label="Engagement of the range">
+              <Figures
+                figures={steps.map((name) => ({
+                  name: stepNames[name],
+                  value: formatNumber(whole[name]),
+                  note: past ? tellChange(whole[name], past[name], tellBefore(view)) : ' ',
+                }))}
+              />
+            </section>
+            <ReportChart
+              title={`Engagement by ${view.group}`}
+              points={groups.map(({ from }) => formatPeriod(from, by, tz))}
+              lines={steps.map((name) => ({
+                name: stepNames[name],
+                ...lineOf[name],
+                values: groups.map((group) => group[name]),
+              }))}
+              format={formatNumber}
+              rows={groups}
+              keyOf={({ from }) => from}
+              columns={[
+                { name: periodNames[by], cell: ({ from }) => formatPeriod(from, by, tz, 'whole') },
+                ...columnsOf<(typeof groups)[number]>(),
+              ]}
+              csv={{
+                name: 'engagement.csv',
+                read: () => readCsv('reportEngagement', { ...asked, group: view.group }),
+              }}
+              note="Each message counts on the day on which it began, with all of its clicks."
+            />
+            <Card
+              title="By message"
+              isFlush
+              actions={
+                <CsvButton what="messages" name="messages.csv" read={() => readCsv('reportEngagement', asked)} />
+              }
+            >
+              <DataTable
+                label="Engagement by message"
+                rows={messages}
+                keyOf={({ message_id }) => message_id}
+                columns={[
+                  {
+                    name: 'Message',
+                    cell: ({ message_id, name, title }) => (
+                      <Link to={paths.message(app, message_id)}>{nameOf({ id: message_id, name, title })}</Link>
+                    ),
+                  },
+                  { name: 'Began', cell: ({ started_at }) => formatDay(started_at) },
+                  ...columnsOf<(typeof messages)[number]>(),
+                ]}
+              />
+              {has_more && (
+                <p className="muted" style={{ margin: 0, padding: '8px 16px', fontSize: 13 }}>
+                  The newest 200 messages. A shorter range shows older ones.
+                </p>
+              )}
+            </Card>
+          </>
+        )
+      }
+    </ReportPage>
   );
 }
 

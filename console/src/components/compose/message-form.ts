@@ -1,9 +1,9 @@
 // A message while it is composed: the partly filled request of POST /v1/messages. Drafts,
 // duplicates and templates are this same object, so nothing is lost between them. Pure.
 import type { Content, Message, MessageRequest } from '../../api/objects.ts';
+import { channels } from '../../format.ts';
 
-export type Channel = 'webpush' | 'apns' | 'fcm';
-export const channels: readonly Channel[] = ['webpush', 'apns', 'fcm'];
+export type Channel = (typeof channels)[number];
 export const textFields = ['title', 'subtitle', 'body', 'url', 'image'] as const;
 export type TextField = (typeof textFields)[number];
 

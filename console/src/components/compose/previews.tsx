@@ -8,10 +8,10 @@ import { Problem } from '../../api/client.ts';
 import type { Content, RenderedMessage } from '../../api/objects.ts';
 import { queryOf } from '../../api/queries.ts';
 import { useApp } from '../../api/session.ts';
-import { channelNames, languageName } from '../../format.ts';
+import { channelNames, channels, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { DrawnScreen } from './drawn-screen.tsx';
-import { type Channel, channels, type Fields, isEmptyContent, languagesOf } from './message-form.ts';
+import { type Channel, type Fields, isEmptyContent, languagesOf } from './message-form.ts';
 import { useDeferred } from './use-deferred.ts';
 
 export interface Reader {

@@ -3,11 +3,10 @@
 import { Autocomplete, Button, Group, Tabs } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
-import { channelNames, languageName } from '../../format.ts';
+import { channelNames, channels, languageName } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { tellWithUndo } from '../tell-with-undo.tsx';
 import {
-  channels,
   differencesAt,
   fieldsAt,
   isChannel,

@@ -4,17 +4,16 @@ import { useQuery } from '@tanstack/react-query';
 import { queryOf, whole } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { Loaded } from '../../components/loaded.tsx';
+import { channels } from '../../format.ts';
 import { ChannelCard } from './channel-card.tsx';
-
-const ids = ['webpush', 'apns', 'fcm'] as const;
 
 export function Channels() {
   const app = useAppId();
-  const channels = useQuery(queryOf('listChannels', { app, ...whole }));
+  const listed = useQuery(queryOf('listChannels', { app, ...whole }));
   return (
-    <Loaded query={channels}>
+    <Loaded query={listed}>
       {({ data }) =>
-        ids.map((id) => (
+        channels.map((id) => (
           <ChannelCard
             key={id}
             app={app}

@@ -5,20 +5,18 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { RevenueRow } from '../../api/objects.ts';
 import { useApp, useAppId } from '../../api/session.ts';
-import { BySegment } from '../../components/by-segment.tsx';
 import { FirstEvent } from '../../components/first-code.tsx';
 import { askedOf, revenueQuestions } from '../../components/first-questions.ts';
-import { LoadedReport } from '../../components/loaded-report.tsx';
 import { Rebuild } from '../../components/rebuild.tsx';
-import { HandOn, ReportFilters } from '../../components/report-filters.tsx';
+import { ReportPage } from '../../components/report-page.tsx';
 import { useReportView } from '../../components/report-view.ts';
 import { sumRevenue } from '../../components/sum-revenue.ts';
 import { count } from '../../format.ts';
 import { formatMoney } from '../../money.ts';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { PageHead } from '../../ui/page-head.tsx';
 import { ByMessage } from './by-message.tsx';
+import { BySegment } from './by-segment.tsx';
 import { Classes } from './classes.tsx';
 import { OverTime } from './over-time.tsx';
 import { empty } from './revenue-row.ts';
@@ -37,10 +35,12 @@ export function Revenue() {
   const currencies = whole?.map(({ currency }) => currency) ?? [];
   const row = whole && chooseCurrency(whole, view.currency);
   return (
-    <>
-      <PageHead title="Revenue" answer={whole ? tellRevenue(row) : null} actions={<HandOn />} />
-      <div className="stack">
-        <ReportFilters>
+    <ReportPage
+      title="Revenue"
+      answer={whole ? tellRevenue(row) : null}
+      query={grouped}
+      filters={
+        <>
           {currencies.length > 0 && (
             <Select
               label="Currency"
@@ -60,29 +60,28 @@ export function Revenue() {
             value={view.windowHours ?? ''}
             onChange={(value) => change({ window: value })}
           />
-        </ReportFilters>
-        <LoadedReport query={grouped}>
-          {({ groups = [], tz = view.zone, group = view.group, messages, has_more }) =>
-            row === undefined ? (
-              <NoPurchases />
-            ) : (
-              <>
-                <Classes view={view} before={before} row={row} />
-                <OverTime asked={{ ...asked, tz, group }} groups={groups} currency={row.currency} />
-                <ByMessage
-                  asked={asked}
-                  currency={row.currency}
-                  hasMore={has_more}
-                  messages={messages.filter(({ currency }) => currency === row.currency)}
-                />
-                <BySegment asked={asked} currency={row.currency} />
-              </>
-            )
-          }
-        </LoadedReport>
-        <Rebuild app={app} />
-      </div>
-    </>
+        </>
+      }
+      below={<Rebuild app={app} />}
+    >
+      {({ groups = [], tz = view.zone, group = view.group, messages, has_more }) =>
+        row === undefined ? (
+          <NoPurchases />
+        ) : (
+          <>
+            <Classes view={view} before={before} row={row} />
+            <OverTime asked={{ ...asked, tz, group }} groups={groups} currency={row.currency} />
+            <ByMessage
+              asked={asked}
+              currency={row.currency}
+              hasMore={has_more}
+              messages={messages.filter(({ currency }) => currency === row.currency)}
+            />
+            <BySegment asked={asked} currency={row.currency} />
+          </>
+        )
+      }
+    </ReportPage>
   );
 }
 

@@ -5,17 +5,18 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
-import type { Given } from '../api/client.ts';
-import type { RevenueRow } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
-import { formatNumber } from '../format.ts';
-import { formatExactMoney } from '../money.ts';
-import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
-import { writeCsv } from '../ui/csv.ts';
-import { DataTable } from '../ui/data-table.tsx';
-import { CsvButton } from './report-chart.tsx';
-import { useReportView } from './report-view.ts';
+import type { Given } from '../../api/client.ts';
+import type { RevenueRow } from '../../api/objects.ts';
+import { queryOf } from '../../api/queries.ts';
+import { CsvButton } from '../../components/report-chart.tsx';
+import { useReportView } from '../../components/report-view.ts';
+import { formatNumber } from '../../format.ts';
+import { formatExactMoney } from '../../money.ts';
+import { paths } from '../../paths.ts';
+import { Card } from '../../ui/card.tsx';
+import { writeCsv } from '../../ui/csv.ts';
+import { DataTable } from '../../ui/data-table.tsx';
+import { classes } from './revenue-row.ts';
 
 const chosenMost = 5;
 const segmentsShown = 50;
@@ -61,8 +62,7 @@ export function BySegment({ asked, currency }: { asked: Given<'reportRevenue'>; 
       return row ? of(row) : '–';
     };
   };
-  const money = (name: 'direct' | 'influenced' | 'unattributed') =>
-    cell((row) => formatExactMoney(row[name].amount, currency));
+  const money = (name: (typeof classes)[number]) => cell((row) => formatExactMoney(row[name].amount, currency));
   return (
     <Card
       title="By segment"
@@ -104,8 +104,6 @@ export function BySegment({ asked, currency }: { asked: Given<'reportRevenue'>; 
     </Card>
   );
 }
-
-const classes = ['direct', 'influenced', 'unattributed'] as const;
 
 interface SegmentRow {
   readonly id: string;
