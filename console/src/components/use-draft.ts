@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react';
 import { useSession } from '../api/session.ts';
 import { isSame, type Stored, takeOver } from './draft-merge.ts';
 
-interface DraftOptions<Values> {
+export interface DraftOptions<Values> {
   readonly initialValues: Values;
   /** `updated_at` of the edited object; absent when the form makes a new one. */
   readonly seen?: string;
@@ -14,6 +14,15 @@ interface DraftOptions<Values> {
   readonly secret?: readonly (keyof Values)[];
   /** Reads the values of the form, and the version, from the object as the service sends it. */
   readonly read?: (present: unknown) => { readonly values: Values; readonly seen: string };
+}
+
+/** The options of a form that edits an object. */
+export function editing<Edited extends { readonly updated_at: string }, Values>(
+  object: Edited,
+  valuesOf: (object: Edited) => Values,
+) {
+  const read = (present: unknown) => ({ values: valuesOf(present as Edited), seen: (present as Edited).updated_at });
+  return { initialValues: valuesOf(object), seen: object.updated_at, read };
 }
 
 export interface Draft<Values> {

@@ -4,8 +4,12 @@ import type { UseFormReturnType } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type Issue, Problem } from '../api/client.ts';
+import { type Draft, type DraftOptions, useDraft } from './use-draft.ts';
 
 export interface Save<Values> {
+  readonly form: UseFormReturnType<Values>;
+  /** The fields typed before a reload, and the fields that somebody else saved meanwhile. */
+  readonly draft?: Draft<Values>;
   readonly submit: (values: Values) => void;
   readonly isSaving: boolean;
   /** The problem that no field can show. */
@@ -19,7 +23,7 @@ interface SaveOptions<Values, Answer> {
   readonly save: (values: Values) => Promise<Answer>;
   readonly onSaved: (answer: Answer) => unknown;
   /** Finds the field of an issue, if fields have other names than in the body. */
-  readonly fieldOf?: (path: Issue['path']) => string | undefined;
+  readonly fieldOf?: ((path: Issue['path']) => string | undefined) | undefined;
 }
 
 export function useSave<Values extends object, Answer>({
@@ -42,11 +46,39 @@ export function useSave<Values extends object, Answer>({
     },
   });
   return {
+    form,
     submit: (values) => mutation.mutate(values),
     isSaving: mutation.isPending,
     problem,
     clear: () => setProblem(undefined),
   };
+}
+
+interface DraftSaveOptions<Values, Answer>
+  extends DraftOptions<Values>,
+    Pick<SaveOptions<Values, Answer>, 'onSaved' | 'fieldOf'> {
+  readonly save: (values: Values, draft: Draft<Values>) => Promise<Answer>;
+  /** The version after a save of a form that stays. Absent: the form closes, and forgets its draft. */
+  readonly seenAfter?: ((answer: Answer) => string) | undefined;
+}
+
+/** A form that keeps what is typed until it is saved. `name` tells its draft from others. */
+export function useDraftSave<Values extends Record<string, unknown>, Answer>(
+  name: string,
+  { save, onSaved, fieldOf, seenAfter, ...options }: DraftSaveOptions<Values, Answer>,
+) {
+  const draft = useDraft<Values>(name, options);
+  const saving = useSave<Values, Answer>({
+    form: draft.form,
+    fieldOf,
+    save: (values) => save(values, draft),
+    onSaved: (answer) => {
+      if (seenAfter) draft.settle(seenAfter(answer));
+      else draft.forget();
+      return onSaved(answer);
+    },
+  });
+  return { ...saving, draft };
 }
 
 /**

@@ -1,8 +1,8 @@
 // The credential of Android push: a service account of a Firebase project.
-import { Stack, Textarea } from '@mantine/core';
+import { Textarea } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { call } from '../api/client.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { useSave } from '../components/use-save.ts';
 import type { ChannelFormProps } from './channel-form.ts';
 
@@ -18,23 +18,20 @@ export function FcmForm({ app, present, onSaved, onCancel }: ChannelFormProps) {
     onSaved,
   });
   return (
-    <form onSubmit={form.onSubmit(save.submit)}>
-      <Stack>
-        <Textarea
-          label="Service account"
-          description="The JSON file that Firebase gives under Project settings, Service accounts. Its key is sealed and never shown again."
-          placeholder='{ "type": "service_account", … }'
-          required
-          autosize
-          minRows={8}
-          maxRows={16}
-          autoComplete="off"
-          data-autofocus
-          {...form.getInputProps('service_account_json')}
-        />
-        <FormFoot label={present ? 'Replace' : 'Set up Android push'} save={save} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={save} label={present ? 'Replace' : 'Set up Android push'} onCancel={onCancel}>
+      <Textarea
+        label="Service account"
+        description="The JSON file that Firebase gives under Project settings, Service accounts. Its key is sealed and never shown again."
+        placeholder='{ "type": "service_account", … }'
+        required
+        autosize
+        minRows={8}
+        maxRows={16}
+        autoComplete="off"
+        data-autofocus
+        {...form.getInputProps('service_account_json')}
+      />
+    </Form>
   );
 }
 

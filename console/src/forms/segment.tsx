@@ -5,11 +5,10 @@ import { useEffect, useState } from 'react';
 import type { Segment, SegmentRequest } from '../api/objects.ts';
 import { FilterBuilder, readFilter, useFilterTree } from '../components/filter-builder/filter-builder.tsx';
 import { FilterJson } from '../components/filter-builder/filter-json.tsx';
-import { toFilter } from '../components/filter-builder/tree.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { FormFoot } from '../components/form.tsx';
 import { LeaveGuard } from '../components/leave-guard.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
+import { editing } from '../components/use-draft.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
 
 type Values = { name: string; description: string; filter: unknown };
@@ -31,26 +30,16 @@ interface SegmentFormProps {
 
 export function SegmentForm(props: SegmentFormProps) {
   const { app, segment, filter = noFilter, label, isReadOnly = false, save, onSaved } = props;
-  const draft = useDraft<Values>(`segment ${segment?.id ?? app}`, {
-    initialValues: segment ? valuesOf(segment) : { name: '', description: '', filter },
-    ...(segment && { seen: segment.updated_at, read }),
-  });
-  const { form } = draft;
   const [saved, setSaved] = useState<Segment>();
-  const { tree, set, undo } = useFilterTree(form.values.filter, (next) => form.setFieldValue('filter', next));
-  const saving = useSave({
-    form,
-    save: ({ name, description }) =>
-      save(
-        { name, description: description === '' ? null : description, filter: toFilter(tree) as object },
-        draft.seen,
-      ),
-    onSaved: (after) => {
-      if (segment) draft.settle(after.updated_at);
-      else draft.forget();
-      setSaved(after);
-    },
+  const edit = useDraftSave<Values, Segment>(`segment ${segment?.id ?? app}`, {
+    ...(segment ? editing(segment, valuesOf) : { initialValues: { name: '', description: '', filter } }),
+    save: (values, { seen }) =>
+      save({ ...values, description: values.description || null, filter: values.filter as object }, seen),
+    seenAfter: segment && (({ updated_at }) => updated_at),
+    onSaved: setSaved,
   });
+  const { form } = edit;
+  const { tree, set, undo } = useFilterTree(form.values.filter, (next) => form.setFieldValue('filter', next));
   const isDirty = form.isDirty();
   // The page is left only after the guard has seen that nothing is unsaved.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what follows a save runs once
@@ -60,7 +49,7 @@ export function SegmentForm(props: SegmentFormProps) {
     onSaved(saved);
   }, [saved, isDirty]);
   return (
-    <form onSubmit={form.onSubmit(saving.submit)}>
+    <form onSubmit={form.onSubmit(edit.submit)}>
       <LeaveGuard isDirty={isDirty} />
       <div className="segment-form">
         <Card
@@ -104,14 +93,7 @@ export function SegmentForm(props: SegmentFormProps) {
                   {form.errors['filter']}
                 </p>
               )}
-              {!isReadOnly && (
-                <FormFoot
-                  label={label}
-                  save={saving}
-                  draft={draft}
-                  isDisabled={!isDirty || readFilter(tree) === null}
-                />
-              )}
+              {!isReadOnly && <FormFoot of={edit} label={label} isDisabled={!isDirty || readFilter(tree) === null} />}
             </Stack>
           </Card>
           <Card title="The same as JSON">
@@ -124,8 +106,3 @@ export function SegmentForm(props: SegmentFormProps) {
 }
 
 const valuesOf = ({ name, description, filter }: Segment): Values => ({ name, description: description ?? '', filter });
-
-function read(present: unknown) {
-  const segment = present as Segment;
-  return { values: valuesOf(segment), seen: segment.updated_at };
-}

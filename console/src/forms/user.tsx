@@ -1,13 +1,13 @@
 // The profile of a user: the attributes that every app has, and the properties of this one, each
 // with the input of its type.
-import { ActionIcon, NumberInput, Select, Stack, TextInput, Tooltip } from '@mantine/core';
+import { ActionIcon, NumberInput, Select, TextInput, Tooltip } from '@mantine/core';
 import { IconArrowBackUp, IconTrash } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import { call } from '../api/client.ts';
 import type { CataloguedProperty, EditedUser, User } from '../api/objects.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
-import type { Draft } from '../components/use-draft.ts';
+import { type Draft, editing } from '../components/use-draft.ts';
 import { useEditForm } from '../components/use-edit-form.ts';
 import { editOf, fieldOf, keysOf, typeOf, type UserValues, valuesOf } from '../components/user-values.ts';
 import { paths } from '../paths.ts';
@@ -22,37 +22,33 @@ interface UserFormProps {
 }
 
 export function UserForm({ app, user, onSaved, onCancel }: UserFormProps) {
-  const { draft, form, save, catalog, submit } = useEditForm({
+  const edit = useEditForm({
     app,
     name: `user ${app} ${user.external_id}`,
-    initialValues: valuesOf(user),
-    seen: user.updated_at,
-    read,
+    ...editing(user, valuesOf),
     send: (base, values, seen) =>
       call('editUser', { app, external_id: user.external_id, body: editOf(base, values, seen) }),
     onSaved,
   });
+  const { form } = edit;
   return (
-    <form onSubmit={form.onSubmit(submit)}>
-      <Stack>
-        <TextInput label="First name" maxLength={128} data-autofocus {...form.getInputProps('first_name')} />
-        <TextInput
-          label="Country"
-          description="Two letters, such as DE"
-          maxLength={2}
-          {...form.getInputProps('country')}
-        />
-        <TextInput
-          label="Language"
-          description="A tag such as de or pt-BR; it chooses the language of a message"
-          maxLength={35}
-          {...form.getInputProps('language')}
-        />
-        <TimeZoneSelect form={form} description="Sends at a local time follow it" />
-        <OwnProperties app={app} catalog={catalog} draft={draft} />
-        <FormFoot label="Save" save={save} draft={draft} onCancel={onCancel} isDisabled={!form.isDirty()} />
-      </Stack>
-    </form>
+    <Form of={edit} label="Save" onCancel={onCancel} isDisabled={!form.isDirty()}>
+      <TextInput label="First name" maxLength={128} data-autofocus {...form.getInputProps('first_name')} />
+      <TextInput
+        label="Country"
+        description="Two letters, such as DE"
+        maxLength={2}
+        {...form.getInputProps('country')}
+      />
+      <TextInput
+        label="Language"
+        description="A tag such as de or pt-BR; it chooses the language of a message"
+        maxLength={35}
+        {...form.getInputProps('language')}
+      />
+      <TimeZoneSelect form={form} description="Sends at a local time follow it" />
+      <OwnProperties app={app} edit={edit} />
+    </Form>
   );
 }
 
@@ -75,21 +71,11 @@ export function TimeZoneSelect({ form, description }: { form: Draft<UserValues>[
   );
 }
 
-function read(present: unknown) {
-  const user = present as User;
-  return { values: valuesOf(user), seen: user.updated_at };
-}
-
 const first = { string: '', number: 0, boolean: true } as const;
 
-interface OwnPropertiesProps {
-  readonly app: string;
-  readonly catalog: readonly CataloguedProperty[];
-  readonly draft: Draft<UserValues>;
-}
-
 /** The properties of a user, or those that a device has of its own. */
-export function OwnProperties({ app, catalog, draft: { form, base } }: OwnPropertiesProps) {
+export function OwnProperties({ app, edit }: { app: string; edit: ReturnType<typeof useEditForm> }) {
+  const { form, catalog, draft } = edit;
   const keys = keysOf(form.values);
   const others = catalog.filter(({ key, field }) => field === `properties.${key}` && !keys.includes(key));
   const none = keys.length > 0 ? 'No other property' : 'No property yet';
@@ -97,7 +83,7 @@ export function OwnProperties({ app, catalog, draft: { form, base } }: OwnProper
     <fieldset className="own-properties">
       <legend>Properties</legend>
       {keys.map((key) => (
-        <OneProperty key={key} name={key} catalog={catalog} form={form} before={base[fieldOf(key)]} />
+        <OneProperty key={key} name={key} catalog={catalog} form={form} before={draft.base[fieldOf(key)]} />
       ))}
       <Select
         label="Add a property"

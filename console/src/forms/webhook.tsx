@@ -1,9 +1,9 @@
 // The endpoint of a webhook and the events that it gets.
 import { Checkbox, Stack, TextInput } from '@mantine/core';
 import type { EventKind, Webhook } from '../api/objects.ts';
-import { FormFoot } from '../components/form-foot.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
+import { Form } from '../components/form.tsx';
+import { editing } from '../components/use-draft.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { webhookEvents } from '../components/webhook-text.ts';
 
 type Values = { endpoint: string; events: readonly EventKind[] };
@@ -19,50 +19,35 @@ interface WebhookFormProps<Answer> {
 }
 
 export function WebhookForm<Answer>({ webhook, app, label, save, onSaved, onCancel }: WebhookFormProps<Answer>) {
-  const draft = useDraft<Values>(`webhook ${webhook?.id ?? app}`, {
-    initialValues: webhook ? valuesOf(webhook) : { endpoint: '', events: [] },
-    ...(webhook && { seen: webhook.updated_at, read }),
+  const edit = useDraftSave<Values, Answer>(`webhook ${webhook?.id ?? app}`, {
+    ...(webhook ? editing(webhook, valuesOf) : { initialValues: { endpoint: '', events: [] } }),
+    save: (values, { seen }) => save(values, seen),
+    onSaved,
   });
-  const { form } = draft;
-  const saving = useSave({
-    form,
-    save: (values) => save(values, draft.seen),
-    onSaved: (answer) => {
-      draft.forget();
-      return onSaved(answer);
-    },
-  });
+  const { form } = edit;
   return (
-    <form onSubmit={form.onSubmit(saving.submit)}>
-      <Stack>
-        <TextInput
-          label="Endpoint"
-          description="An https address of your server, on port 443 or 8443"
-          placeholder="https://hooks.shop.example/push"
-          required
-          data-autofocus
-          {...form.getInputProps('endpoint')}
-        />
-        <Checkbox.Group
-          label="Events"
-          description="Choose none to get all of them, also kinds that come later"
-          {...form.getInputProps('events')}
-        >
-          <Stack gap="xs" mt="xs">
-            {webhookEvents.map(([event, text]) => (
-              <Checkbox key={event} value={event} label={text} />
-            ))}
-          </Stack>
-        </Checkbox.Group>
-        <FormFoot label={label} save={saving} draft={draft} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={edit} label={label} onCancel={onCancel}>
+      <TextInput
+        label="Endpoint"
+        description="An https address of your server, on port 443 or 8443"
+        placeholder="https://hooks.shop.example/push"
+        required
+        data-autofocus
+        {...form.getInputProps('endpoint')}
+      />
+      <Checkbox.Group
+        label="Events"
+        description="Choose none to get all of them, also kinds that come later"
+        {...form.getInputProps('events')}
+      >
+        <Stack gap="xs" mt="xs">
+          {webhookEvents.map(([event, text]) => (
+            <Checkbox key={event} value={event} label={text} />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+    </Form>
   );
 }
 
 const valuesOf = ({ endpoint, events }: Webhook): Values => ({ endpoint, events });
-
-function read(present: unknown) {
-  const webhook = present as Webhook;
-  return { values: valuesOf(webhook), seen: webhook.updated_at };
-}

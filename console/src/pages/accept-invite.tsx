@@ -8,7 +8,7 @@ import { call } from '../api/client.ts';
 import type { Link } from '../api/objects.ts';
 import { queryClient, queryOf } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { PersonFields, secretOfLink } from '../components/new-person.tsx';
 import { useSave } from '../components/use-save.ts';
@@ -22,12 +22,12 @@ export function AcceptInvite() {
   const link = useQuery(queryOf('getLink', { body: { secret } }));
   return (
     <div style={{ maxWidth: 480, margin: '8vh auto', padding: '0 16px' }}>
-      <Loaded query={link}>{(data) => <Form secret={secret} invitation={data} />}</Loaded>
+      <Loaded query={link}>{(data) => <Join secret={secret} invitation={data} />}</Loaded>
     </div>
   );
 }
 
-function Form({ secret, invitation }: { secret: string; invitation: Link }) {
+function Join({ secret, invitation }: { secret: string; invitation: Link }) {
   const navigate = useNavigate();
   const welcome = useQuery(queryOf('getWelcome', {})).data;
   const form = useForm({ initialValues: { name: '', email: invitation.email ?? '', password: '' } });
@@ -50,12 +50,9 @@ function Form({ secret, invitation }: { secret: string; invitation: Link }) {
         <Stack>
           {welcome?.oidc && <ByOidc provider={welcome.oidc} secret={secret} hasPassword={welcome.password} />}
           {welcome?.password !== false && (
-            <form onSubmit={form.onSubmit(save.submit)}>
-              <Stack>
-                <PersonFields form={form} email={invitation.email} />
-                <FormFoot label="Join" save={save} />
-              </Stack>
-            </form>
+            <Form of={save} label="Join">
+              <PersonFields form={form} email={invitation.email} />
+            </Form>
           )}
         </Stack>
       </Card>

@@ -1,5 +1,5 @@
 // The keys of an app: who calls the API. A key is shown once, when it is made.
-import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Modal, Select, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -10,15 +10,14 @@ import type { Key, MadeKey, NewKey } from '../api/objects.ts';
 import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
 import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -120,37 +119,30 @@ function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: 
 }
 
 function KeyForm({ app, onMade, onCancel }: { app: string; onMade: (key: MadeKey) => unknown; onCancel: () => void }) {
-  const draft = useDraft<NewKey>(`key ${app}`, { initialValues: { name: '', scope: 'server' } });
-  const { form } = draft;
-  const save = useSave({
-    form,
-    save: (values) => call('createKey', { app, body: values }),
-    onSaved: (key) => {
-      draft.forget();
-      onMade(key);
-    },
+  const making = useDraftSave<NewKey, MadeKey>(`key ${app}`, {
+    initialValues: { name: '', scope: 'server' },
+    save: (body) => call('createKey', { app, body }),
+    onSaved: onMade,
   });
+  const { form } = making;
   return (
-    <form onSubmit={form.onSubmit(save.submit)}>
-      <Stack>
-        <TextInput
-          label="Name"
-          description="Where it is used, such as Backend"
-          required
-          maxLength={128}
-          data-autofocus
-          {...form.getInputProps('name')}
-        />
-        <Select
-          label="Scope"
-          data={[
-            { value: 'server', label: 'Server: sends, reads and changes' },
-            { value: 'client', label: 'Client: registers its own device' },
-          ]}
-          {...form.getInputProps('scope')}
-        />
-        <FormFoot label="Make the key" save={save} draft={draft} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={making} label="Make the key" onCancel={onCancel}>
+      <TextInput
+        label="Name"
+        description="Where it is used, such as Backend"
+        required
+        maxLength={128}
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <Select
+        label="Scope"
+        data={[
+          { value: 'server', label: 'Server: sends, reads and changes' },
+          { value: 'client', label: 'Client: registers its own device' },
+        ]}
+        {...form.getInputProps('scope')}
+      />
+    </Form>
   );
 }

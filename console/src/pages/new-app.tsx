@@ -1,16 +1,15 @@
 // A new app. It comes with one key of each scope, which are shown once.
-import { Stack, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import type { MadeApp } from '../api/objects.ts';
 import { refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
 import { PageHead } from '../ui/page-head.tsx';
@@ -19,13 +18,10 @@ export function NewApp() {
   const navigate = useNavigate();
   const { may, reason } = useMay('app.create');
   const [made, setMade] = useState<MadeApp | null>(null);
-  const draft = useDraft('new-app', { initialValues: { name: '' } });
-  const { form } = draft;
-  const save = useSave({
-    form,
+  const making = useDraftSave('new-app', {
+    initialValues: { name: '' },
     save: (body) => call('createApp', { body }),
-    onSaved: async (app) => {
-      draft.forget();
+    onSaved: async (app: MadeApp) => {
       setMade(app);
       await refresh('listApps');
     },
@@ -35,19 +31,16 @@ export function NewApp() {
     <div style={{ maxWidth: 560 }}>
       <PageHead title="New app" answer="Make one app for each product that sends, and one to try things out." />
       <Card>
-        <form onSubmit={form.onSubmit(save.submit)}>
-          <Stack>
-            <TextInput
-              label="Name"
-              placeholder="Shop"
-              required
-              maxLength={128}
-              data-autofocus
-              {...form.getInputProps('name')}
-            />
-            <FormFoot label="Make the app" save={save} draft={draft} onCancel={() => void navigate(paths.home)} />
-          </Stack>
-        </form>
+        <Form of={making} label="Make the app" onCancel={() => void navigate(paths.home)}>
+          <TextInput
+            label="Name"
+            placeholder="Shop"
+            required
+            maxLength={128}
+            data-autofocus
+            {...making.form.getInputProps('name')}
+          />
+        </Form>
       </Card>
       <SecretOnce
         title={`The keys of ${made?.name ?? ''}`}

@@ -1,5 +1,5 @@
 // The catalog of properties: the keys of users and devices, and their uses.
-import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Modal, Select, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -10,7 +10,7 @@ import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstProperty } from '../components/first-code.tsx';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
 import { List, useFilters } from '../components/list.tsx';
 import { readRows, tellProperties } from '../components/list-answers.ts';
@@ -114,22 +114,19 @@ function Declare({ app }: { app: string }) {
     <>
       <Button onClick={open}>Declare a property</Button>
       <Modal opened={isOpen} onClose={close} title="Declare a property">
-        <form onSubmit={form.onSubmit(save.submit)}>
-          <Stack>
-            <p className="muted" style={{ margin: 0 }}>
-              A declared key has its type before the first value, so that no wrong value can decide it.
-            </p>
-            <TextInput
-              label="Key"
-              description="Letters, digits, _ and -, beginning with a letter or _."
-              maxLength={64}
-              data-autofocus
-              {...form.getInputProps('key')}
-            />
-            <Select label="Type" data={typeOptions} {...form.getInputProps('type')} />
-            <FormFoot label="Declare it" save={save} onCancel={close} isDisabled={form.values.key === ''} />
-          </Stack>
-        </form>
+        <Form of={save} label="Declare it" onCancel={close} isDisabled={form.values.key === ''}>
+          <p className="muted" style={{ margin: 0 }}>
+            A declared key has its type before the first value, so that no wrong value can decide it.
+          </p>
+          <TextInput
+            label="Key"
+            description="Letters, digits, _ and -, beginning with a letter or _."
+            maxLength={64}
+            data-autofocus
+            {...form.getInputProps('key')}
+          />
+          <Select label="Type" data={typeOptions} {...form.getInputProps('type')} />
+        </Form>
       </Modal>
     </>
   );

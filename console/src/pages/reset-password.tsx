@@ -1,12 +1,12 @@
 // A new password, by a link that the operator made.
-import { PasswordInput, Stack } from '@mantine/core';
+import { PasswordInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import { queryClient } from '../api/queries.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { secretOfLink } from '../components/new-person.tsx';
 import { useSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
@@ -30,21 +30,18 @@ export function ResetPassword() {
     <div style={{ maxWidth: 480, margin: '8vh auto', padding: '0 16px' }}>
       <PageHead title="New password" answer="Your other sessions end. A second factor stays as it is." />
       <Card>
-        <form onSubmit={form.onSubmit(save.submit)}>
-          <Stack>
-            <PasswordInput
-              label="New password"
-              description="At least 8 characters"
-              autoComplete="new-password"
-              required
-              minLength={8}
-              data-autofocus
-              visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-              {...form.getInputProps('password')}
-            />
-            <FormFoot label="Change the password" save={save} />
-          </Stack>
-        </form>
+        <Form of={save} label="Change the password">
+          <PasswordInput
+            label="New password"
+            description="At least 8 characters"
+            autoComplete="new-password"
+            required
+            minLength={8}
+            data-autofocus
+            visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+            {...form.getInputProps('password')}
+          />
+        </Form>
       </Card>
     </div>
   );

@@ -7,7 +7,7 @@ import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import { queryClient, queryOf } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { PersonFields, secretOfLink } from '../components/new-person.tsx';
 import { useSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
@@ -34,19 +34,16 @@ export function SetUp() {
         <Stack>
           {welcome?.oidc && <ByOidc provider={welcome.oidc} secret={secret} hasPassword={welcome.password} />}
           {welcome?.password !== false && (
-            <form onSubmit={form.onSubmit(save.submit)}>
-              <Stack>
-                <TextInput
-                  label="Organisation"
-                  description="Your company or project"
-                  required
-                  maxLength={128}
-                  {...form.getInputProps('organisation')}
-                />
-                <PersonFields form={form} />
-                <FormFoot label="Set up" save={save} />
-              </Stack>
-            </form>
+            <Form of={save} label="Set up">
+              <TextInput
+                label="Organisation"
+                description="Your company or project"
+                required
+                maxLength={128}
+                {...form.getInputProps('organisation')}
+              />
+              <PersonFields form={form} />
+            </Form>
           )}
         </Stack>
       </Card>

@@ -1,5 +1,5 @@
 // Operator tokens: what scripts and Terraform use in place of a person.
-import { Button, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Modal, Select, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -9,14 +9,13 @@ import { call } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/objects.ts';
 import { pagesOf, refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
-import { FormFoot } from '../components/form-foot.tsx';
+import { Form } from '../components/form.tsx';
 import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
 import { SecretOnce } from '../components/secret-once.tsx';
 import { TokenRow } from '../components/token-row.tsx';
-import { useDraft } from '../components/use-draft.ts';
-import { useSave } from '../components/use-save.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -84,34 +83,27 @@ export function Tokens() {
 }
 
 function TokenForm({ onMade, onCancel }: { onMade: (token: MadeToken) => unknown; onCancel: () => void }) {
-  const draft = useDraft<NewToken>('token', { initialValues: { name: '', role: 'admin' } });
-  const { form } = draft;
-  const save = useSave({
-    form,
+  const making = useDraftSave<NewToken, MadeToken>('token', {
+    initialValues: { name: '', role: 'admin' },
     save: (body) => call('createToken', { body }),
-    onSaved: (token) => {
-      draft.forget();
-      onMade(token);
-    },
+    onSaved: onMade,
   });
+  const { form } = making;
   return (
-    <form onSubmit={form.onSubmit(save.submit)}>
-      <Stack>
-        <TextInput
-          label="Name"
-          description="What uses it, such as Terraform"
-          required
-          maxLength={128}
-          data-autofocus
-          {...form.getInputProps('name')}
-        />
-        <Select
-          label="Role"
-          data={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
-          {...form.getInputProps('role')}
-        />
-        <FormFoot label="Make the token" save={save} draft={draft} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={making} label="Make the token" onCancel={onCancel}>
+      <TextInput
+        label="Name"
+        description="What uses it, such as Terraform"
+        required
+        maxLength={128}
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <Select
+        label="Role"
+        data={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
+        {...form.getInputProps('role')}
+      />
+    </Form>
   );
 }

@@ -1,11 +1,11 @@
 // The change of your own password.
 
-import { PasswordInput, Stack } from '@mantine/core';
+import { PasswordInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { call } from '../../api/client.ts';
 import { refresh } from '../../api/queries.ts';
-import { FormFoot } from '../../components/form-foot.tsx';
+import { Form } from '../../components/form.tsx';
 import { useSave } from '../../components/use-save.ts';
 import { Card } from '../../ui/card.tsx';
 
@@ -22,25 +22,22 @@ export function Password() {
   });
   return (
     <Card title="Password">
-      <form onSubmit={form.onSubmit(save.submit)} style={{ maxWidth: 440 }}>
-        <Stack>
-          <PasswordInput
-            label="Current password"
-            autoComplete="current-password"
-            required
-            {...form.getInputProps('current')}
-          />
-          <PasswordInput
-            label="New password"
-            description="At least 8 characters"
-            autoComplete="new-password"
-            required
-            minLength={8}
-            {...form.getInputProps('next')}
-          />
-          <FormFoot label="Change the password" save={save} />
-        </Stack>
-      </form>
+      <Form of={save} label="Change the password" maxWidth={440}>
+        <PasswordInput
+          label="Current password"
+          autoComplete="current-password"
+          required
+          {...form.getInputProps('current')}
+        />
+        <PasswordInput
+          label="New password"
+          description="At least 8 characters"
+          autoComplete="new-password"
+          required
+          minLength={8}
+          {...form.getInputProps('next')}
+        />
+      </Form>
     </Card>
   );
 }

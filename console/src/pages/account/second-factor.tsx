@@ -1,12 +1,12 @@
 // The second factor: set up, turned off, and its recovery codes.
-import { Button, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
+import { Button, Modal, PasswordInput, TextInput } from '@mantine/core';
+import { type UseFormReturnType, useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { SecondFactor as MadeFactor, OwnPassword } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
-import { FormFoot } from '../../components/form-foot.tsx';
+import { Form } from '../../components/form.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import { useSave } from '../../components/use-save.ts';
 import { Card } from '../../ui/card.tsx';
@@ -90,40 +90,40 @@ function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => voi
   });
   if (!setup) {
     return (
-      <form onSubmit={first.onSubmit(begin.submit)}>
-        <Stack>
-          <PasswordInput
-            label="Your password"
-            autoComplete="current-password"
-            required
-            data-autofocus
-            {...first.getInputProps('password')}
-          />
-          <FormFoot label="Go on" save={begin} onCancel={onCancel} />
-        </Stack>
-      </form>
+      <Form of={begin} label="Go on" onCancel={onCancel}>
+        <OwnPasswordInput form={first} />
+      </Form>
     );
   }
   return (
-    <form onSubmit={second.onSubmit(confirm.submit)}>
-      <Stack>
-        <p style={{ margin: 0 }}>
-          Scan the code with an authenticator app, or type the secret there. On this very phone,{' '}
-          <a href={setup.uri}>open it in the app</a>.
-        </p>
-        <QrCode text={setup.uri} label="The secret for a camera" size={200} />
-        <CodeBlock label="Secret" code={secretOf(setup.uri)} isWrapped />
-        <TextInput
-          label="Code"
-          description="The six digits that the app shows now"
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          required
-          {...second.getInputProps('code')}
-        />
-        <FormFoot label="Turn it on" save={confirm} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={confirm} label="Turn it on" onCancel={onCancel}>
+      <p style={{ margin: 0 }}>
+        Scan the code with an authenticator app, or type the secret there. On this very phone,{' '}
+        <a href={setup.uri}>open it in the app</a>.
+      </p>
+      <QrCode text={setup.uri} label="The secret for a camera" size={200} />
+      <CodeBlock label="Secret" code={secretOf(setup.uri)} isWrapped />
+      <TextInput
+        label="Code"
+        description="The six digits that the app shows now"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        required
+        {...second.getInputProps('code')}
+      />
+    </Form>
+  );
+}
+
+function OwnPasswordInput({ form }: { form: UseFormReturnType<OwnPassword> }) {
+  return (
+    <PasswordInput
+      label="Your password"
+      autoComplete="current-password"
+      required
+      data-autofocus
+      {...form.getInputProps('password')}
+    />
   );
 }
 
@@ -159,19 +159,10 @@ function PasswordAct<Answer>({ label, title, effect, act, onDone }: PasswordActP
         {label}
       </Button>
       <Modal opened={isOpen} onClose={close} title={title}>
-        <form onSubmit={form.onSubmit(save.submit)}>
-          <Stack>
-            <p style={{ margin: 0 }}>{effect}</p>
-            <PasswordInput
-              label="Your password"
-              autoComplete="current-password"
-              required
-              data-autofocus
-              {...form.getInputProps('password')}
-            />
-            <FormFoot label={label} save={save} onCancel={close} />
-          </Stack>
-        </form>
+        <Form of={save} label={label} onCancel={close}>
+          <p style={{ margin: 0 }}>{effect}</p>
+          <OwnPasswordInput form={form} />
+        </Form>
       </Modal>
     </>
   );

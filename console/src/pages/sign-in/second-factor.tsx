@@ -1,11 +1,11 @@
 // The form of the second step: a code of the app, or a recovery code.
 
-import { Anchor, Stack, TextInput } from '@mantine/core';
+import { Anchor, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Entered } from '../../api/objects.ts';
-import { FormFoot } from '../../components/form-foot.tsx';
+import { Form } from '../../components/form.tsx';
 import { useSave } from '../../components/use-save.ts';
 
 interface SecondFactorProps {
@@ -23,33 +23,36 @@ export function SecondFactor({ onDone, onBack }: SecondFactorProps) {
     onSaved: onDone,
   });
   return (
-    <form onSubmit={form.onSubmit(save.submit)}>
-      <Stack>
-        {isRecovery ? (
-          <TextInput
-            label="Recovery code"
-            description="Each code works once"
-            required
-            data-autofocus
-            autoComplete="off"
-            {...form.getInputProps('code')}
-          />
-        ) : (
-          <TextInput
-            label="Code"
-            description="The six digits that your authenticator app shows"
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            required
-            data-autofocus
-            {...form.getInputProps('code')}
-          />
-        )}
-        <FormFoot label="Go on" save={save} onCancel={onBack} />
+    <Form
+      of={save}
+      label="Go on"
+      onCancel={onBack}
+      below={
         <Anchor component="button" type="button" onClick={() => setRecovery(!isRecovery)}>
           {isRecovery ? 'Use the authenticator app' : 'Use a recovery code'}
         </Anchor>
-      </Stack>
-    </form>
+      }
+    >
+      {isRecovery ? (
+        <TextInput
+          label="Recovery code"
+          description="Each code works once"
+          required
+          data-autofocus
+          autoComplete="off"
+          {...form.getInputProps('code')}
+        />
+      ) : (
+        <TextInput
+          label="Code"
+          description="The six digits that your authenticator app shows"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          required
+          data-autofocus
+          {...form.getInputProps('code')}
+        />
+      )}
+    </Form>
   );
 }

@@ -1,15 +1,14 @@
 // An open invitation as a row, and the form that makes one.
 
-import { Select, Stack, TextInput } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { type Role, rolesUpTo } from '../../api/can.ts';
 import { call } from '../../api/client.ts';
 import type { Invite } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
 import { useSession } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
-import { FormFoot } from '../../components/form-foot.tsx';
-import { useDraft } from '../../components/use-draft.ts';
-import { useSave } from '../../components/use-save.ts';
+import { Form } from '../../components/form.tsx';
+import { useDraftSave } from '../../components/use-save.ts';
 import { RelativeTime } from '../../ui/relative-time.tsx';
 import { State } from '../../ui/state.tsx';
 
@@ -47,33 +46,26 @@ export function InviteRow({ invite: { id, email, role, expires_at } }: { invite:
 
 export function InviteForm({ onMade, onCancel }: { onMade: (link: string) => unknown; onCancel: () => void }) {
   const { role } = useSession();
-  const draft = useDraft<{ email: string; role: Role }>('invite', { initialValues: { email: '', role: 'viewer' } });
-  const { form } = draft;
-  const save = useSave({
-    form,
+  const making = useDraftSave('invite', {
+    initialValues: { email: '', role: 'viewer' as Role },
     save: ({ email, role: given }) => call('invite', { body: { role: given, ...(email !== '' && { email }) } }),
-    onSaved: ({ link }) => {
-      draft.forget();
-      onMade(link);
-    },
+    onSaved: ({ link }) => onMade(link),
   });
+  const { form } = making;
   return (
-    <form onSubmit={form.onSubmit(save.submit)}>
-      <Stack>
-        <TextInput
-          label="E-mail"
-          type="email"
-          description="Only this address can use the link. Leave it empty for a link that anybody can use once."
-          data-autofocus
-          {...form.getInputProps('email')}
-        />
-        <Select
-          label="Role"
-          data={rolesUpTo(role).map((each) => ({ value: each, label: roleTexts[each] }))}
-          {...form.getInputProps('role')}
-        />
-        <FormFoot label="Make the link" save={save} draft={draft} onCancel={onCancel} />
-      </Stack>
-    </form>
+    <Form of={making} label="Make the link" onCancel={onCancel}>
+      <TextInput
+        label="E-mail"
+        type="email"
+        description="Only this address can use the link. Leave it empty for a link that anybody can use once."
+        data-autofocus
+        {...form.getInputProps('email')}
+      />
+      <Select
+        label="Role"
+        data={rolesUpTo(role).map((each) => ({ value: each, label: roleTexts[each] }))}
+        {...form.getInputProps('role')}
+      />
+    </Form>
   );
 }

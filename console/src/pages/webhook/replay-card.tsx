@@ -5,7 +5,7 @@ import { notifications } from '@mantine/notifications';
 import { webhookCan } from '../../api/can.ts';
 import { call } from '../../api/client.ts';
 import type { EventKind, Webhook } from '../../api/objects.ts';
-import { FormFoot } from '../../components/form-foot.tsx';
+import { FormFoot } from '../../components/form.tsx';
 import { useSave } from '../../components/use-save.ts';
 import { webhookEvents } from '../../components/webhook-text.ts';
 import { count } from '../../format.ts';
@@ -58,7 +58,7 @@ export function ReplayCard({ webhook }: { webhook: Webhook }) {
             </Stack>
           </Checkbox.Group>
         )}
-        <FormFoot label="Replay" save={save} isDisabled={!webhookCan(webhook.state, 'replay')} />
+        <FormFoot of={save} label="Replay" isDisabled={!webhookCan(webhook.state, 'replay')} />
       </form>
     </Card>
   );

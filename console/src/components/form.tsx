@@ -1,29 +1,49 @@
-// The end of every form: what went wrong, what somebody else changed, and the button to save.
-import { Alert, Anchor, Button, Group } from '@mantine/core';
+// A form and its end: what went wrong, what somebody else changed, and the button to save.
+import { Alert, Anchor, Button, Group, Stack } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Problem } from '../api/client.ts';
 import { ChangeList } from './change-list.tsx';
 import { changesOf } from './draft-merge.ts';
 import { ProblemPanel } from './problem.tsx';
 import type { Draft } from './use-draft.ts';
+import type { Save } from './use-save.ts';
 
 interface FormFootProps<Values extends object> {
+  readonly of: Save<Values>;
   readonly label: string;
-  readonly save: { readonly isSaving: boolean; readonly problem: unknown; readonly clear: () => void };
-  readonly onCancel?: () => void;
-  /** The fields typed before a reload, and the fields that somebody else saved meanwhile. */
-  readonly draft?: Draft<Values>;
+  readonly onCancel?: (() => void) | undefined;
   readonly isDisabled?: boolean;
   /** True: the button has the full width, because it is the only way on. */
   readonly isWide?: boolean;
 }
 
+interface FormProps<Values extends object> extends FormFootProps<Values> {
+  readonly children: ReactNode;
+  readonly below?: ReactNode;
+  readonly maxWidth?: number;
+}
+
+/** The fields of a form, one below the other. */
+export function Form<Values extends object>({ children, below, maxWidth, ...foot }: FormProps<Values>) {
+  const { form, submit } = foot.of;
+  return (
+    <form onSubmit={form.onSubmit(submit)} {...(maxWidth !== undefined && { style: { maxWidth } })}>
+      <Stack>
+        {children}
+        <FormFoot {...foot} />
+        {below}
+      </Stack>
+    </form>
+  );
+}
+
 export function FormFoot<Values extends object>(props: FormFootProps<Values>) {
-  const { label, save, onCancel, draft, isDisabled = false, isWide = false } = props;
-  const { problem, isSaving } = save;
+  const { of, label, onCancel, isDisabled = false, isWide = false } = props;
+  const { draft, problem, isSaving, clear } = of;
   const isChanged = problem instanceof Problem && problem.isChangedMeanwhile && draft?.readPresent;
   const cancel = () => {
     draft?.forget();
-    save.clear();
+    clear();
     onCancel?.();
   };
   return (
@@ -37,7 +57,7 @@ export function FormFoot<Values extends object>(props: FormFootProps<Values>) {
         </p>
       )}
       {isChanged && draft ? (
-        <ChangedMeanwhile draft={draft} present={problem.present} onDone={save.clear} />
+        <ChangedMeanwhile draft={draft} present={problem.present} onDone={clear} />
       ) : (
         problem !== undefined && <ProblemPanel error={problem} />
       )}
