@@ -17,6 +17,7 @@ import { Navigation } from './navigation.tsx';
 import { Palette } from './palette.tsx';
 import { PausedBar } from './paused-bar.tsx';
 import { ProblemPanel } from './problem.tsx';
+import { SecretsOnce } from './secret-once.tsx';
 
 export function Frame() {
   const location = useLocation();
@@ -121,6 +122,7 @@ function SignedIn() {
           </Suspense>
         </main>
       </div>
+      <SecretsOnce />
       <ScrollRestoration />
     </div>
   );

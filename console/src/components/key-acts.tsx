@@ -5,6 +5,7 @@ import { keyCan } from '../api/can.ts';
 import { call } from '../api/client.ts';
 import type { Key, MadeKey } from '../api/objects.ts';
 import { ConfirmButton } from './confirm.tsx';
+import { showOnce } from './secret-once.tsx';
 
 export function keyStateOf({ revoked_at, expires_at }: Key, nowMs: number): string {
   if (revoked_at !== null) return 'revoked';
@@ -12,10 +13,19 @@ export function keyStateOf({ revoked_at, expires_at }: Key, nowMs: number): stri
   return Date.parse(expires_at) <= nowMs ? 'expired' : 'expiring';
 }
 
+/** Resolves when the person has kept the key. */
+export const showKey = ({ name, key }: MadeKey): Promise<void> =>
+  showOnce({
+    title: `Key ${name}`,
+    text: 'This is the only time that the key is shown. Carillon keeps no copy that it could show again.',
+    secrets: [['Key', key]],
+  });
+
 interface KeyActsProps {
   readonly value: Key;
   readonly state: string;
-  readonly onRotated: (made: MadeKey) => unknown;
+  /** Called when the person has kept the new key. */
+  readonly onRotated?: (made: MadeKey) => unknown;
   readonly onChanged: () => Promise<unknown>;
 }
 
@@ -47,7 +57,7 @@ export function KeyActs({ value: key, state, onRotated, onChanged }: KeyActsProp
           run={async () => {
             const made = await call('rotateKey', { key: key.id, body: { overlap_hours: hours } });
             await onChanged();
-            onRotated(made);
+            void showKey(made).then(() => onRotated?.(made));
           }}
         />
       )}

@@ -1,27 +1,42 @@
-// A secret that is shown this once. The dialog closes only by its button, so that nobody loses the
-// secret by a click beside it.
+// Secrets that are shown this once, in a window of the frame that outlives the page which made them.
+// It closes only by its button, so that nobody loses a secret by a click beside it.
 import { Button, Checkbox, Modal, Stack } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { CodeBlock } from '../ui/copy.tsx';
 
-interface SecretOnceProps {
+interface Secrets {
   readonly title: string;
   readonly text: string;
-  /** Null: nothing to show. */
-  readonly secrets: readonly (readonly [name: string, value: string])[] | null;
-  readonly onClose: () => void;
+  readonly secrets: readonly (readonly [name: string, value: string])[];
 }
 
-export function SecretOnce({ title, text, secrets, onClose }: SecretOnceProps) {
+interface Shown extends Secrets {
+  readonly close: () => void;
+}
+
+let show = (_shown: Shown): void => undefined;
+
+/** Resolves when the person has kept the secrets. */
+export const showOnce = (secrets: Secrets): Promise<void> => new Promise((close) => show({ ...secrets, close }));
+
+const nothing: Shown = { title: '', text: '', secrets: [], close: () => undefined };
+
+export function SecretsOnce() {
+  const [{ title, text, secrets, close }, setShown] = useState(nothing);
   const [isKept, setKept] = useState(false);
-  const close = () => {
+  useEffect(() => {
+    show = setShown;
+  }, []);
+  const done = () => {
     setKept(false);
-    onClose();
+    // The title stays while the window fades.
+    setShown({ ...nothing, title });
+    close();
   };
   return (
     <Modal
-      opened={secrets !== null}
-      onClose={close}
+      opened={secrets.length > 0}
+      onClose={done}
       title={title}
       size="lg"
       withCloseButton={false}
@@ -30,7 +45,7 @@ export function SecretOnce({ title, text, secrets, onClose }: SecretOnceProps) {
     >
       <Stack>
         <p style={{ margin: 0 }}>{text}</p>
-        {secrets?.map(([name, value]) => (
+        {secrets.map(([name, value]) => (
           <div key={name}>
             <p style={{ margin: '0 0 4px', fontWeight: 500 }}>{name}</p>
             <CodeBlock label={name} code={value} isWrapped />
@@ -41,7 +56,7 @@ export function SecretOnce({ title, text, secrets, onClose }: SecretOnceProps) {
           checked={isKept}
           onChange={({ currentTarget }) => setKept(currentTarget.checked)}
         />
-        <Button onClick={close} disabled={!isKept} style={{ justifySelf: 'end' }}>
+        <Button onClick={done} disabled={!isKept} style={{ justifySelf: 'end' }}>
           Done
         </Button>
       </Stack>

@@ -1,15 +1,13 @@
 // One key: what it may do, who made it, whether it is in use, and its end.
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import type { Key, MadeKey } from '../api/objects.ts';
+import type { Key } from '../api/objects.ts';
 import { queryOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
-import { SecretOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
@@ -46,13 +44,7 @@ export function KeyPage() {
 
 function Whole({ app, value: key }: { app: string; value: Key }) {
   const navigate = useNavigate();
-  const [made, setMade] = useState<MadeKey | null>(null);
   const state = keyStateOf(key, useNow());
-  const close = async () => {
-    const { id = key.id } = made ?? {};
-    setMade(null);
-    await navigate(paths.key(app, id));
-  };
   return (
     <>
       <div className="crumbs">
@@ -61,7 +53,12 @@ function Whole({ app, value: key }: { app: string; value: Key }) {
       <Card
         title={key.name}
         actions={
-          <KeyActs value={key} state={state} onRotated={setMade} onChanged={() => refresh('listKeys', { app })} />
+          <KeyActs
+            value={key}
+            state={state}
+            onRotated={({ id }) => navigate(paths.key(app, id))}
+            onChanged={() => refresh('listKeys', { app })}
+          />
         }
       >
         <p className="headline" style={{ marginBottom: 16 }}>
@@ -95,12 +92,6 @@ function Whole({ app, value: key }: { app: string; value: Key }) {
           ]}
         />
       </Card>
-      <SecretOnce
-        title={`Key ${made?.name ?? ''}`}
-        text="This is the only time that the key is shown. Carillon keeps no copy that it could show again."
-        secrets={made && [['Key', made.key]]}
-        onClose={() => void close()}
-      />
     </>
   );
 }

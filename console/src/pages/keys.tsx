@@ -1,9 +1,6 @@
 // The keys of an app: who calls the API. A key is shown once, when it is made.
-import { Button, Modal, Select, TextInput } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { IconPlus } from '@tabler/icons-react';
+import { Select, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'react-router';
 import { call } from '../api/client.ts';
 import type { Key, MadeKey, NewKey } from '../api/objects.ts';
@@ -11,15 +8,15 @@ import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { Form } from '../components/form.tsx';
-import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
+import { KeyActs, keyStateOf, showKey } from '../components/key-acts.tsx';
 import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
-import { SecretOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
 import { useDraftSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
+import { NewDialog } from '../ui/dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { RelativeTime, useNow } from '../ui/relative-time.tsx';
 
@@ -28,13 +25,6 @@ export function Keys() {
   const { may, reason } = useMay('key.edit');
   const { filters, from } = useFilters(['q']);
   const keys = useInfiniteQuery({ ...pagesOf('listKeys', { app, q: filters.q }, from), enabled: may });
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const [made, setMade] = useState<MadeKey | null>(null);
-  const show = async (key: MadeKey) => {
-    close();
-    setMade(key);
-    await refresh('listKeys', { app });
-  };
   if (!may) {
     return (
       <>
@@ -47,46 +37,33 @@ export function Keys() {
     );
   }
   return (
-    <>
-      <Card
-        title="Keys"
-        isFlush
-        actions={
-          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
-            New key
-          </Button>
-        }
-      >
-        <p className="muted" style={{ margin: '0 16px 12px' }}>
-          A server key may do everything and stays on your server. A client key may only register its own device,
-          identify it and track events; anybody can read it.
-        </p>
-        <RowPages
-          label="Keys"
-          query={keys}
-          rowsOf={({ data }) => data}
-          keyOf={({ id }) => id}
-          rowOf={(key) => <KeyRow app={app} value={key} onMade={show} />}
-          finds="Id, or the beginning of a name"
-          empty={
-            <Empty title="No keys">Make a server key for your server, and a client key for your site or app.</Empty>
-          }
-        />
-      </Card>
-      <Modal opened={isOpen} onClose={close} title="New key">
-        <KeyForm app={app} onMade={show} onCancel={close} />
-      </Modal>
-      <SecretOnce
-        title={`Key ${made?.name ?? ''}`}
-        text="This is the only time that the key is shown. Carillon keeps no copy that it could show again."
-        secrets={made && [['Key', made.key]]}
-        onClose={() => setMade(null)}
+    <Card
+      title="Keys"
+      isFlush
+      actions={
+        <NewDialog label="New key" title="New key">
+          {(close) => <KeyForm app={app} onDone={close} />}
+        </NewDialog>
+      }
+    >
+      <p className="muted" style={{ margin: '0 16px 12px' }}>
+        A server key may do everything and stays on your server. A client key may only register its own device, identify
+        it and track events; anybody can read it.
+      </p>
+      <RowPages
+        label="Keys"
+        query={keys}
+        rowsOf={({ data }) => data}
+        keyOf={({ id }) => id}
+        rowOf={(key) => <KeyRow app={app} value={key} />}
+        finds="Id, or the beginning of a name"
+        empty={<Empty title="No keys">Make a server key for your server, and a client key for your site or app.</Empty>}
       />
-    </>
+    </Card>
   );
 }
 
-function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: (key: MadeKey) => Promise<void> }) {
+function KeyRow({ app, value: key }: { app: string; value: Key }) {
   const state = keyStateOf(key, useNow());
   return (
     <li className="row">
@@ -113,20 +90,24 @@ function KeyRow({ app, value: key, onMade }: { app: string; value: Key; onMade: 
           )}
         </div>
       </div>
-      <KeyActs value={key} state={state} onRotated={onMade} onChanged={() => refresh('listKeys', { app })} />
+      <KeyActs value={key} state={state} onChanged={() => refresh('listKeys', { app })} />
     </li>
   );
 }
 
-function KeyForm({ app, onMade, onCancel }: { app: string; onMade: (key: MadeKey) => unknown; onCancel: () => void }) {
+function KeyForm({ app, onDone }: { app: string; onDone: () => void }) {
   const making = useDraftSave<NewKey, MadeKey>(`key ${app}`, {
     initialValues: { name: '', scope: 'server' },
     save: (body) => call('createKey', { app, body }),
-    onSaved: onMade,
+    onSaved: async (made) => {
+      onDone();
+      void showKey(made);
+      await refresh('listKeys', { app });
+    },
   });
   const { form } = making;
   return (
-    <Form of={making} label="Make the key" onCancel={onCancel}>
+    <Form of={making} label="Make the key" onCancel={onDone}>
       <TextInput
         label="Name"
         description="Where it is used, such as Backend"

@@ -1,14 +1,12 @@
 // A new app. It comes with one key of each scope, which are shown once.
 import { TextInput } from '@mantine/core';
-import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
-import type { MadeApp } from '../api/objects.ts';
 import { refresh } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { Form } from '../components/form.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
-import { SecretOnce } from '../components/secret-once.tsx';
+import { showOnce } from '../components/secret-once.tsx';
 import { useDraftSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -17,12 +15,19 @@ import { PageHead } from '../ui/page-head.tsx';
 export function NewApp() {
   const navigate = useNavigate();
   const { may, reason } = useMay('app.create');
-  const [made, setMade] = useState<MadeApp | null>(null);
   const making = useDraftSave('new-app', {
     initialValues: { name: '' },
     save: (body) => call('createApp', { body }),
-    onSaved: async (app: MadeApp) => {
-      setMade(app);
+    onSaved: async ({ id, name, server_key, client_key }) => {
+      const isKept = showOnce({
+        title: `The keys of ${name}`,
+        text: 'This is the only time that these keys are shown. The server key may do everything; the client key goes into your site or app.',
+        secrets: [
+          ['Server key', server_key],
+          ['Client key', client_key],
+        ],
+      });
+      void isKept.then(() => navigate(paths.overview(id)));
       await refresh('listApps');
     },
   });
@@ -42,17 +47,6 @@ export function NewApp() {
           />
         </Form>
       </Card>
-      <SecretOnce
-        title={`The keys of ${made?.name ?? ''}`}
-        text="This is the only time that these keys are shown. The server key may do everything; the client key goes into your site or app."
-        secrets={
-          made && [
-            ['Server key', made.server_key],
-            ['Client key', made.client_key],
-          ]
-        }
-        onClose={() => void navigate(made ? paths.overview(made.id) : paths.home)}
-      />
     </div>
   );
 }

@@ -1,7 +1,6 @@
 // The catalog of properties: the keys of users and devices, and their uses.
-import { Button, Modal, Select, TextInput } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useDisclosure } from '@mantine/hooks';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
@@ -19,6 +18,7 @@ import { useSave } from '../components/use-save.ts';
 import { formatNumber } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
+import { Dialog } from '../ui/dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Filters, PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
@@ -67,7 +67,15 @@ export function Properties() {
         answer={
           filters.q === undefined ? tellProperties(readRows(query.data)) : 'Those whose key begins with the text.'
         }
-        actions={may ? <Declare app={app} /> : <span className="muted">{reason}</span>}
+        actions={
+          may ? (
+            <Dialog label="Declare a property" title="Declare a property" variant="filled">
+              {(close) => <Declare app={app} onCancel={close} />}
+            </Dialog>
+          ) : (
+            <span className="muted">{reason}</span>
+          )
+        }
       />
       <HiddenValuesNote />
       <Card isFlush>
@@ -98,9 +106,8 @@ export function Properties() {
 
 const typeOptions = Object.entries(propertyTypeNames).map(([value, label]) => ({ value, label }));
 
-function Declare({ app }: { app: string }) {
+function Declare({ app, onCancel }: { app: string; onCancel: () => void }) {
   const navigate = useNavigate();
-  const [isOpen, { open, close }] = useDisclosure(false);
   const form = useForm({ initialValues: { key: '', type: 'string' as keyof typeof propertyTypeNames } });
   const save = useSave({
     form,
@@ -111,23 +118,18 @@ function Declare({ app }: { app: string }) {
     },
   });
   return (
-    <>
-      <Button onClick={open}>Declare a property</Button>
-      <Modal opened={isOpen} onClose={close} title="Declare a property">
-        <Form of={save} label="Declare it" onCancel={close} isDisabled={form.values.key === ''}>
-          <p className="muted" style={{ margin: 0 }}>
-            A declared key has its type before the first value, so that no wrong value can decide it.
-          </p>
-          <TextInput
-            label="Key"
-            description="Letters, digits, _ and -, beginning with a letter or _."
-            maxLength={64}
-            data-autofocus
-            {...form.getInputProps('key')}
-          />
-          <Select label="Type" data={typeOptions} {...form.getInputProps('type')} />
-        </Form>
-      </Modal>
-    </>
+    <Form of={save} label="Declare it" onCancel={onCancel} isDisabled={form.values.key === ''}>
+      <p className="muted" style={{ margin: 0 }}>
+        A declared key has its type before the first value, so that no wrong value can decide it.
+      </p>
+      <TextInput
+        label="Key"
+        description="Letters, digits, _ and -, beginning with a letter or _."
+        maxLength={64}
+        data-autofocus
+        {...form.getInputProps('key')}
+      />
+      <Select label="Type" data={typeOptions} {...form.getInputProps('type')} />
+    </Form>
   );
 }

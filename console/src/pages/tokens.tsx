@@ -1,9 +1,6 @@
 // Operator tokens: what scripts and Terraform use in place of a person.
-import { Button, Modal, Select, TextInput } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { IconPlus } from '@tabler/icons-react';
+import { Select, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { roleNames } from '../api/can.ts';
 import { call } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/objects.ts';
@@ -13,11 +10,12 @@ import { Form } from '../components/form.tsx';
 import { useFilters } from '../components/list.tsx';
 import { NotAllowed } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
-import { SecretOnce } from '../components/secret-once.tsx';
+import { showOnce } from '../components/secret-once.tsx';
 import { TokenRow } from '../components/token-row.tsx';
 import { useDraftSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
+import { NewDialog } from '../ui/dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 
@@ -25,8 +23,6 @@ export function Tokens() {
   const { may, reason } = useMay('token.edit');
   const { filters, from } = useFilters(['q']);
   const tokens = useInfiniteQuery({ ...pagesOf('listTokens', { q: filters.q }, from), enabled: may });
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const [made, setMade] = useState<MadeToken | null>(null);
   if (!may) return <NotAllowed what="Operator tokens" reason={reason} />;
   return (
     <>
@@ -34,9 +30,9 @@ export function Tokens() {
         title="Operator tokens"
         answer="A script with a token may do what a person of the same role may do. The audit lists each change under the token's name."
         actions={
-          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
-            New token
-          </Button>
+          <NewDialog label="New token" title="New operator token">
+            {(close) => <TokenForm onDone={close} />}
+          </NewDialog>
         }
       />
       <Card isFlush>
@@ -62,35 +58,27 @@ export function Tokens() {
           }
         />
       </Card>
-      <Modal opened={isOpen} onClose={close} title="New operator token">
-        <TokenForm
-          onCancel={close}
-          onMade={async (token) => {
-            close();
-            setMade(token);
-            await refresh('listTokens');
-          }}
-        />
-      </Modal>
-      <SecretOnce
-        title={`Token ${made?.name ?? ''}`}
-        text="This is the only time that the token is shown. It works from scripts, never from a browser."
-        secrets={made && [['Token', made.token]]}
-        onClose={() => setMade(null)}
-      />
     </>
   );
 }
 
-function TokenForm({ onMade, onCancel }: { onMade: (token: MadeToken) => unknown; onCancel: () => void }) {
+function TokenForm({ onDone }: { onDone: () => void }) {
   const making = useDraftSave<NewToken, MadeToken>('token', {
     initialValues: { name: '', role: 'admin' },
     save: (body) => call('createToken', { body }),
-    onSaved: onMade,
+    onSaved: async ({ name, token }) => {
+      onDone();
+      void showOnce({
+        title: `Token ${name}`,
+        text: 'This is the only time that the token is shown. It works from scripts, never from a browser.',
+        secrets: [['Token', token]],
+      });
+      await refresh('listTokens');
+    },
   });
   const { form } = making;
   return (
-    <Form of={making} label="Make the token" onCancel={onCancel}>
+    <Form of={making} label="Make the token" onCancel={onDone}>
       <TextInput
         label="Name"
         description="What uses it, such as Terraform"

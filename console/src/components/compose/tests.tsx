@@ -1,6 +1,5 @@
 // Sees the message before others do: in this browser, and on the devices of the app's test users.
-import { ActionIcon, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { ActionIcon, Button, Group, Select, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconTrash } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -10,6 +9,7 @@ import type { Content, TestUsers } from '../../api/objects.ts';
 import { queryClient, queryOf, refresh } from '../../api/queries.ts';
 import { count } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 import { ProblemPanel } from '../problem.tsx';
 import { type OwnBrowserResult, sendToOwnBrowser } from './own-browser.ts';
 
@@ -27,7 +27,6 @@ const outcomes: Readonly<Record<OwnBrowserResult, string>> = {
 };
 
 export function Tests({ app, content, isReady }: TestsProps) {
-  const [isEditing, editing] = useDisclosure(false);
   const list = useQuery(queryOf('getTestUsers', { app }));
   const own = useMutation({ mutationFn: () => sendToOwnBrowser(app, content) });
   const toUsers = useMutation({
@@ -58,18 +57,15 @@ export function Tests({ app, content, isReady }: TestsProps) {
           >
             {devices === 0 ? 'Send to test users' : `Send to ${count(devices, 'test device')}`}
           </Button>
-          <Button variant="subtle" onClick={editing.open} disabled={list.data === undefined}>
-            Test users
-          </Button>
+          <Dialog label="Test users" title="Test users" variant="subtle" disabled={list.data === undefined}>
+            {(close) => list.data && <EditList key={list.data.updated_at} app={app} list={list.data} onDone={close} />}
+          </Dialog>
         </Group>
         {list.data !== undefined && devices === 0 && (
           <p className="muted compose-hint">No test user has an active device. Add some under Test users.</p>
         )}
         {toUsers.error !== null && <ProblemPanel error={toUsers.error} />}
       </Stack>
-      <Modal opened={isEditing} onClose={editing.close} title="Test users">
-        {list.data && <EditList key={list.data.updated_at} app={app} list={list.data} onDone={editing.close} />}
-      </Modal>
     </Card>
   );
 }

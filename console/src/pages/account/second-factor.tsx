@@ -1,22 +1,29 @@
 // The second factor: set up, turned off, and its recovery codes.
-import { Button, Modal, PasswordInput, TextInput } from '@mantine/core';
+import { PasswordInput, TextInput } from '@mantine/core';
 import { type UseFormReturnType, useForm } from '@mantine/form';
-import { useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { SecondFactor as MadeFactor, OwnPassword } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
 import { Form } from '../../components/form.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { showOnce } from '../../components/secret-once.tsx';
 import { useSave } from '../../components/use-save.ts';
 import { Card } from '../../ui/card.tsx';
 import { CodeBlock } from '../../ui/copy.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 import { State } from '../../ui/state.tsx';
 
+const showCodes = async (codes: readonly string[]) => {
+  await showOnce({
+    title: 'Recovery codes',
+    text: 'Each of these codes signs you in once, if the app is lost. They are shown only once.',
+    secrets: [['Recovery codes', codes.join('\n')]],
+  });
+  await refresh('getSession');
+};
+
 export function SecondFactor({ isOn }: { isOn: boolean }) {
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const [codes, setCodes] = useState<readonly string[] | null>(null);
   return (
     <Card title="Second factor">
       <p style={{ margin: '0 0 12px' }}>
@@ -43,7 +50,7 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
             title="Make new recovery codes?"
             effect="The codes that you have stop working at once."
             act={(body) => call('renewRecoveryCodes', { body })}
-            onDone={({ recovery_codes }) => setCodes(recovery_codes)}
+            onDone={({ recovery_codes }) => showCodes(recovery_codes)}
           />
           <PasswordAct
             label="Turn off"
@@ -54,31 +61,15 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
           />
         </div>
       ) : (
-        <Button onClick={open}>Set up a second factor</Button>
+        <Dialog label="Set up a second factor" title="Set up a second factor" variant="filled" width="lg">
+          {(close) => <SetUp onDone={close} />}
+        </Dialog>
       )}
-      <Modal opened={isOpen} onClose={close} title="Set up a second factor" size="lg">
-        <SetUp
-          onCancel={close}
-          onDone={(recovery) => {
-            close();
-            setCodes(recovery);
-          }}
-        />
-      </Modal>
-      <SecretOnce
-        title="Recovery codes"
-        text="Each of these codes signs you in once, if the app is lost. They are shown only once."
-        secrets={codes && [['Recovery codes', codes.join('\n')]]}
-        onClose={() => {
-          setCodes(null);
-          void refresh('getSession');
-        }}
-      />
     </Card>
   );
 }
 
-function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => void; onCancel: () => void }) {
+function SetUp({ onDone }: { onDone: () => void }) {
   const [setup, setSetup] = useState<MadeFactor | null>(null);
   const first = useForm({ initialValues: { password: '' } });
   const begin = useSave({ form: first, save: (body) => call('beginSecondFactor', { body }), onSaved: setSetup });
@@ -86,17 +77,20 @@ function SetUp({ onDone, onCancel }: { onDone: (codes: readonly string[]) => voi
   const confirm = useSave({
     form: second,
     save: ({ code }) => call('confirmSecondFactor', { body: { code: code.replaceAll(' ', '') } }),
-    onSaved: () => onDone(setup?.recovery_codes ?? []),
+    onSaved: () => {
+      onDone();
+      void showCodes(setup?.recovery_codes ?? []);
+    },
   });
   if (!setup) {
     return (
-      <Form of={begin} label="Go on" onCancel={onCancel}>
+      <Form of={begin} label="Go on" onCancel={onDone}>
         <OwnPasswordInput form={first} />
       </Form>
     );
   }
   return (
-    <Form of={confirm} label="Turn it on" onCancel={onCancel}>
+    <Form of={confirm} label="Turn it on" onCancel={onDone}>
       <p style={{ margin: 0 }}>
         Scan the code with an authenticator app, or type the secret there. On this very phone,{' '}
         <a href={setup.uri}>open it in the app</a>.
@@ -134,36 +128,31 @@ function secretOf(uri: string): string {
 
 interface PasswordActProps<Answer> {
   readonly label: string;
-  readonly title: string;
   readonly effect: string;
   readonly act: (body: OwnPassword) => Promise<Answer>;
   readonly onDone: (answer: Answer) => unknown;
 }
 
 /** An act for which the password is asked again. */
-function PasswordAct<Answer>({ label, title, effect, act, onDone }: PasswordActProps<Answer>) {
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const form = useForm({ initialValues: { password: '' } });
-  const save = useSave({
-    form,
-    save: act,
-    onSaved: (answer) => {
-      close();
-      form.reset();
-      onDone(answer);
-    },
-  });
+function PasswordAct<Answer>({ title, ...act }: PasswordActProps<Answer> & { readonly title: string }) {
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {label}
-      </Button>
-      <Modal opened={isOpen} onClose={close} title={title}>
-        <Form of={save} label={label} onCancel={close}>
-          <p style={{ margin: 0 }}>{effect}</p>
-          <OwnPasswordInput form={form} />
-        </Form>
-      </Modal>
-    </>
+    <Dialog label={act.label} title={title}>
+      {(close) => <PasswordForm {...act} onClose={close} />}
+    </Dialog>
+  );
+}
+
+function PasswordForm<Answer>(props: PasswordActProps<Answer> & { readonly onClose: () => void }) {
+  const { label, effect, act, onDone, onClose } = props;
+  const form = useForm({ initialValues: { password: '' } });
+  const onSaved = (answer: Answer) => {
+    onClose();
+    void onDone(answer);
+  };
+  return (
+    <Form of={useSave({ form, save: act, onSaved })} label={label} onCancel={onClose}>
+      <p style={{ margin: 0 }}>{effect}</p>
+      <OwnPasswordInput form={form} />
+    </Form>
   );
 }

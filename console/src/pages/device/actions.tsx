@@ -1,6 +1,4 @@
 // Edits, tests and opts out a device.
-import { Button, Modal } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { deviceCan } from '../../api/can.ts';
 import { call } from '../../api/client.ts';
@@ -10,6 +8,7 @@ import { useMay } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
 import { tellSaved } from '../../components/saved-text.ts';
 import { DeviceForm } from '../../forms/device.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 
 /** The time from which an edit has an effect. */
 function tellEffect({ status }: Device): string {
@@ -56,19 +55,9 @@ export function Actions({ app, device }: { app: string; device: Device }) {
 
 function Edit({ app, device }: { app: string; device: Device }) {
   const { may } = useMay('device.edit');
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const canOpen = may && deviceCan(device.status, 'edit');
-  // An open form stays when the device opts out, so that typed text does not vanish without a
-  // reason.
-  if (!canOpen && !isOpen) return null;
   return (
-    <>
-      {canOpen && (
-        <Button variant="default" onClick={open}>
-          Edit
-        </Button>
-      )}
-      <Modal opened={isOpen} onClose={close} title="Edit the device">
+    <Dialog label="Edit" title="Edit the device" isOffered={may && deviceCan(device.status, 'edit')}>
+      {(close) => (
         <DeviceForm
           app={app}
           device={device}
@@ -80,7 +69,7 @@ function Edit({ app, device }: { app: string; device: Device }) {
             await refresh('listDevices', { app });
           }}
         />
-      </Modal>
-    </>
+      )}
+    </Dialog>
   );
 }

@@ -9,11 +9,10 @@ import { useAppId, useMay } from '../../api/session.ts';
 import { ActProblem } from '../../components/change-list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { ProofCheck } from '../../components/proof-check.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
 import { Card } from '../../ui/card.tsx';
 import { State } from '../../ui/state.tsx';
 import { Samples } from './samples.tsx';
-import { describeSecrets, Secrets, type Wanted } from './secrets.tsx';
+import { describeSecrets, Secrets, showSecret, type Wanted } from './secrets.tsx';
 
 export function IdentityPage() {
   const app = useAppId();
@@ -29,7 +28,6 @@ interface Failure {
 
 function Whole({ app, identity }: { app: string; identity: Identify }) {
   const { may, reason } = useMay('identity.edit');
-  const [secret, setSecret] = useState<string | null>(null);
   const [failure, setFailure] = useState<Failure>();
   const set = async (wanted: Wanted) => {
     setFailure(undefined);
@@ -38,7 +36,7 @@ function Whole({ app, identity }: { app: string; identity: Identify }) {
         app,
         body: { ...wanted, updated_at: identity.updated_at },
       });
-      if (shown !== null) setSecret(shown);
+      if (shown !== null) void showSecret(shown);
     } catch (error) {
       setFailure({ error, seen: identity });
     }
@@ -67,7 +65,7 @@ function Whole({ app, identity }: { app: string; identity: Identify }) {
               disabled={!may || !(hasTokens || identity.require_device)}
               onChange={({ currentTarget }) => void set({ enabled: true, require_device: currentTarget.checked })}
             />
-            {may && <Secrets app={app} identity={identity} onSecret={setSecret} onOff={set} />}
+            {may && <Secrets app={app} identity={identity} onOff={set} />}
             <span className="muted">{describeSecrets(identity.forms)}</span>
           </div>
         ) : (
@@ -80,12 +78,6 @@ function Whole({ app, identity }: { app: string; identity: Identify }) {
       </Card>
       <Samples newest={identity.forms.at(-1) ?? 'token'} />
       <ProofCheck appId={app} isDeviceRequired={identity.require_device} />
-      <SecretOnce
-        title="The identity secret"
-        text="It stays on your server. With it anybody can claim to be any of your users. It is shown only once."
-        secrets={secret === null ? null : [['Secret', secret]]}
-        onClose={() => setSecret(null)}
-      />
     </>
   );
 }

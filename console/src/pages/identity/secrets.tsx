@@ -6,6 +6,7 @@ import { call } from '../../api/client.ts';
 import type { Identify } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
+import { showOnce } from '../../components/secret-once.tsx';
 
 export type Form = Identify['forms'][number];
 export type Wanted = { enabled: boolean; require_device: boolean };
@@ -17,14 +18,20 @@ export function describeSecrets([former, next]: readonly Form[]): string {
   return `Two secrets are accepted until the rotation is finished: the former one for ${plural[former]}, the new one for ${plural[next]}.`;
 }
 
+export const showSecret = (secret: string): Promise<void> =>
+  showOnce({
+    title: 'The identity secret',
+    text: 'It stays on your server. With it anybody can claim to be any of your users. It is shown only once.',
+    secrets: [['Secret', secret]],
+  });
+
 interface SecretsProps {
   readonly app: string;
   readonly identity: Identify;
-  readonly onSecret: (secret: string | null) => void;
   readonly onOff: (wanted: Wanted) => Promise<void>;
 }
 
-export function Secrets({ app, identity, onSecret, onOff }: SecretsProps) {
+export function Secrets({ app, identity, onOff }: SecretsProps) {
   const [form, setForm] = useState<Form>('token');
   const isRotating = identity.secrets > 1;
   return (
@@ -61,9 +68,9 @@ export function Secrets({ app, identity, onSecret, onOff }: SecretsProps) {
           }
           act="Make the secret"
           run={async () => {
-            onSecret(
-              (await call('rotateIdentify', { app, body: { form: identity.require_device ? 'token' : form } })).secret,
-            );
+            const body = { form: identity.require_device ? 'token' : form };
+            const { secret } = await call('rotateIdentify', { app, body });
+            if (secret !== null) void showSecret(secret);
             await refresh('getIdentify', { app });
           }}
         />

@@ -8,6 +8,7 @@ import { refresh } from '../../api/queries.ts';
 import { useSession } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
 import { Form } from '../../components/form.tsx';
+import { showOnce } from '../../components/secret-once.tsx';
 import { useDraftSave } from '../../components/use-save.ts';
 import { RelativeTime } from '../../ui/relative-time.tsx';
 import { State } from '../../ui/state.tsx';
@@ -44,16 +45,24 @@ export function InviteRow({ invite: { id, email, role, expires_at } }: { invite:
   );
 }
 
-export function InviteForm({ onMade, onCancel }: { onMade: (link: string) => unknown; onCancel: () => void }) {
+export function InviteForm({ onDone }: { onDone: () => void }) {
   const { role } = useSession();
   const making = useDraftSave('invite', {
     initialValues: { email: '', role: 'viewer' as Role },
     save: ({ email, role: given }) => call('invite', { body: { role: given, ...(email !== '' && { email }) } }),
-    onSaved: ({ link }) => onMade(link),
+    onSaved: async ({ link }) => {
+      onDone();
+      void showOnce({
+        title: 'The invitation',
+        text: 'Carillon sends no e-mail: copy the link and send it yourself. It works once, within 72 hours.',
+        secrets: [['Link', link]],
+      });
+      await refresh('getTeam');
+    },
   });
   const { form } = making;
   return (
-    <Form of={making} label="Make the link" onCancel={onCancel}>
+    <Form of={making} label="Make the link" onCancel={onDone}>
       <TextInput
         label="E-mail"
         type="email"

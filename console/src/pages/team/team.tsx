@@ -1,21 +1,19 @@
 // The people of the organisation and their roles. Carillon sends no e-mail: an invitation is a
 // link.
 
-import { Button, Modal, Stack } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { IconPlus } from '@tabler/icons-react';
+import { Modal, Stack } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invite, Member, Token } from '../../api/objects.ts';
-import { pagesOf, refresh } from '../../api/queries.ts';
+import { pagesOf } from '../../api/queries.ts';
 import { useMay, useSession } from '../../api/session.ts';
 import { useFilters } from '../../components/list.tsx';
 import { NotAllowed } from '../../components/not-allowed.tsx';
 import { RowPages } from '../../components/row-pages.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
 import { TokenRow } from '../../components/token-row.tsx';
 import { count, formatNumber } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
+import { NewDialog } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { InviteForm, InviteRow } from './invites.tsx';
@@ -28,8 +26,6 @@ export function TeamPage() {
   const { filters, from } = useFilters(['q']);
   const team = useInfiniteQuery({ ...pagesOf('getTeam', { q: filters.q }, from), enabled: may });
   const first = team.data?.pages[0];
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const [link, setLink] = useState<string | null>(null);
   const [left, setLeft] = useState<readonly Token[]>([]);
   if (!may) return <NotAllowed what="Team" reason={reason} />;
   return (
@@ -46,9 +42,9 @@ export function TeamPage() {
             : null
         }
         actions={
-          <Button onClick={open} leftSection={<IconPlus size={16} aria-hidden />}>
-            Invite
-          </Button>
+          <NewDialog label="Invite" title="Invite somebody">
+            {(close) => <InviteForm onDone={close} />}
+          </NewDialog>
         }
       />
       <div className="stack">
@@ -67,22 +63,6 @@ export function TeamPage() {
         </Card>
         {first && <RequireTwoFactor organisation={first.organisation} />}
       </div>
-      <Modal opened={isOpen} onClose={close} title="Invite somebody">
-        <InviteForm
-          onCancel={close}
-          onMade={async (made) => {
-            close();
-            setLink(made);
-            await refresh('getTeam');
-          }}
-        />
-      </Modal>
-      <SecretOnce
-        title="The invitation"
-        text="Carillon sends no e-mail: copy the link and send it yourself. It works once, within 72 hours."
-        secrets={link === null ? null : [['Link', link]]}
-        onClose={() => setLink(null)}
-      />
       <Modal opened={left.length > 0} onClose={() => setLeft([])} title="Operator tokens that still work">
         <Stack>
           <div>The former owner made them. Revoke those that nobody else needs.</div>

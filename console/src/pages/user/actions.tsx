@@ -1,7 +1,6 @@
 // Exports, edits and erases a user.
 
-import { Button, Modal } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconDownload } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
@@ -14,6 +13,7 @@ import { tellSaved } from '../../components/saved-text.ts';
 import { count } from '../../format.ts';
 import { UserForm } from '../../forms/user.tsx';
 import { paths } from '../../paths.ts';
+import { Dialog } from '../../ui/dialog.tsx';
 
 const answersAbout = ['getUser', 'listUserSegments', 'listUserEvents', 'listUserDeliveries'] as const;
 
@@ -58,14 +58,10 @@ export function Actions({ app, user, devices }: { app: string; user: User; devic
 
 export function Edit({ app, user }: { app: string; user: User }) {
   const { may, reason } = useMay('user.edit');
-  const [isOpen, { open, close }] = useDisclosure(false);
   if (!may) return <span className="muted">{reason}</span>;
   return (
-    <>
-      <Button variant="default" size="xs" onClick={open}>
-        Edit
-      </Button>
-      <Modal opened={isOpen} onClose={close} title="Edit the profile">
+    <Dialog label="Edit" title="Edit the profile" size="xs">
+      {(close) => (
         <UserForm
           app={app}
           user={user}
@@ -78,7 +74,7 @@ export function Edit({ app, user }: { app: string; user: User }) {
             await refresh('listUsers', { app });
           }}
         />
-      </Modal>
-    </>
+      )}
+    </Dialog>
   );
 }

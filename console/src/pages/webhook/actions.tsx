@@ -1,6 +1,4 @@
 // Enables, edits, disables and deletes a webhook.
-import { Button, Modal } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
 import { useNavigate } from 'react-router';
 import { webhookCan } from '../../api/can.ts';
 import { call } from '../../api/client.ts';
@@ -10,12 +8,12 @@ import { ConfirmButton } from '../../components/confirm.tsx';
 import { count } from '../../format.ts';
 import { WebhookForm } from '../../forms/webhook.tsx';
 import { paths } from '../../paths.ts';
+import { Dialog } from '../../ui/dialog.tsx';
 import { useReload } from './use-reload.ts';
 
 export function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
   const navigate = useNavigate();
   const reload = useReload(app, webhook);
-  const [isOpen, { open, close }] = useDisclosure(false);
   const remove = async () => {
     await call('deleteWebhook', { webhook: webhook.id });
     await refresh('listWebhooks', { app });
@@ -31,9 +29,21 @@ export function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
           run={async () => reload(await call('enableWebhook', { webhook: webhook.id }))}
         />
       )}
-      <Button variant="default" onClick={open}>
-        Edit
-      </Button>
+      <Dialog label="Edit" title="Edit the webhook">
+        {(close) => (
+          <WebhookForm
+            webhook={webhook}
+            app={app}
+            label="Save"
+            save={(values, seen) => call('editWebhook', { webhook: webhook.id, body: { updated_at: seen, ...values } })}
+            onSaved={async (after) => {
+              close();
+              await reload(after);
+            }}
+            onCancel={close}
+          />
+        )}
+      </Dialog>
       {webhookCan(webhook.state, 'disable') && (
         <ConfirmButton
           label="Disable"
@@ -50,19 +60,6 @@ export function Actions({ app, webhook }: { app: string; webhook: Webhook }) {
         isDestructive
         run={remove}
       />
-      <Modal opened={isOpen} onClose={close} title="Edit the webhook">
-        <WebhookForm
-          webhook={webhook}
-          app={app}
-          label="Save"
-          save={(values, seen) => call('editWebhook', { webhook: webhook.id, body: { updated_at: seen, ...values } })}
-          onSaved={async (after) => {
-            close();
-            await reload(after);
-          }}
-          onCancel={close}
-        />
-      </Modal>
     </div>
   );
 }

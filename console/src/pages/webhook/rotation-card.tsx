@@ -2,10 +2,10 @@
 import { Checkbox, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
-import type { RotatedWebhook, Webhook } from '../../api/objects.ts';
+import type { Webhook } from '../../api/objects.ts';
 import { toWallClock } from '../../components/compose/message-form.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { showOnce } from '../../components/secret-once.tsx';
 import { formatExact } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx';
@@ -19,7 +19,6 @@ const toField = (ms: number): string => toWallClock(new Date(ms).toISOString(), 
 
 export function RotationCard({ app, webhook }: { app: string; webhook: Webhook }) {
   const reload = useReload(app, webhook);
-  const [made, setMade] = useState<RotatedWebhook | null>(null);
   const nowMs = useNow();
   const { rotation } = webhook;
   // Null: like the waiting rotation, so that another secret changes nothing else.
@@ -29,21 +28,25 @@ export function RotationCard({ app, webhook }: { app: string; webhook: Webhook }
   // In the field's form, by the browser's clock. Empty: the rotation waits for a person.
   const finishAt = chosenFinish ?? (rotation?.finish_at ? toWallClock(rotation.finish_at, false) : '');
   const rotate = async () => {
-    const rotated = await call('rotateWebhookSecret', {
+    const { secret, rotation: made } = await call('rotateWebhookSecret', {
       webhook: webhook.id,
       body: {
         dual: isDual,
         ...(finishAt !== '' && { finish_at: new Date(finishAt).toISOString() }),
       },
     });
-    setMade(rotated);
+    const finishes = made?.finish_at ? `It finishes by itself on ${formatExact(made.finish_at)}. ` : '';
+    void showOnce({
+      title: 'The new signing secret',
+      text: `Give it to your server beside the old one, then finish the rotation. ${finishes}The secret is shown only once.`,
+      secrets: [['New secret', secret]],
+    });
     await reload();
   };
   const reset = () => {
     setFinishAt(null);
     setDual(null);
   };
-  const finishesAt = made?.rotation?.finish_at ?? null;
   return (
     <Card title="Signing secret">
       {rotation ? (
@@ -104,12 +107,6 @@ export function RotationCard({ app, webhook }: { app: string; webhook: Webhook }
           onClose={reset}
         />
       </div>
-      <SecretOnce
-        title="The new signing secret"
-        text={`Give it to your server beside the old one, then finish the rotation. ${finishesAt === null ? '' : `It finishes by itself on ${formatExact(finishesAt)}. `}The secret is shown only once.`}
-        secrets={made && [['New secret', made.secret]]}
-        onClose={() => setMade(null)}
-      />
     </Card>
   );
 }
