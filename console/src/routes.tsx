@@ -1,6 +1,7 @@
 // The map: every page of the console, loaded when it is first visited.
 import { createBrowserRouter, type LazyRouteFunction, type RouteObject } from 'react-router';
 import { askAhead, type Question } from './api/ask-ahead.ts';
+import type { Act } from './api/can.ts';
 import { queryOf } from './api/queries.ts';
 import { AppFrame } from './components/app-frame.tsx';
 import { Entrance } from './components/entrance.tsx';
@@ -13,12 +14,28 @@ import {
   revenueQuestions,
 } from './components/first-questions.ts';
 import { Frame } from './components/frame.tsx';
+import { Gate } from './components/not-allowed.tsx';
 import { RouteProblem, WholeProblem } from './components/route-problem.tsx';
 
 type Page = LazyRouteFunction<RouteObject>;
 const page =
-  <Name extends string>(read: () => Promise<Record<Name, React.ComponentType>>, name: Name): Page =>
-  async () => ({ Component: (await read())[name] });
+  <Name extends string>(
+    read: () => Promise<Record<Name, React.ComponentType>>,
+    name: Name,
+    gate?: Omit<React.ComponentProps<typeof Gate>, 'children'>,
+  ): Page =>
+  async () => {
+    const { [name]: Component } = await read();
+    if (!gate) return { Component };
+    const gated = () => (
+      <Gate {...gate}>
+        <Component />
+      </Gate>
+    );
+    return { Component: gated };
+  };
+/** The act without which a page is not shown, and the name of the page. */
+const needs = (act: Act, what: string, isPart = false) => ({ act, what, isPart });
 
 /**
  * Begins to read a page's data while its script is loaded. A loaded page reads its data by itself
@@ -35,17 +52,29 @@ const ahead = (questionsOf: (app: string, search: URLSearchParams) => readonly Q
 
 const settings: RouteObject[] = [
   { index: true, lazy: page(() => import('./pages/keys.tsx'), 'Keys') },
-  { path: 'keys/:key', lazy: page(() => import('./pages/key.tsx'), 'KeyPage') },
+  { path: 'keys/:key', lazy: page(() => import('./pages/key.tsx'), 'KeyPage', needs('key.edit', 'Key', true)) },
   { path: 'channels', lazy: page(() => import('./pages/channels/channels.tsx'), 'Channels') },
   { path: 'webhooks', lazy: page(() => import('./pages/webhooks.tsx'), 'Webhooks') },
   { path: 'webhooks/:webhook', lazy: page(() => import('./pages/webhook/webhook.tsx'), 'WebhookPage') },
   { path: 'identity', lazy: page(() => import('./pages/identity/identity.tsx'), 'IdentityPage') },
-  { path: 'usage', lazy: page(() => import('./pages/usage.tsx'), 'UsagePage') },
-  { path: 'client-events', lazy: page(() => import('./pages/client-events.tsx'), 'ClientEvents') },
-  { path: 'general', lazy: page(() => import('./pages/general.tsx'), 'General') },
-  { path: 'audit', lazy: page(() => import('./pages/audit.tsx'), 'Audit') },
-  { path: 'audit/:entry', lazy: page(() => import('./pages/audit-entry.tsx'), 'AuditEntryPage') },
-  { path: 'danger', lazy: page(() => import('./pages/danger.tsx'), 'Danger') },
+  {
+    path: 'usage',
+    lazy: page(() => import('./pages/usage.tsx'), 'UsagePage', needs('plan.edit', 'Plan and usage', true)),
+  },
+  {
+    path: 'client-events',
+    lazy: page(() => import('./pages/client-events.tsx'), 'ClientEvents', needs('app.edit', 'Client events', true)),
+  },
+  { path: 'general', lazy: page(() => import('./pages/general.tsx'), 'General', needs('app.edit', 'General', true)) },
+  { path: 'audit', lazy: page(() => import('./pages/audit.tsx'), 'Audit', needs('audit.read', 'Audit', true)) },
+  {
+    path: 'audit/:entry',
+    lazy: page(() => import('./pages/audit-entry.tsx'), 'AuditEntryPage', needs('audit.read', 'Audit', true)),
+  },
+  {
+    path: 'danger',
+    lazy: page(() => import('./pages/danger.tsx'), 'Danger', needs('app.suspend', 'Danger zone', true)),
+  },
 ];
 
 const report = (questionsOf: Parameters<typeof ofView>[0], lazy: Page) => ({ ...ahead(ofView(questionsOf)), lazy });
@@ -86,16 +115,22 @@ const ofApp: RouteObject[] = [
     ...ahead((app) => Object.values(overviewQuestions(app))),
     lazy: page(() => import('./pages/overview.tsx'), 'Overview'),
   },
-  { path: 'compose', lazy: page(() => import('./pages/compose.tsx'), 'Compose') },
+  { path: 'compose', lazy: page(() => import('./pages/compose.tsx'), 'Compose', needs('message.send', 'Compose')) },
   { path: 'messages', lazy: page(() => import('./pages/messages.tsx'), 'Messages') },
   { path: 'messages/:message', lazy: page(() => import('./pages/message/message.tsx'), 'MessagePage') },
   { path: 'messages/:message/deliveries/:device', lazy: page(() => import('./pages/delivery.tsx'), 'DeliveryPage') },
-  { path: 'users', lazy: page(() => import('./pages/users.tsx'), 'Users') },
-  { path: 'users/:user', lazy: page(() => import('./pages/user/user.tsx'), 'UserPage') },
-  { path: 'devices', lazy: page(() => import('./pages/devices.tsx'), 'Devices') },
-  { path: 'devices/:device', lazy: page(() => import('./pages/device/device.tsx'), 'DevicePage') },
+  { path: 'users', lazy: page(() => import('./pages/users.tsx'), 'Users', needs('user.read', 'Users')) },
+  { path: 'users/:user', lazy: page(() => import('./pages/user/user.tsx'), 'UserPage', needs('user.read', 'User')) },
+  { path: 'devices', lazy: page(() => import('./pages/devices.tsx'), 'Devices', needs('device.read', 'Devices')) },
+  {
+    path: 'devices/:device',
+    lazy: page(() => import('./pages/device/device.tsx'), 'DevicePage', needs('device.read', 'Device')),
+  },
   { path: 'segments', lazy: page(() => import('./pages/segments.tsx'), 'Segments') },
-  { path: 'segments/new', lazy: page(() => import('./pages/new-segment.tsx'), 'NewSegment') },
+  {
+    path: 'segments/new',
+    lazy: page(() => import('./pages/new-segment.tsx'), 'NewSegment', needs('segment.edit', 'New segments')),
+  },
   { path: 'segments/:segment', lazy: page(() => import('./pages/segment.tsx'), 'SegmentPage') },
   { path: 'properties', lazy: page(() => import('./pages/properties.tsx'), 'Properties') },
   { path: 'properties/:property', lazy: page(() => import('./pages/property/property.tsx'), 'PropertyPage') },
@@ -103,7 +138,10 @@ const ofApp: RouteObject[] = [
   { path: 'events/:event', lazy: page(() => import('./pages/event.tsx'), 'EventPage') },
   { path: 'reports', lazy: page(() => import('./pages/reports.tsx'), 'Reports'), children: reports },
   { path: 'developers', lazy: page(() => import('./pages/requests.tsx'), 'Requests') },
-  { path: 'developers/events', lazy: page(() => import('./pages/live-events.tsx'), 'LiveEvents') },
+  {
+    path: 'developers/events',
+    lazy: page(() => import('./pages/live-events.tsx'), 'LiveEvents', needs('event.read', 'Live events')),
+  },
   { path: 'settings', lazy: page(() => import('./pages/settings.tsx'), 'Settings'), children: settings },
 ];
 
@@ -125,7 +163,10 @@ export const router = createBrowserRouter(
           Component: Frame,
           children: [
             { index: true, lazy: page(() => import('./pages/home.tsx'), 'Home') },
-            { path: 'apps/new', lazy: page(() => import('./pages/new-app.tsx'), 'NewApp') },
+            {
+              path: 'apps/new',
+              lazy: page(() => import('./pages/new-app.tsx'), 'NewApp', needs('app.create', 'New app')),
+            },
             {
               path: 'apps/:app',
               ...ahead((app) => [queryOf('getApp', { app })]),
@@ -134,10 +175,23 @@ export const router = createBrowserRouter(
               children: ofApp,
             },
             { path: 'account', lazy: page(() => import('./pages/account/account.tsx'), 'Account') },
-            { path: 'team', lazy: page(() => import('./pages/team/team.tsx'), 'TeamPage') },
-            { path: 'audit', lazy: page(() => import('./pages/audit.tsx'), 'OrganisationAudit') },
-            { path: 'audit/:entry', lazy: page(() => import('./pages/audit-entry.tsx'), 'OrganisationAuditEntry') },
-            { path: 'tokens', lazy: page(() => import('./pages/tokens.tsx'), 'Tokens') },
+            { path: 'team', lazy: page(() => import('./pages/team/team.tsx'), 'TeamPage', needs('team.edit', 'Team')) },
+            {
+              path: 'audit',
+              lazy: page(() => import('./pages/audit.tsx'), 'OrganisationAudit', needs('audit.read', 'Audit')),
+            },
+            {
+              path: 'audit/:entry',
+              lazy: page(
+                () => import('./pages/audit-entry.tsx'),
+                'OrganisationAuditEntry',
+                needs('audit.read', 'Audit'),
+              ),
+            },
+            {
+              path: 'tokens',
+              lazy: page(() => import('./pages/tokens.tsx'), 'Tokens', needs('token.edit', 'Operator tokens')),
+            },
             { path: '*', lazy: page(() => import('./pages/not-found.tsx'), 'NotFound') },
           ],
         },

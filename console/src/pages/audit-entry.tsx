@@ -4,12 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { AuditEntry } from '../api/objects.ts';
 import { queryOf } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { changesOfEntry } from '../components/audit-change.ts';
 import { AuditTarget } from '../components/audit-target.tsx';
 import { actorKindNames } from '../components/author.ts';
 import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { formatExact } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
@@ -30,14 +29,11 @@ export function OrganisationAuditEntry() {
 
 function Entry({ app }: { app: string | undefined }) {
   const { entry = '' } = useParams();
-  const { may, reason } = useMay('audit.read');
   const asked = { q: entry, limit: 1 };
   const query = useQuery({
     ...(app === undefined ? queryOf('listOrganisationAudit', asked) : queryOf('listAudit', { app, ...asked })),
     select: ({ data }) => data.find(({ id }) => id === entry) ?? null,
-    enabled: may,
   });
-  if (!may) return <NotAllowed what="Audit" reason={reason} isPart={app !== undefined} />;
   const list = app === undefined ? paths.organisationAudit : paths.audit(app);
   return (
     <div className="stack">

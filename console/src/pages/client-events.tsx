@@ -4,22 +4,15 @@ import { notifications } from '@mantine/notifications';
 import { call } from '../api/client.ts';
 import type { App } from '../api/objects.ts';
 import { queryClient, queryOf } from '../api/queries.ts';
-import { useApp, useMay } from '../api/session.ts';
+import { useApp } from '../api/session.ts';
 import { Form } from '../components/form.tsx';
 import { LeaveGuard } from '../components/leave-guard.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { editing } from '../components/use-draft.ts';
 import { useDraftSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
 
 export function ClientEvents() {
   const app = useApp();
-  const { may, reason } = useMay('app.edit');
-  if (!may) return <NotAllowed what="Client events" reason={reason} isPart />;
-  return <Trust app={app} />;
-}
-
-function Trust({ app }: { app: App }) {
   const edit = useDraftSave(`client-events ${app.id}`, {
     ...editing(app, valuesOf),
     save: (client_events, { seen }) => call('editApp', { app: app.id, body: { updated_at: seen, client_events } }),

@@ -6,18 +6,16 @@ import { useNavigate, useSearchParams } from 'react-router';
 import { call } from '../api/client.ts';
 import type { Draft } from '../api/objects.ts';
 import { ownKey, queryClient } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import '../components/compose/compose.css';
 import { Composer, type Start } from '../components/compose/composer.tsx';
 import { duplicateOf, emptyForm, readForm } from '../components/compose/message-form.ts';
 import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { paths } from '../paths.ts';
 import { PageHead } from '../ui/page-head.tsx';
 
 export function Compose() {
   const app = useAppId();
-  const { may, reason } = useMay('message.send');
   const navigate = useNavigate();
   const [params] = useSearchParams();
   const search = params.toString();
@@ -28,13 +26,11 @@ export function Compose() {
   const start = useQuery({
     queryKey: ownKey('compose', { app, origin, turn }),
     queryFn: () => readStart(app, new URLSearchParams(origin)),
-    enabled: may,
     // A form must not change while somebody types into it.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false,
   });
-  if (!may) return <NotAllowed what="Compose" reason={reason} />;
   return (
     <>
       {start.data === undefined && <PageHead title="Compose" answer={null} />}

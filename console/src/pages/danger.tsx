@@ -3,9 +3,8 @@ import { notifications } from '@mantine/notifications';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import { ofApp, queryClient, refresh } from '../api/queries.ts';
-import { useApp, useMay } from '../api/session.ts';
+import { useApp } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { count } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -13,8 +12,6 @@ import { Card } from '../ui/card.tsx';
 export function Danger() {
   const app = useApp();
   const navigate = useNavigate();
-  const { may, reason } = useMay('app.suspend');
-  if (!may) return <NotAllowed what="Danger zone" reason={reason} isPart />;
   const remove = async () => {
     const { devices, users, messages } = await call('deleteApp', { app: app.id, body: { name: app.name } });
     queryClient.removeQueries(ofApp(app.id));

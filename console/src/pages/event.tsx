@@ -7,7 +7,7 @@ import { queryOf } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { HiddenValue } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
+import { Gate } from '../components/not-allowed.tsx';
 import { eventTypeNames } from '../components/property-text.ts';
 import { CsvButton } from '../components/report-chart.tsx';
 import { ValuesAsSent } from '../components/values-as-sent.tsx';
@@ -28,7 +28,6 @@ export function EventPage() {
 }
 
 function Whole({ app, event }: { app: string; event: CataloguedEvent }) {
-  const canRead = useMay('event.read');
   const canBuild = useMay('segment.edit');
   const today = event.days.at(-1)?.count ?? 0;
   return (
@@ -73,11 +72,9 @@ function Whole({ app, event }: { app: string; event: CataloguedEvent }) {
             <PropertyTable event={event} />
           </Card>
         </div>
-        {canRead.may ? (
+        <Gate act="event.read" what="The latest events" isPart>
           <Recent app={app} name={event.name} />
-        ) : (
-          <NotAllowed what="The latest events" reason={canRead.reason} isPart />
-        )}
+        </Gate>
       </div>
     </>
   );

@@ -4,10 +4,9 @@ import { notifications } from '@mantine/notifications';
 import { call } from '../api/client.ts';
 import type { App } from '../api/objects.ts';
 import { queryClient, queryOf, refresh } from '../api/queries.ts';
-import { useApp, useMay } from '../api/session.ts';
+import { useApp } from '../api/session.ts';
 import { Form } from '../components/form.tsx';
 import { LeaveGuard } from '../components/leave-guard.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { editing } from '../components/use-draft.ts';
 import { useDraftSave } from '../components/use-save.ts';
 import { Card } from '../ui/card.tsx';
@@ -15,12 +14,6 @@ import { CopyableId } from '../ui/copy.tsx';
 
 export function General() {
   const app = useApp();
-  const { may, reason } = useMay('app.edit');
-  if (!may) return <NotAllowed what="General" reason={reason} isPart />;
-  return <Rules app={app} />;
-}
-
-function Rules({ app }: { app: App }) {
   const edit = useDraftSave(`general ${app.id}`, {
     ...editing(app, valuesOf),
     save: ({ default_url, ...values }, { seen }) =>

@@ -3,11 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import type { Key } from '../api/objects.ts';
 import { queryOf, refresh } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { Status } from '../components/status.tsx';
 import { paths } from '../paths.ts';
 import { Card, Facts } from '../ui/card.tsx';
@@ -18,13 +17,10 @@ import { RelativeTime, useNow } from '../ui/relative-time.tsx';
 export function KeyPage() {
   const app = useAppId();
   const { key = '' } = useParams();
-  const { may, reason } = useMay('key.edit');
   const query = useQuery({
     ...queryOf('listKeys', { app, q: key, limit: 1 }),
     select: ({ data }) => data.find(({ id }) => id === key) ?? null,
-    enabled: may,
   });
-  if (!may) return <NotAllowed what="Key" reason={reason} isPart />;
   return (
     <Loaded query={query}>
       {(found) =>

@@ -7,10 +7,9 @@ import { Link } from 'react-router';
 import { addressOf } from '../api/client.ts';
 import { readStream } from '../api/live.ts';
 import type { ArrivedEvent, TailEvent } from '../api/objects.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { DeveloperTabs } from '../components/developer-tabs.tsx';
 import { useFilters } from '../components/list.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { ValuesAsSent } from '../components/values-as-sent.tsx';
 import { count } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -26,12 +25,6 @@ const typingPauseMs = 300;
 
 export function LiveEvents() {
   const app = useAppId();
-  const { may, reason } = useMay('event.read');
-  if (!may) return <NotAllowed what="Live events" reason={reason} />;
-  return <Tail app={app} />;
-}
-
-function Tail({ app }: { app: string }) {
   const { filters, set } = useFilters(['name', 'text']);
   const [name] = useDebouncedValue(filters.name, typingPauseMs);
   const { shown, waiting, isConnected, isPaused, setPaused } = useTail(app, name);

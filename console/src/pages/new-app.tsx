@@ -3,9 +3,7 @@ import { TextInput } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import { refresh } from '../api/queries.ts';
-import { useMay } from '../api/session.ts';
 import { Form } from '../components/form.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { showOnce } from '../components/secret-once.tsx';
 import { useDraftSave } from '../components/use-save.ts';
 import { paths } from '../paths.ts';
@@ -14,7 +12,6 @@ import { PageHead } from '../ui/page-head.tsx';
 
 export function NewApp() {
   const navigate = useNavigate();
-  const { may, reason } = useMay('app.create');
   const making = useDraftSave('new-app', {
     initialValues: { name: '' },
     save: (body) => call('createApp', { body }),
@@ -31,7 +28,6 @@ export function NewApp() {
       await refresh('listApps');
     },
   });
-  if (!may) return <NotAllowed what="New app" reason={reason} />;
   return (
     <div style={{ maxWidth: 560 }}>
       <PageHead title="New app" answer="Make one app for each product that sends, and one to try things out." />

@@ -2,8 +2,7 @@
 import { useNavigate, useSearchParams } from 'react-router';
 import { call } from '../api/client.ts';
 import { refresh } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
-import { NotAllowed } from '../components/not-allowed.tsx';
+import { useAppId } from '../api/session.ts';
 import { SegmentForm } from '../forms/segment.tsx';
 import { paths } from '../paths.ts';
 import { PageHead } from '../ui/page-head.tsx';
@@ -12,8 +11,6 @@ export function NewSegment() {
   const app = useAppId();
   const navigate = useNavigate();
   const [search] = useSearchParams();
-  const { may, reason } = useMay('segment.edit');
-  if (!may) return <NotAllowed what="New segments" reason={reason} />;
   const event = search.get('event');
   return (
     <>

@@ -6,13 +6,14 @@ import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import type { CataloguedProperty } from '../api/objects.ts';
 import { pagesOf, refresh } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { FirstProperty } from '../components/first-code.tsx';
 import { Form } from '../components/form.tsx';
 import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
 import { List, useFilters } from '../components/list.tsx';
 import { readRows, tellProperties } from '../components/list-answers.ts';
+import { May } from '../components/not-allowed.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
 import { useSave } from '../components/use-save.ts';
 import { formatNumber } from '../format.ts';
@@ -57,7 +58,6 @@ const columns: readonly Column<CataloguedProperty>[] = [
 
 export function Properties() {
   const app = useAppId();
-  const { may, reason } = useMay('property.edit');
   const { filters, field, from } = useFilters(['q']);
   const query = useInfiniteQuery(pagesOf('listProperties', { app, q: filters.q }, from));
   return (
@@ -68,13 +68,11 @@ export function Properties() {
           filters.q === undefined ? tellProperties(readRows(query.data)) : 'Those whose key begins with the text.'
         }
         actions={
-          may ? (
+          <May act="property.edit">
             <Dialog label="Declare a property" title="Declare a property" variant="filled">
               {(close) => <Declare app={app} onCancel={close} />}
             </Dialog>
-          ) : (
-            <span className="muted">{reason}</span>
-          )
+          </May>
         }
       />
       <HiddenValuesNote />

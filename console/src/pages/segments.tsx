@@ -4,13 +4,14 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Segment } from '../api/objects.ts';
 import { pagesOf } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { HiddenValuesNote } from '../components/hidden-values.tsx';
 import { List, useFilters } from '../components/list.tsx';
 import { readRows, tellSegments } from '../components/list-answers.ts';
+import { May } from '../components/not-allowed.tsx';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -46,15 +47,14 @@ const columns: readonly Column<Segment>[] = [
 
 export function Segments() {
   const app = useAppId();
-  const { may, reason } = useMay('segment.edit');
   const { filters, field, from } = useFilters(['q']);
   const query = useInfiniteQuery(pagesOf('listSegments', { app, q: filters.q }, from));
-  const make = may ? (
-    <Button component={Link} to={paths.newSegment(app)}>
-      New segment
-    </Button>
-  ) : (
-    <span className="muted">{reason}</span>
+  const make = (
+    <May act="segment.edit">
+      <Button component={Link} to={paths.newSegment(app)}>
+        New segment
+      </Button>
+    </May>
   );
   return (
     <>

@@ -5,10 +5,9 @@ import { useState } from 'react';
 import { call } from '../api/client.ts';
 import type { App, Usage } from '../api/objects.ts';
 import { ofApp, queryClient, queryOf, refresh } from '../api/queries.ts';
-import { useApp, useAppId, useMay } from '../api/session.ts';
+import { useApp, useAppId } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Loaded } from '../components/loaded.tsx';
-import { NotAllowed } from '../components/not-allowed.tsx';
 import { CsvButton } from '../components/report-chart.tsx';
 import { formatPeriod } from '../components/report-text.ts';
 import { count, formatDay, formatNumber, formatShare } from '../format.ts';
@@ -19,9 +18,7 @@ import { Parts } from '../ui/state.tsx';
 export function UsagePage() {
   const app = useAppId();
   const whole = useApp();
-  const { may, reason } = useMay('plan.edit');
-  const usage = useQuery({ ...queryOf('getUsage', { app }), enabled: may });
-  if (!may) return <NotAllowed what="Plan and usage" reason={reason} isPart />;
+  const usage = useQuery(queryOf('getUsage', { app }));
   return (
     <Loaded query={usage}>
       {(data) => (

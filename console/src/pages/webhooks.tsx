@@ -3,9 +3,10 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { call } from '../api/client.ts';
 import { pagesOf, refresh } from '../api/queries.ts';
-import { useAppId, useMay } from '../api/session.ts';
+import { useAppId } from '../api/session.ts';
 import { FailureDots } from '../components/failure-dots.tsx';
 import { useFilters } from '../components/list.tsx';
+import { May } from '../components/not-allowed.tsx';
 import { RowPages } from '../components/row-pages.tsx';
 import { showOnce } from '../components/secret-once.tsx';
 import { Status } from '../components/status.tsx';
@@ -18,33 +19,30 @@ import { Empty } from '../ui/empty.tsx';
 
 export function Webhooks() {
   const app = useAppId();
-  const { may, reason } = useMay('webhook.edit');
   const { filters, from } = useFilters(['q']);
   const webhooks = useInfiniteQuery(pagesOf('listWebhooks', { app, q: filters.q }, from));
-  const add = may ? (
-    <NewDialog label="New webhook" title="New webhook">
-      {(close) => (
-        <WebhookForm
-          app={app}
-          label="Add the webhook"
-          save={(values) => call('createWebhook', { app, body: values })}
-          onSaved={async ({ secret }) => {
-            close();
-            void showOnce({
-              title: 'The signing secret',
-              text: 'Your server verifies each request with this secret. It is shown only once; a rotation makes another one.',
-              secrets: [['Secret', secret]],
-            });
-            await refresh('listWebhooks', { app });
-          }}
-          onCancel={close}
-        />
-      )}
-    </NewDialog>
-  ) : (
-    <span className="muted" style={{ fontSize: 13 }}>
-      {reason}
-    </span>
+  const add = (
+    <May act="webhook.edit" size={13}>
+      <NewDialog label="New webhook" title="New webhook">
+        {(close) => (
+          <WebhookForm
+            app={app}
+            label="Add the webhook"
+            save={(values) => call('createWebhook', { app, body: values })}
+            onSaved={async ({ secret }) => {
+              close();
+              void showOnce({
+                title: 'The signing secret',
+                text: 'Your server verifies each request with this secret. It is shown only once; a rotation makes another one.',
+                secrets: [['Secret', secret]],
+              });
+              await refresh('listWebhooks', { app });
+            }}
+            onCancel={close}
+          />
+        )}
+      </NewDialog>
+    </May>
   );
   return (
     <Card title="Webhooks" actions={add} isFlush>

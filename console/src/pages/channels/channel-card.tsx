@@ -6,8 +6,8 @@ import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { ChannelName, Credential } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
-import { useMay } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
+import { May } from '../../components/not-allowed.tsx';
 import { Status } from '../../components/status.tsx';
 import { codeTitle } from '../../failure-codes.ts';
 import { channelNames } from '../../format.ts';
@@ -39,7 +39,6 @@ async function refreshApp(app: string): Promise<void> {
 }
 
 export function ChannelCard({ app, id, channel }: { app: string; id: ChannelName; channel: Credential | undefined }) {
-  const { may, reason } = useMay('channel.edit');
   const [opened, setOpened] = useState<{ readonly present: Credential | undefined }>();
   const open = () => setOpened({ present: channel });
   const close = () => setOpened(undefined);
@@ -57,7 +56,7 @@ export function ChannelCard({ app, id, channel }: { app: string; id: ChannelName
     <Card
       title={channelNames[id]}
       actions={
-        may ? (
+        <May act="channel.edit" size={13}>
           <div className="row-actions">
             {channel && <TestButton app={app} id={id} />}
             <Button variant={channel ? 'default' : 'filled'} onClick={open}>
@@ -73,11 +72,7 @@ export function ChannelCard({ app, id, channel }: { app: string; id: ChannelName
               />
             )}
           </div>
-        ) : (
-          <span className="muted" style={{ fontSize: 13 }}>
-            {reason}
-          </span>
-        )
+        </May>
       }
     >
       {channel ? (

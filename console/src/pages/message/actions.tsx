@@ -6,12 +6,11 @@ import { messageCan } from '../../api/can.ts';
 import { call } from '../../api/client.ts';
 import type { Message } from '../../api/objects.ts';
 import { queryClient, queryOf } from '../../api/queries.ts';
-import { useMay } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
+import { May } from '../../components/not-allowed.tsx';
 import { count } from '../../format.ts';
 
 export function Actions({ app, message }: { app: string; message: Message }) {
-  const { may, reason } = useMay('message.cancel');
   const cancel = useMutation({
     mutationFn: () => call('cancelMessage', { app, id: message.id }),
     onSuccess: (after) => {
@@ -20,25 +19,20 @@ export function Actions({ app, message }: { app: string; message: Message }) {
     },
   });
   if (!messageCan(message.status, 'cancel')) return null;
-  if (!may) {
-    return (
-      <span className="muted" style={{ fontSize: 13 }}>
-        {reason}
-      </span>
-    );
-  }
   const open = message.report.pending ?? 0;
   const effect =
     message.status === 'scheduled'
       ? 'The message is scheduled. Nothing of it will be sent.'
       : `${count(open, 'device')} still to come will not be rung, and the quota for them is given back. What is sent stays sent.`;
   return (
-    <ConfirmButton
-      label="Cancel message"
-      title="Cancel this message?"
-      effect={effect}
-      isDestructive
-      run={() => cancel.mutateAsync()}
-    />
+    <May act="message.cancel" size={13}>
+      <ConfirmButton
+        label="Cancel message"
+        title="Cancel this message?"
+        effect={effect}
+        isDestructive
+        run={() => cancel.mutateAsync()}
+      />
+    </May>
   );
 }

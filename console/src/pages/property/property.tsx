@@ -5,9 +5,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { CataloguedProperty } from '../../api/objects.ts';
 import { queryOf } from '../../api/queries.ts';
-import { useAppId, useMay } from '../../api/session.ts';
+import { useAppId } from '../../api/session.ts';
 import { HiddenValue, HiddenValuesNote } from '../../components/hidden-values.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { May } from '../../components/not-allowed.tsx';
 import { propertyTypeNames } from '../../components/property-text.ts';
 import { count } from '../../format.ts';
 import { paths } from '../../paths.ts';
@@ -27,7 +28,6 @@ export function PropertyPage() {
 }
 
 function Whole({ app, property }: { app: string; property: CataloguedProperty }) {
-  const { may, reason } = useMay('property.edit');
   const {
     key,
     type,
@@ -44,14 +44,10 @@ function Whole({ app, property }: { app: string; property: CataloguedProperty })
         title={<span style={{ fontFamily: 'var(--mantine-font-family-monospace)' }}>{key}</span>}
         answer={`${propertyTypeNames[type]}. ${count(users, 'user')} ${users === 1 ? 'has' : 'have'} a value; ${count(segments.length, 'segment')} ${segments.length === 1 ? 'compares' : 'compare'} it.`}
         actions={
-          may ? (
-            <>
-              <ChangeType app={app} property={property} />
-              <Delete app={app} property={property} />
-            </>
-          ) : (
-            <span className="muted">{reason}</span>
-          )
+          <May act="property.edit">
+            <ChangeType app={app} property={property} />
+            <Delete app={app} property={property} />
+          </May>
         }
       />
       <div className="stack">

@@ -6,9 +6,8 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invite, Member, Token } from '../../api/objects.ts';
 import { pagesOf } from '../../api/queries.ts';
-import { useMay, useSession } from '../../api/session.ts';
+import { useSession } from '../../api/session.ts';
 import { useFilters } from '../../components/list.tsx';
-import { NotAllowed } from '../../components/not-allowed.tsx';
 import { RowPages } from '../../components/row-pages.tsx';
 import { TokenRow } from '../../components/token-row.tsx';
 import { count, formatNumber } from '../../format.ts';
@@ -22,12 +21,10 @@ import { RequireTwoFactor } from './require-two-factor.tsx';
 
 export function TeamPage() {
   const { organisation } = useSession();
-  const { may, reason } = useMay('team.edit');
   const { filters, from } = useFilters(['q']);
-  const team = useInfiniteQuery({ ...pagesOf('getTeam', { q: filters.q }, from), enabled: may });
+  const team = useInfiniteQuery(pagesOf('getTeam', { q: filters.q }, from));
   const first = team.data?.pages[0];
   const [left, setLeft] = useState<readonly Token[]>([]);
-  if (!may) return <NotAllowed what="Team" reason={reason} />;
   return (
     <>
       <PageHead

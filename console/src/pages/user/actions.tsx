@@ -9,6 +9,7 @@ import type { User } from '../../api/objects.ts';
 import { forget, queryClient, queryOf, refresh } from '../../api/queries.ts';
 import { useMay } from '../../api/session.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
+import { May } from '../../components/not-allowed.tsx';
 import { tellSaved } from '../../components/saved-text.ts';
 import { count } from '../../format.ts';
 import { UserForm } from '../../forms/user.tsx';
@@ -57,24 +58,24 @@ export function Actions({ app, user, devices }: { app: string; user: User; devic
 }
 
 export function Edit({ app, user }: { app: string; user: User }) {
-  const { may, reason } = useMay('user.edit');
-  if (!may) return <span className="muted">{reason}</span>;
   return (
-    <Dialog label="Edit" title="Edit the profile" size="xs">
-      {(close) => (
-        <UserForm
-          app={app}
-          user={user}
-          onCancel={close}
-          onSaved={async ({ property_conflicts: conflicts, ...after }) => {
-            close();
-            queryClient.setQueryData(queryOf('getUser', { app, external_id: user.external_id }).queryKey, after);
-            notifications.show(tellSaved(conflicts, 'Messages that are sent from now on use it.'));
-            await refresh(answersAbout, { app, external_id: user.external_id });
-            await refresh('listUsers', { app });
-          }}
-        />
-      )}
-    </Dialog>
+    <May act="user.edit">
+      <Dialog label="Edit" title="Edit the profile" size="xs">
+        {(close) => (
+          <UserForm
+            app={app}
+            user={user}
+            onCancel={close}
+            onSaved={async ({ property_conflicts: conflicts, ...after }) => {
+              close();
+              queryClient.setQueryData(queryOf('getUser', { app, external_id: user.external_id }).queryKey, after);
+              notifications.show(tellSaved(conflicts, 'Messages that are sent from now on use it.'));
+              await refresh(answersAbout, { app, external_id: user.external_id });
+              await refresh('listUsers', { app });
+            }}
+          />
+        )}
+      </Dialog>
+    </May>
   );
 }

@@ -4,10 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { ListedDevice, User } from '../../api/objects.ts';
 import { queryOf } from '../../api/queries.ts';
-import { useAppId, useMay } from '../../api/session.ts';
+import { useAppId } from '../../api/session.ts';
 import { Explain } from '../../components/explain.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { NotAllowed } from '../../components/not-allowed.tsx';
 import { eventTypeNames } from '../../components/property-text.ts';
 import { Status } from '../../components/status.tsx';
 import { UserHistory, UserSegments } from '../../components/user-history.tsx';
@@ -23,10 +22,8 @@ import { Actions, Edit } from './actions.tsx';
 export function UserPage() {
   const app = useAppId();
   const { user: externalId = '' } = useParams();
-  const { may, reason } = useMay('user.read');
-  const user = useQuery({ ...queryOf('getUser', { app, external_id: externalId }), enabled: may });
-  const devices = useQuery({ ...queryOf('listDevices', { app, external_id: externalId, limit: 100 }), enabled: may });
-  if (!may) return <NotAllowed what="User" reason={reason} />;
+  const user = useQuery(queryOf('getUser', { app, external_id: externalId }));
+  const devices = useQuery(queryOf('listDevices', { app, external_id: externalId, limit: 100 }));
   return (
     <Loaded query={user}>
       {(data) => {
