@@ -1,9 +1,9 @@
 // The same message as a call of the API, to send it from a program.
-import { Tabs } from '@mantine/core';
 import type { Message } from '../api/objects.ts';
 import { useMay } from '../api/session.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
+import { TabSet } from '../ui/tab-set.tsx';
 import { curlOf } from './curl.ts';
 import { HiddenValuesNote } from './hidden-values.tsx';
 
@@ -24,33 +24,23 @@ export function ApiCall({ message }: { message: Message }) {
   ].join('\n');
   const { may } = useMay('value.read');
   // Without the hidden values it would be another call.
-  if (!may && (audience.filter || Object.keys(audience).length === 0)) {
-    return (
-      <Card title="As API call">
-        <HiddenValuesNote />
-      </Card>
-    );
-  }
+  const isHidden = !may && (audience.filter || Object.keys(audience).length === 0);
+  const curl = curlOf('/v1/messages', '$CARILLON_SERVER_KEY', { audience, content, ...rest }).replace(
+    "'authorization: Bearer $CARILLON_SERVER_KEY'",
+    '"authorization: Bearer $CARILLON_SERVER_KEY"',
+  );
   return (
     <Card title="As API call">
-      <Tabs defaultValue="curl" keepMounted={false}>
-        <Tabs.List mb="sm">
-          <Tabs.Tab value="curl">curl</Tabs.Tab>
-          <Tabs.Tab value="node">Node.js</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="curl">
-          <CodeBlock
-            label="The call with curl"
-            code={curlOf('/v1/messages', '$CARILLON_SERVER_KEY', { audience, content, ...rest }).replace(
-              "'authorization: Bearer $CARILLON_SERVER_KEY'",
-              '"authorization: Bearer $CARILLON_SERVER_KEY"',
-            )}
-          />
-        </Tabs.Panel>
-        <Tabs.Panel value="node">
-          <CodeBlock label="The call with Node.js" code={node} />
-        </Tabs.Panel>
-      </Tabs>
+      {isHidden ? (
+        <HiddenValuesNote />
+      ) : (
+        <TabSet
+          tabs={[
+            ['curl', () => <CodeBlock label="The call with curl" code={curl} />],
+            ['Node.js', () => <CodeBlock label="The call with Node.js" code={node} />],
+          ]}
+        />
+      )}
     </Card>
   );
 }

@@ -47,9 +47,11 @@ const columnsOf = (app: string): readonly Column<WebhookAttempt>[] => [
     onCard: 'aside',
     cell: (attempt) => (
       <span title={tellAnswer(attempt)}>
-        <State tone={isGood(attempt) ? 'good' : 'bad'} mark={isGood(attempt) ? 'done' : 'failed'}>
-          {shortAnswer(attempt)}
-        </State>
+        <State
+          tone={isGood(attempt) ? 'good' : 'bad'}
+          mark={isGood(attempt) ? 'done' : 'failed'}
+          text={shortAnswer(attempt)}
+        />
       </span>
     ),
   },

@@ -1,10 +1,10 @@
 // The content of a message as its author wrote it. Text stays text: nothing of it is read as HTML
 // or followed as a link.
-import { Tabs } from '@mantine/core';
 import type { Content } from '../api/objects.ts';
 import { channelNames } from '../format.ts';
 import { Card } from '../ui/card.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
+import { TabSet } from '../ui/tab-set.tsx';
 import { labelOf } from './compose/content-fields.ts';
 
 export function ContentAsSent({ content }: { content: Content }) {
@@ -12,43 +12,22 @@ export function ContentAsSent({ content }: { content: Content }) {
   const channels = { webpush, apns, fcm };
   const overrides = Object.entries(channels).filter(([, value]) => value);
   const languages = Object.entries(locales ?? {});
-  if (overrides.length === 0 && languages.length === 0) {
-    return (
-      <Card title="Content">
-        <Bubble content={common} />
-      </Card>
-    );
-  }
+  const others = [
+    ...overrides.map(([channel, given]) => [channelNames[channel as keyof typeof channelNames], given] as const),
+    ...languages,
+  ];
   return (
     <Card title="Content">
-      <Tabs defaultValue="all" keepMounted={false}>
-        <Tabs.List mb="sm">
-          <Tabs.Tab value="all">All devices</Tabs.Tab>
-          {overrides.map(([channel]) => (
-            <Tabs.Tab key={channel} value={channel}>
-              {channelNames[channel as keyof typeof channelNames]}
-            </Tabs.Tab>
-          ))}
-          {languages.map(([language]) => (
-            <Tabs.Tab key={language} value={`language-${language}`}>
-              {language}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value="all">
-          <Bubble content={common} />
-        </Tabs.Panel>
-        {overrides.map(([channel, given]) => (
-          <Tabs.Panel key={channel} value={channel}>
-            <Differences given={given as object} />
-          </Tabs.Panel>
-        ))}
-        {languages.map(([language, given]) => (
-          <Tabs.Panel key={language} value={`language-${language}`}>
-            <Differences given={given ?? {}} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      {others.length === 0 ? (
+        <Bubble content={common} />
+      ) : (
+        <TabSet
+          tabs={[
+            ['All devices', () => <Bubble content={common} />],
+            ...others.map(([name, given]) => [name, () => <Differences given={given ?? {}} />] as const),
+          ]}
+        />
+      )}
     </Card>
   );
 }

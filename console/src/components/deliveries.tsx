@@ -28,8 +28,26 @@ function latencyOf({ timeline }: Delivery): string {
   return attempt ? formatDuration(attempt.latency_ms) : '–';
 }
 
+/** The columns of every list of deliveries. */
+export const deliveryColumns = {
+  state: { name: 'State', width: '116px', onCard: 'aside', cell: (delivery) => <Status status={stateOf(delivery)} /> },
+  reason: {
+    name: 'Reason',
+    width: 'minmax(120px, 1.5fr)',
+    cell: ({ error_code, explained }) =>
+      error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
+  },
+  channel: { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
+  when: {
+    name: 'When',
+    width: '116px',
+    cell: ({ sent_at, failed_at, queued_at }) => <RelativeTime at={sent_at ?? failed_at ?? queued_at} />,
+  },
+} satisfies Readonly<Record<string, Column<Delivery>>>;
+const { state, reason, channel, when } = deliveryColumns;
+
 const columns: readonly Column<Delivery>[] = [
-  { name: 'State', width: '116px', onCard: 'aside', cell: (delivery) => <Status status={stateOf(delivery)} /> },
+  state,
   {
     name: 'Device',
     width: 'minmax(220px, 2fr)',
@@ -41,19 +59,10 @@ const columns: readonly Column<Delivery>[] = [
     width: 'minmax(80px, 1fr)',
     cell: ({ external_id }) => (external_id === undefined ? <HiddenValue /> : external_id),
   },
-  {
-    name: 'Reason',
-    width: 'minmax(120px, 1.5fr)',
-    cell: ({ error_code, explained }) =>
-      error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
-  },
-  { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
+  reason,
+  channel,
   { name: 'Answered in', width: '80px', isRight: true, cell: latencyOf },
-  {
-    name: 'When',
-    width: '116px',
-    cell: ({ sent_at, failed_at, queued_at }) => <RelativeTime at={sent_at ?? failed_at ?? queued_at} />,
-  },
+  when,
 ];
 
 const states = [

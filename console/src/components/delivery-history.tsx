@@ -2,19 +2,17 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { DeliveryOfMessage } from '../api/objects.ts';
 import { pagesOf } from '../api/queries.ts';
-import { codeTitle } from '../failure-codes.ts';
-import { channelNames } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Empty } from '../ui/empty.tsx';
-import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
-import { stateOf } from './deliveries.tsx';
+import { deliveryColumns } from './deliveries.tsx';
 import { List, useFilters } from './list.tsx';
 import { nameOf } from './message-text.ts';
-import { Status } from './status.tsx';
+
+const { state, reason, channel, when } = deliveryColumns;
 
 const columns: readonly Column<DeliveryOfMessage>[] = [
-  { name: 'State', width: '116px', onCard: 'aside', cell: (delivery) => <Status status={stateOf(delivery)} /> },
+  state,
   {
     name: 'Message',
     width: 'minmax(160px, 2fr)',
@@ -25,19 +23,10 @@ const columns: readonly Column<DeliveryOfMessage>[] = [
       </strong>
     ),
   },
-  {
-    name: 'Reason',
-    width: 'minmax(120px, 1.5fr)',
-    cell: ({ error_code, explained }) =>
-      error_code === null ? null : <span title={explained?.action}>{codeTitle(error_code)}</span>,
-  },
-  { name: 'Channel', width: '104px', cell: ({ channel }) => channelNames[channel] },
+  reason,
+  channel,
   { name: 'Device', width: '232px', cell: ({ device_id }) => <span className="mono">{device_id}</span> },
-  {
-    name: 'When',
-    width: '116px',
-    cell: ({ sent_at, failed_at, queued_at }) => <RelativeTime at={sent_at ?? failed_at ?? queued_at} />,
-  },
+  when,
 ];
 
 type Recipient = { readonly user: string } | { readonly device: string };

@@ -42,15 +42,10 @@ export function ProofCheck({ appId, isDeviceRequired }: { appId: string; isDevic
         {fault !== undefined && (
           <p role="status" style={{ margin: 0, overflowWrap: 'anywhere' }}>
             {fault === null ? (
-              <State tone="good" mark="done">
-                The proof is right
-              </State>
+              <State tone="good" mark="done" text="The proof is right" />
             ) : (
               <>
-                <State tone="bad" mark="failed">
-                  The proof is refused
-                </State>{' '}
-                {fault}
+                <State tone="bad" mark="failed" text="The proof is refused" /> {fault}
               </>
             )}
           </p>

@@ -42,9 +42,5 @@ export function markOf(status: string): StateMark {
 
 export function Status({ status }: { status: string }) {
   const [tone, mark, text] = looks[status] ?? (['idle', 'none', status] as const);
-  return (
-    <State tone={tone} mark={mark}>
-      {text}
-    </State>
-  );
+  return <State tone={tone} mark={mark} text={text} />;
 }

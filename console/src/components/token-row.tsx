@@ -14,11 +14,7 @@ export function TokenRow({ token, onRevoked }: { token: Token; onRevoked?: () =>
     <li className="row">
       <div className="row-main">
         <strong style={{ fontWeight: 500 }}>{token.name}</strong> <span className="muted">{roleNames[token.role]}</span>{' '}
-        {token.is_orphaned && (
-          <State tone="warn" mark="alert">
-            Its maker is no owner any more
-          </State>
-        )}
+        {token.is_orphaned && <State tone="warn" mark="alert" text="Its maker is no owner any more" />}
         <div className="muted">
           <span className="mono">
             {token.start}…{token.last4}

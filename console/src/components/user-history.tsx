@@ -61,9 +61,7 @@ const columns: readonly Column<EventOfUser>[] = [
     cell: ({ device_id, before_sign_in }) =>
       before_sign_in ? (
         <span title="A device sent it before it belonged to this user">
-          <State tone="idle" mark="none">
-            Before the log-in
-          </State>
+          <State tone="idle" mark="none" text="Before the log-in" />
         </span>
       ) : (
         (device_id && <span className="mono">{device_id}</span>) || 'your server'

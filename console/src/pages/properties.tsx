@@ -42,9 +42,7 @@ const columns: readonly Column<CataloguedProperty>[] = [
       conflicts_count === 0 ? (
         <span className="muted">none</span>
       ) : (
-        <State tone="warn" mark="alert">
-          {formatNumber(conflicts_count)}
-        </State>
+        <State tone="warn" mark="alert" text={formatNumber(conflicts_count)} />
       ),
   },
   { name: 'Index', width: '64px', cell: ({ indexed }) => (indexed ? 'yes' : <span className="muted">no</span>) },

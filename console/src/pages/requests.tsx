@@ -26,9 +26,11 @@ const columnsOf = (app: string): readonly Column<RequestEntry>[] => [
     width: '80px',
     onCard: 'aside',
     cell: ({ status }) => (
-      <State tone={status < 400 ? 'good' : status < 500 ? 'warn' : 'bad'} mark={status < 400 ? 'done' : 'failed'}>
-        {String(status)}
-      </State>
+      <State
+        tone={status < 400 ? 'good' : status < 500 ? 'warn' : 'bad'}
+        mark={status < 400 ? 'done' : 'failed'}
+        text={String(status)}
+      />
     ),
   },
   {

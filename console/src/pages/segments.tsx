@@ -32,15 +32,7 @@ const columns: readonly Column<Segment>[] = [
     width: '124px',
     onCard: 'aside',
     cell: ({ valid }) =>
-      valid ? (
-        <State tone="good" mark="done">
-          Ready
-        </State>
-      ) : (
-        <State tone="warn" mark="alert">
-          Needs repair
-        </State>
-      ),
+      valid ? <State tone="good" mark="done" text="Ready" /> : <State tone="warn" mark="alert" text="Needs repair" />,
   },
   { name: 'Changed', width: 'minmax(112px, 140px)', cell: ({ updated_at }) => <RelativeTime at={updated_at} /> },
 ];

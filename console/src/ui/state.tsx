@@ -21,12 +21,12 @@ const icons: Readonly<Record<StateMark, TablerIcon>> = {
 };
 
 /** A state as word, icon and colour, never by colour alone. */
-export function State({ tone, mark, children }: { tone: Tone; mark: StateMark; children: string }) {
+export function State({ tone, mark, text }: { tone: Tone; mark: StateMark; text: string }) {
   const Icon = icons[mark];
   return (
     <span className={`state tone-${tone}`}>
       <Icon size={13} aria-hidden className={mark === 'moving' ? 'is-moving' : undefined} />
-      {children}
+      {text}
     </span>
   );
 }

@@ -1,5 +1,5 @@
 // The drafts and templates of an app. A message can start from each of them, and from old versions.
-import { Button, Drawer, Select, Stack, Tabs, TextInput } from '@mantine/core';
+import { Button, Drawer, Select, Stack, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { keepPreviousData, type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
@@ -11,6 +11,7 @@ import { allOf, keyOf, queryClient, queryOf, refresh } from '../../api/queries.t
 import { paths } from '../../paths.ts';
 import { Empty } from '../../ui/empty.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
+import { TabSet } from '../../ui/tab-set.tsx';
 import { tellAuthor } from '../author.ts';
 import { ConfirmButton } from '../confirm.tsx';
 import { Loaded } from '../loaded.tsx';
@@ -28,18 +29,13 @@ interface LibraryProps {
 export function Library({ app, isOpen, onClose }: LibraryProps) {
   return (
     <Drawer opened={isOpen} onClose={onClose} position="right" size={440} title="Drafts and templates">
-      <Tabs defaultValue="drafts" keepMounted={false}>
-        <Tabs.List mb="md">
-          <Tabs.Tab value="drafts">Drafts</Tabs.Tab>
-          <Tabs.Tab value="templates">Templates</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="drafts">
-          <Drafts app={app} onChosen={onClose} />
-        </Tabs.Panel>
-        <Tabs.Panel value="templates">
-          <Templates app={app} onChosen={onClose} />
-        </Tabs.Panel>
-      </Tabs>
+      <TabSet
+        gap="md"
+        tabs={[
+          ['Drafts', () => <Drafts app={app} onChosen={onClose} />],
+          ['Templates', () => <Templates app={app} onChosen={onClose} />],
+        ]}
+      />
     </Drawer>
   );
 }

@@ -31,6 +31,13 @@ const joins = [
   { value: 'not and', label: 'Not all of these are true' },
 ];
 
+/** What can be added to a group: the button, the words for readers of the screen, and the new part. */
+const additions: readonly (readonly [label: string, what: string, make: (group: GroupTree) => Tree])[] = [
+  ['Condition', 'A condition', () => newCondition()],
+  ['What they did', 'A condition on events', () => newEventCondition()],
+  ['Group', 'A group', ({ kind }) => newGroup(kind === 'and' ? 'or' : 'and', [newCondition()])],
+];
+
 interface GroupProps {
   /** The group, or its negation. */
   readonly node: Tree;
@@ -49,8 +56,11 @@ export function Group({ node, group, name, isOuter }: GroupProps) {
     const next: GroupTree = { ...group, kind };
     apply(replaceNode(tree, node.id, chosen?.startsWith('not') ? keepId(node, next) : next));
   };
-  const add = (added: Tree, what: string) =>
-    apply(addNode(tree, group.id, added), { focus: added.id, said: `${what} was added to ${name.toLowerCase()}.` });
+  const add = (added: Tree, what: string) => {
+    const first = isGroup(added) ? added.nodes[0] : added;
+    const said = `${what} was added to ${name.toLowerCase()}.`;
+    apply(addNode(tree, group.id, added), { ...(first && { focus: first.id }), said });
+  };
   const problem = problemOf(group.id);
   return (
     <fieldset className={isOuter ? 'builder-group is-outer' : 'builder-group'} ref={place}>
@@ -90,37 +100,18 @@ export function Group({ node, group, name, isOuter }: GroupProps) {
       )}
       {!isReadOnly && (
         <div className="builder-add">
-          <Button
-            data-add
-            variant="default"
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => add(newCondition(), 'A condition')}
-          >
-            Condition
-          </Button>
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => add(newEventCondition(), 'A condition on events')}
-          >
-            What they did
-          </Button>
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => {
-              const first = newCondition();
-              apply(addNode(tree, group.id, newGroup(group.kind === 'and' ? 'or' : 'and', [first])), {
-                focus: first.id,
-                said: `A group was added to ${name.toLowerCase()}.`,
-              });
-            }}
-          >
-            Group
-          </Button>
+          {additions.map(([label, what, make]) => (
+            <Button
+              key={label}
+              data-add
+              variant="default"
+              size="xs"
+              leftSection={<IconPlus size={14} aria-hidden />}
+              onClick={() => add(make(group), what)}
+            >
+              {label}
+            </Button>
+          ))}
         </div>
       )}
     </fieldset>
@@ -133,13 +124,9 @@ const keepId = (node: Tree, next: GroupTree): Tree =>
 
 function Item({ node, name }: { node: Tree; name: string }) {
   const { inner, negations } = strip(node);
-  if (isGroup(inner)) {
-    // The innermost negation is an option of the group itself. Each further negation is drawn
-    // around the group.
-    if (node.kind === 'not' && negations > 1) return <Around node={node} name={name} />;
-    return <Group node={node} group={inner} name={`Group ${name}`} isOuter={false} />;
-  }
+  // A group and a row have the innermost negation themselves. Each further one is drawn around them.
   if (node.kind === 'not' && negations > 1) return <Around node={node} name={name} />;
+  if (isGroup(inner)) return <Group node={node} group={inner} name={`Group ${name}`} isOuter={false} />;
   return <Row node={node} leaf={inner} name={`Condition ${name}`} />;
 }
 

@@ -29,17 +29,11 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
       <p style={{ margin: '0 0 12px' }}>
         {isOn ? (
           <>
-            <State tone="good" mark="done">
-              On
-            </State>{' '}
-            Signing in asks for a code of your authenticator app.
+            <State tone="good" mark="done" text="On" /> Signing in asks for a code of your authenticator app.
           </>
         ) : (
           <>
-            <State tone="warn" mark="alert">
-              Off
-            </State>{' '}
-            Anybody who learns your password could sign in.
+            <State tone="warn" mark="alert" text="Off" /> Anybody who learns your password could sign in.
           </>
         )}
       </p>

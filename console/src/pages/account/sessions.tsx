@@ -23,11 +23,7 @@ export function Sessions() {
                   <span title={user_agent ?? undefined}>
                     {user_agent === null ? 'Unknown browser' : tellBrowser(user_agent)}
                   </span>{' '}
-                  {is_present && (
-                    <State tone="good" mark="done">
-                      This session
-                    </State>
-                  )}
+                  {is_present && <State tone="good" mark="done" text="This session" />}
                   <div className="muted">
                     {address} · signed in <RelativeTime at={created_at} /> · used <RelativeTime at={last_used_at} />
                   </div>

@@ -88,26 +88,19 @@ function Headline({ identity }: { identity: Identify }) {
     <p className="headline" style={{ marginBottom: 12 }}>
       {isUnprovable ? (
         <>
-          <State tone="bad" mark="failed">
-            Closed
-          </State>{' '}
-          Every identify is refused: this app required the bound form of earlier versions, which could be forged. Make a
-          token secret, and let your server sign tokens that name the device.
+          <State tone="bad" mark="failed" text="Closed" /> Every identify is refused: this app required the bound form
+          of earlier versions, which could be forged. Make a token secret, and let your server sign tokens that name the
+          device.
         </>
       ) : identity.enabled ? (
         <>
-          <State tone="good" mark="done">
-            Proved
-          </State>{' '}
-          A device belongs to a user only with a proof that your server made.
+          <State tone="good" mark="done" text="Proved" /> A device belongs to a user only with a proof that your server
+          made.
         </>
       ) : (
         <>
-          <State tone="warn" mark="alert">
-            Open
-          </State>{' '}
-          Anybody who has the client key can say that their device belongs to any of your users, and gets what is meant
-          for them.
+          <State tone="warn" mark="alert" text="Open" /> Anybody who has the client key can say that their device
+          belongs to any of your users, and gets what is meant for them.
         </>
       )}
     </p>

@@ -1,9 +1,8 @@
 // Code that makes a proof, from the tested guide.
-
-import { Tabs } from '@mantine/core';
 import guide from '../../../../docs/identify.md?raw';
 import { Card } from '../../ui/card.tsx';
 import { CodeBlock } from '../../ui/copy.tsx';
+import { TabSet } from '../../ui/tab-set.tsx';
 import type { Form } from './secrets.tsx';
 
 const languages = [
@@ -14,36 +13,24 @@ const languages = [
   ['go', 'Go'],
 ] as const;
 
+const functions = { token: /(def|func|function) user_?token\(/i, hash: /(def|func|function) user_?hash\(/i };
+
 /** The code of the documents, which is tested there. */
-function samplesOf(form: Form): (readonly [language: string, code: string])[] {
-  return languages.map(([language, name]) => {
-    const blocks = guide.split(`\n\`\`\`${language}\n`).slice(1);
-    const code = blocks
-      .map((rest) => rest.slice(0, rest.indexOf('\n```')))
-      .find((block) =>
-        (form === 'token' ? /(def|func|function) user_?token\(/i : /(def|func|function) user_?hash\(/i).test(block),
-      );
-    return [name, code ?? ''] as const;
-  });
+function sampleOf(form: Form, language: string): string {
+  const blocks = guide.split(`\n\`\`\`${language}\n`).slice(1);
+  const codes = blocks.map((rest) => rest.slice(0, rest.indexOf('\n```')));
+  return codes.find((code) => functions[form].test(code)) ?? '';
 }
 
 export function Samples({ newest }: { newest: Form }) {
   return (
     <Card title={`Make the ${newest} on your server`}>
-      <Tabs defaultValue="Node.js" keepMounted={false}>
-        <Tabs.List mb="sm">
-          {languages.map(([, name]) => (
-            <Tabs.Tab key={name} value={name}>
-              {name}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {samplesOf(newest).map(([name, code]) => (
-          <Tabs.Panel key={name} value={name}>
-            <CodeBlock label={`The ${newest} with ${name}`} code={code} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      <TabSet
+        tabs={languages.map(([language, name]) => [
+          name,
+          () => <CodeBlock label={`The ${newest} with ${name}`} code={sampleOf(newest, language)} />,
+        ])}
+      />
     </Card>
   );
 }

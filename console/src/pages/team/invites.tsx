@@ -24,10 +24,7 @@ export function InviteRow({ invite: { id, email, role, expires_at } }: { invite:
   return (
     <li className="row">
       <div className="row-main">
-        {email ?? 'Anybody with the link'}{' '}
-        <State tone="warn" mark="waiting">
-          Invited
-        </State>
+        {email ?? 'Anybody with the link'} <State tone="warn" mark="waiting" text="Invited" />
         <div className="muted">
           Role {role}. The link ends <RelativeTime at={expires_at} />.
         </div>

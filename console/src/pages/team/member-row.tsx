@@ -31,11 +31,7 @@ export function MemberRow({
     <li className="row">
       <div className="row-main">
         <strong style={{ fontWeight: 500 }}>{member.name}</strong> {isSelf && <span className="muted">(you)</span>}{' '}
-        {!member.two_factor && (
-          <State tone="warn" mark="alert">
-            No second factor
-          </State>
-        )}
+        {!member.two_factor && <State tone="warn" mark="alert" text="No second factor" />}
         <div className="muted">
           {member.email} · joined <RelativeTime at={member.joined_at} /> · last active{' '}
           <RelativeTime at={member.last_used_at} none="not lately" />

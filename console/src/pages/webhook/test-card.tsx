@@ -25,9 +25,11 @@ export function TestCard({ app, webhook }: { app: string; webhook: Webhook }) {
       </p>
       {last && (
         <p style={{ margin: '0 0 12px' }} role="status">
-          <State tone={isGood(last) ? 'good' : 'bad'} mark={isGood(last) ? 'done' : 'failed'}>
-            {isGood(last) ? 'Worked' : 'Failed'}
-          </State>{' '}
+          <State
+            tone={isGood(last) ? 'good' : 'bad'}
+            mark={isGood(last) ? 'done' : 'failed'}
+            text={isGood(last) ? 'Worked' : 'Failed'}
+          />{' '}
           {tellAnswer(last)}{' '}
           <span className="muted">
             <RelativeTime at={last.at} />
