@@ -10,6 +10,7 @@ import {
   IconDots,
   IconExclamationMark,
   IconTrash,
+  type TablerIcon,
 } from '@tabler/icons-react';
 import { useBuilder } from './builder-context.ts';
 import {
@@ -32,85 +33,65 @@ interface NodeMenuProps {
   readonly name: string;
 }
 
+type NodeAct = readonly [label: string, Icon: TablerIcon, act: () => void];
+
 export function NodeMenu({ node, name }: NodeMenuProps) {
   const { tree, apply } = useBuilder();
   const parent = parentOf(tree, node.id);
   const at = parent?.nodes.findIndex(({ id }) => id === node.id) ?? -1;
-  const beside = groupsBeside(tree, node.id);
   const isNegated = node.kind === 'not';
-  const isOuter = parent === undefined;
-  const move = (next: Tree, said: string) => apply(next, { focus: node.id, said });
+  const move = (next: Tree, said: string) => apply(next, { focus: node.id, said: `${name} ${said}.` });
+  const { id } = node;
+  const acts: readonly (NodeAct | false | undefined)[] = [
+    at > 0 && ['Move up', IconArrowUp, () => move(shiftNode(tree, id, -1), 'moved up')],
+    parent &&
+      at < parent.nodes.length - 1 && ['Move down', IconArrowDown, () => move(shiftNode(tree, id, 1), 'moved down')],
+    ...groupsBeside(tree, id).map(
+      (group): NodeAct => [
+        `Move into “${shortened(tell(group))}”`,
+        IconCornerRightDown,
+        () => move(moveInto(tree, id, group.id), 'moved into the group'),
+      ],
+    ),
+    canMoveOut(tree, id) && [
+      'Move out of the group',
+      IconCornerLeftUp,
+      () => move(moveOut(tree, id), 'moved out of its group'),
+    ],
+    parent && [
+      'Put in a group',
+      IconBrackets,
+      () => move(wrapNode(tree, id, parent.kind === 'and' ? 'or' : 'and'), 'stands in a group of its own'),
+    ],
+    isNegated
+      ? ['Take the “not” away', IconBracketsOff, () => apply(negateNode(tree, id), { said: `${name} is as it was.` })]
+      : [
+          'Turn around: not this',
+          IconExclamationMark,
+          () => apply(negateNode(tree, id), { said: `${name} is turned around.` }),
+        ],
+  ];
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`More for ${name.toLowerCase()}`} data-menu-of={node.id}>
+        <ActionIcon variant="subtle" color="gray" aria-label={`More for ${name.toLowerCase()}`} data-menu-of={id}>
           <IconDots size={16} aria-hidden />
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {at > 0 && (
-          <Menu.Item
-            leftSection={<IconArrowUp size={15} aria-hidden />}
-            onClick={() => move(shiftNode(tree, node.id, -1), `${name} moved up.`)}
-          >
-            Move up
-          </Menu.Item>
-        )}
-        {parent && at < parent.nodes.length - 1 && (
-          <Menu.Item
-            leftSection={<IconArrowDown size={15} aria-hidden />}
-            onClick={() => move(shiftNode(tree, node.id, 1), `${name} moved down.`)}
-          >
-            Move down
-          </Menu.Item>
-        )}
-        {beside.map((group) => (
-          <Menu.Item
-            key={group.id}
-            leftSection={<IconCornerRightDown size={15} aria-hidden />}
-            onClick={() => move(moveInto(tree, node.id, group.id), `${name} moved into the group.`)}
-          >
-            Move into “{shortened(tell(group))}”
-          </Menu.Item>
-        ))}
-        {canMoveOut(tree, node.id) && (
-          <Menu.Item
-            leftSection={<IconCornerLeftUp size={15} aria-hidden />}
-            onClick={() => move(moveOut(tree, node.id), `${name} moved out of its group.`)}
-          >
-            Move out of the group
-          </Menu.Item>
-        )}
-        {!isOuter && (
-          <Menu.Item
-            leftSection={<IconBrackets size={15} aria-hidden />}
-            onClick={() =>
-              apply(wrapNode(tree, node.id, parent.kind === 'and' ? 'or' : 'and'), {
-                focus: node.id,
-                said: `${name} stands in a group of its own.`,
-              })
-            }
-          >
-            Put in a group
-          </Menu.Item>
-        )}
-        <Menu.Item
-          leftSection={
-            isNegated ? <IconBracketsOff size={15} aria-hidden /> : <IconExclamationMark size={15} aria-hidden />
-          }
-          onClick={() =>
-            apply(negateNode(tree, node.id), {
-              said: isNegated ? `${name} is as it was.` : `${name} is turned around.`,
-            })
-          }
-        >
-          {isNegated ? 'Take the “not” away' : 'Turn around: not this'}
-        </Menu.Item>
+        {acts
+          .filter((each) => !!each)
+          .map(([label, Icon, act], place) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two groups may read alike
+            <Menu.Item key={place} leftSection={<Icon size={15} aria-hidden />} onClick={act}>
+              {label}
+            </Menu.Item>
+          ))}
         <Menu.Divider />
         <Menu.Item
           color="red"
           leftSection={<IconTrash size={15} aria-hidden />}
-          onClick={() => apply(removeNode(tree, node.id), neighbourOf(tree, node, name))}
+          onClick={() => apply(removeNode(tree, id), neighbourOf(tree, node, name))}
         >
           {isGroup(strip(node).inner) ? 'Remove the group' : 'Remove'}
         </Menu.Item>
