@@ -17,15 +17,13 @@ import { Frame } from './components/frame.tsx';
 import { Gate } from './components/not-allowed.tsx';
 import { RouteProblem, WholeProblem } from './components/route-problem.tsx';
 
-type Page = LazyRouteFunction<RouteObject>;
-const page =
-  <Name extends string>(
-    read: () => Promise<Record<Name, React.ComponentType>>,
-    name: Name,
-    gate?: Omit<React.ComponentProps<typeof Gate>, 'children'>,
-  ): Page =>
+type Gated = Omit<React.ComponentProps<typeof Gate>, 'children'>;
+type Reader<Name extends string> = () => Promise<Record<Name, React.ComponentType>>;
+
+const lazyOf =
+  <Name extends string>(read: Reader<Name>, name: Name, gate?: Gated): LazyRouteFunction<RouteObject> =>
   async () => {
-    const { [name]: Component } = await read();
+    const Component: React.ComponentType = (await read())[name];
     if (!gate) return { Component };
     const gated = () => (
       <Gate {...gate}>
@@ -34,8 +32,12 @@ const page =
     );
     return { Component: gated };
   };
+const page = <Name extends string>(path: string, read: Reader<Name>, name: Name, gate?: Gated): RouteObject => ({
+  ...(path === '' ? { index: true } : { path }),
+  lazy: lazyOf(read, name, gate),
+});
 /** The act without which a page is not shown, and the name of the page. */
-const needs = (act: Act, what: string, isPart = false) => ({ act, what, isPart });
+const needs = (act: Act, what: string, isPart = false): Gated => ({ act, what, isPart });
 
 /**
  * Begins to read a page's data while its script is loaded. A loaded page reads its data by itself
@@ -51,98 +53,62 @@ const ahead = (questionsOf: (app: string, search: URLSearchParams) => readonly Q
   }) satisfies RouteObject;
 
 const settings: RouteObject[] = [
-  { index: true, lazy: page(() => import('./pages/keys.tsx'), 'Keys') },
-  { path: 'keys/:key', lazy: page(() => import('./pages/key.tsx'), 'KeyPage', needs('key.edit', 'Key', true)) },
-  { path: 'channels', lazy: page(() => import('./pages/channels/channels.tsx'), 'Channels') },
-  { path: 'webhooks', lazy: page(() => import('./pages/webhooks.tsx'), 'Webhooks') },
-  { path: 'webhooks/:webhook', lazy: page(() => import('./pages/webhook/webhook.tsx'), 'WebhookPage') },
-  { path: 'identity', lazy: page(() => import('./pages/identity/identity.tsx'), 'IdentityPage') },
-  {
-    path: 'usage',
-    lazy: page(() => import('./pages/usage.tsx'), 'UsagePage', needs('plan.edit', 'Plan and usage', true)),
-  },
-  {
-    path: 'client-events',
-    lazy: page(() => import('./pages/client-events.tsx'), 'ClientEvents', needs('app.edit', 'Client events', true)),
-  },
-  { path: 'general', lazy: page(() => import('./pages/general.tsx'), 'General', needs('app.edit', 'General', true)) },
-  { path: 'audit', lazy: page(() => import('./pages/audit.tsx'), 'Audit', needs('audit.read', 'Audit', true)) },
-  {
-    path: 'audit/:entry',
-    lazy: page(() => import('./pages/audit-entry.tsx'), 'AuditEntryPage', needs('audit.read', 'Audit', true)),
-  },
-  {
-    path: 'danger',
-    lazy: page(() => import('./pages/danger.tsx'), 'Danger', needs('app.suspend', 'Danger zone', true)),
-  },
+  page('', () => import('./pages/keys.tsx'), 'Keys'),
+  page('keys/:key', () => import('./pages/key.tsx'), 'KeyPage', needs('key.edit', 'Key', true)),
+  page('channels', () => import('./pages/channels/channels.tsx'), 'Channels'),
+  page('webhooks', () => import('./pages/webhooks.tsx'), 'Webhooks'),
+  page('webhooks/:webhook', () => import('./pages/webhook/webhook.tsx'), 'WebhookPage'),
+  page('identity', () => import('./pages/identity/identity.tsx'), 'IdentityPage'),
+  page('usage', () => import('./pages/usage.tsx'), 'UsagePage', needs('plan.edit', 'Plan and usage', true)),
+  page(
+    'client-events',
+    () => import('./pages/client-events.tsx'),
+    'ClientEvents',
+    needs('app.edit', 'Client events', true),
+  ),
+  page('general', () => import('./pages/general.tsx'), 'General', needs('app.edit', 'General', true)),
+  page('audit', () => import('./pages/audit.tsx'), 'Audit', needs('audit.read', 'Audit', true)),
+  page('audit/:entry', () => import('./pages/audit-entry.tsx'), 'AuditEntryPage', needs('audit.read', 'Audit', true)),
+  page('danger', () => import('./pages/danger.tsx'), 'Danger', needs('app.suspend', 'Danger zone', true)),
 ];
 
-const report = (questionsOf: Parameters<typeof ofView>[0], lazy: Page) => ({ ...ahead(ofView(questionsOf)), lazy });
 const reports: RouteObject[] = [
+  { ...page('', () => import('./pages/revenue/revenue.tsx'), 'Revenue'), ...ahead(ofView(revenueQuestions)) },
   {
-    index: true,
-    ...report(
-      revenueQuestions,
-      page(() => import('./pages/revenue/revenue.tsx'), 'Revenue'),
-    ),
+    ...page('engagement', () => import('./pages/engagement.tsx'), 'Engagement'),
+    ...ahead(ofView(engagementQuestions)),
   },
+  { ...page('audience', () => import('./pages/audience.tsx'), 'AudienceReport'), ...ahead(ofView(audienceQuestions)) },
   {
-    path: 'engagement',
-    ...report(
-      engagementQuestions,
-      page(() => import('./pages/engagement.tsx'), 'Engagement'),
-    ),
-  },
-  {
-    path: 'audience',
-    ...report(
-      audienceQuestions,
-      page(() => import('./pages/audience.tsx'), 'AudienceReport'),
-    ),
-  },
-  {
-    path: 'deliverability',
-    ...report(
-      deliverabilityQuestions,
-      page(() => import('./pages/deliverability.tsx'), 'Deliverability'),
-    ),
+    ...page('deliverability', () => import('./pages/deliverability.tsx'), 'Deliverability'),
+    ...ahead(ofView(deliverabilityQuestions)),
   },
 ];
 
 const ofApp: RouteObject[] = [
   {
-    index: true,
+    ...page('', () => import('./pages/overview.tsx'), 'Overview'),
     ...ahead((app) => Object.values(overviewQuestions(app))),
-    lazy: page(() => import('./pages/overview.tsx'), 'Overview'),
   },
-  { path: 'compose', lazy: page(() => import('./pages/compose.tsx'), 'Compose', needs('message.send', 'Compose')) },
-  { path: 'messages', lazy: page(() => import('./pages/messages.tsx'), 'Messages') },
-  { path: 'messages/:message', lazy: page(() => import('./pages/message/message.tsx'), 'MessagePage') },
-  { path: 'messages/:message/deliveries/:device', lazy: page(() => import('./pages/delivery.tsx'), 'DeliveryPage') },
-  { path: 'users', lazy: page(() => import('./pages/users.tsx'), 'Users', needs('user.read', 'Users')) },
-  { path: 'users/:user', lazy: page(() => import('./pages/user/user.tsx'), 'UserPage', needs('user.read', 'User')) },
-  { path: 'devices', lazy: page(() => import('./pages/devices.tsx'), 'Devices', needs('device.read', 'Devices')) },
-  {
-    path: 'devices/:device',
-    lazy: page(() => import('./pages/device/device.tsx'), 'DevicePage', needs('device.read', 'Device')),
-  },
-  { path: 'segments', lazy: page(() => import('./pages/segments.tsx'), 'Segments') },
-  {
-    path: 'segments/new',
-    lazy: page(() => import('./pages/new-segment.tsx'), 'NewSegment', needs('segment.edit', 'New segments')),
-  },
-  { path: 'segments/:segment', lazy: page(() => import('./pages/segment.tsx'), 'SegmentPage') },
-  { path: 'properties', lazy: page(() => import('./pages/properties.tsx'), 'Properties') },
-  { path: 'properties/:property', lazy: page(() => import('./pages/property/property.tsx'), 'PropertyPage') },
-  { path: 'events', lazy: page(() => import('./pages/events.tsx'), 'Events') },
-  { path: 'events/:event', lazy: page(() => import('./pages/event.tsx'), 'EventPage') },
-  { path: 'reports', lazy: page(() => import('./pages/reports.tsx'), 'Reports'), children: reports },
-  { path: 'developers', lazy: page(() => import('./pages/requests.tsx'), 'Requests') },
-  {
-    path: 'developers/events',
-    lazy: page(() => import('./pages/live-events.tsx'), 'LiveEvents', needs('event.read', 'Live events')),
-  },
-  { path: 'settings', lazy: page(() => import('./pages/settings.tsx'), 'Settings'), children: settings },
+  page('compose', () => import('./pages/compose.tsx'), 'Compose', needs('message.send', 'Compose')),
+  page('messages', () => import('./pages/messages.tsx'), 'Messages'),
+  page('messages/:message', () => import('./pages/message/message.tsx'), 'MessagePage'),
+  page('messages/:message/deliveries/:device', () => import('./pages/delivery.tsx'), 'DeliveryPage'),
+  page('users', () => import('./pages/users.tsx'), 'Users', needs('user.read', 'Users')),
+  page('users/:user', () => import('./pages/user/user.tsx'), 'UserPage', needs('user.read', 'User')),
+  page('devices', () => import('./pages/devices.tsx'), 'Devices', needs('device.read', 'Devices')),
+  page('devices/:device', () => import('./pages/device/device.tsx'), 'DevicePage', needs('device.read', 'Device')),
+  page('segments', () => import('./pages/segments.tsx'), 'Segments'),
+  page('segments/new', () => import('./pages/new-segment.tsx'), 'NewSegment', needs('segment.edit', 'New segments')),
+  page('segments/:segment', () => import('./pages/segment.tsx'), 'SegmentPage'),
+  page('properties', () => import('./pages/properties.tsx'), 'Properties'),
+  page('properties/:property', () => import('./pages/property/property.tsx'), 'PropertyPage'),
+  page('events', () => import('./pages/events.tsx'), 'Events'),
+  page('events/:event', () => import('./pages/event.tsx'), 'EventPage'),
+  { path: 'reports', lazy: lazyOf(() => import('./pages/reports.tsx'), 'Reports'), children: reports },
+  page('developers', () => import('./pages/requests.tsx'), 'Requests'),
+  page('developers/events', () => import('./pages/live-events.tsx'), 'LiveEvents', needs('event.read', 'Live events')),
+  { path: 'settings', lazy: lazyOf(() => import('./pages/settings.tsx'), 'Settings'), children: settings },
 ];
 
 export const router = createBrowserRouter(
@@ -153,20 +119,17 @@ export const router = createBrowserRouter(
         {
           Component: Entrance,
           children: [
-            { path: 'sign-in', lazy: page(() => import('./pages/sign-in/sign-in.tsx'), 'SignIn') },
-            { path: 'setup', lazy: page(() => import('./pages/set-up.tsx'), 'SetUp') },
-            { path: 'join', lazy: page(() => import('./pages/accept-invite.tsx'), 'AcceptInvite') },
-            { path: 'reset', lazy: page(() => import('./pages/reset-password.tsx'), 'ResetPassword') },
+            page('sign-in', () => import('./pages/sign-in/sign-in.tsx'), 'SignIn'),
+            page('setup', () => import('./pages/set-up.tsx'), 'SetUp'),
+            page('join', () => import('./pages/accept-invite.tsx'), 'AcceptInvite'),
+            page('reset', () => import('./pages/reset-password.tsx'), 'ResetPassword'),
           ],
         },
         {
           Component: Frame,
           children: [
-            { index: true, lazy: page(() => import('./pages/home.tsx'), 'Home') },
-            {
-              path: 'apps/new',
-              lazy: page(() => import('./pages/new-app.tsx'), 'NewApp', needs('app.create', 'New app')),
-            },
+            page('', () => import('./pages/home.tsx'), 'Home'),
+            page('apps/new', () => import('./pages/new-app.tsx'), 'NewApp', needs('app.create', 'New app')),
             {
               path: 'apps/:app',
               ...ahead((app) => [queryOf('getApp', { app })]),
@@ -174,25 +137,17 @@ export const router = createBrowserRouter(
               ErrorBoundary: RouteProblem,
               children: ofApp,
             },
-            { path: 'account', lazy: page(() => import('./pages/account/account.tsx'), 'Account') },
-            { path: 'team', lazy: page(() => import('./pages/team/team.tsx'), 'TeamPage', needs('team.edit', 'Team')) },
-            {
-              path: 'audit',
-              lazy: page(() => import('./pages/audit.tsx'), 'OrganisationAudit', needs('audit.read', 'Audit')),
-            },
-            {
-              path: 'audit/:entry',
-              lazy: page(
-                () => import('./pages/audit-entry.tsx'),
-                'OrganisationAuditEntry',
-                needs('audit.read', 'Audit'),
-              ),
-            },
-            {
-              path: 'tokens',
-              lazy: page(() => import('./pages/tokens.tsx'), 'Tokens', needs('token.edit', 'Operator tokens')),
-            },
-            { path: '*', lazy: page(() => import('./pages/not-found.tsx'), 'NotFound') },
+            page('account', () => import('./pages/account/account.tsx'), 'Account'),
+            page('team', () => import('./pages/team/team.tsx'), 'TeamPage', needs('team.edit', 'Team')),
+            page('audit', () => import('./pages/audit.tsx'), 'OrganisationAudit', needs('audit.read', 'Audit')),
+            page(
+              'audit/:entry',
+              () => import('./pages/audit-entry.tsx'),
+              'OrganisationAuditEntry',
+              needs('audit.read', 'Audit'),
+            ),
+            page('tokens', () => import('./pages/tokens.tsx'), 'Tokens', needs('token.edit', 'Operator tokens')),
+            page('*', () => import('./pages/not-found.tsx'), 'NotFound'),
           ],
         },
       ],

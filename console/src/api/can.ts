@@ -58,6 +58,10 @@ export function refusalFor(role: Role, act: Act): string | null {
 
 export const mayDo = (role: Role, act: Act): boolean => refusalFor(role, act) === null;
 
+/** The pages and acts that a role may use. */
+export const allowedFor = <Entry extends { readonly needs?: Act }>(role: Role, entries: readonly Entry[]): Entry[] =>
+  entries.filter(({ needs }) => needs === undefined || mayDo(role, needs));
+
 /** Roles that somebody of this role may give. */
 export const rolesUpTo = (role: Role): readonly Role[] => roles.slice(0, roles.indexOf(role) + 1);
 

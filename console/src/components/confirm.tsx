@@ -50,7 +50,7 @@ export function ConfirmButton(props: ConfirmProps) {
   const color = isDestructive ? 'red' : undefined;
   return (
     <>
-      <Button variant="default" {...(color && { color })} {...button} onClick={open}>
+      <Button variant="default" color={color} {...button} onClick={open}>
         {label}
       </Button>
       <Modal opened={isOpen} onClose={close} title={title}>
@@ -71,12 +71,7 @@ export function ConfirmButton(props: ConfirmProps) {
               <Button variant="default" onClick={close}>
                 Keep as it is
               </Button>
-              <Button
-                type="submit"
-                {...(color && { color })}
-                loading={isBusy}
-                disabled={typed !== undefined && text !== typed}
-              >
+              <Button type="submit" color={color} loading={isBusy} disabled={typed !== undefined && text !== typed}>
                 {act}
               </Button>
             </Group>

@@ -11,7 +11,7 @@ import type { Save } from './use-save.ts';
 interface FormFootProps<Values extends object> {
   readonly of: Save<Values>;
   readonly label: string;
-  readonly onCancel?: (() => void) | undefined;
+  readonly onCancel?: () => void;
   readonly isDisabled?: boolean;
   /** True: the button has the full width, because it is the only way on. */
   readonly isWide?: boolean;
@@ -27,7 +27,7 @@ interface FormProps<Values extends object> extends FormFootProps<Values> {
 export function Form<Values extends object>({ children, below, maxWidth, ...foot }: FormProps<Values>) {
   const { form, submit } = foot.of;
   return (
-    <form onSubmit={form.onSubmit(submit)} {...(maxWidth !== undefined && { style: { maxWidth } })}>
+    <form onSubmit={form.onSubmit(submit)} style={{ maxWidth }}>
       <Stack>
         {children}
         <FormFoot {...foot} />

@@ -3,7 +3,10 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import { Link } from 'react-router';
+import { Card } from '../ui/card.tsx';
+import { Filters } from '../ui/page-head.tsx';
 import { type Column, SkeletonRows, VirtualRows } from '../ui/virtual-rows.tsx';
+import { SearchField } from './filter-fields.tsx';
 import { ProblemPanel } from './problem.tsx';
 import { useAddress, withValues } from './use-address.ts';
 
@@ -78,6 +81,27 @@ export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidt
         </p>
       )}
     </>
+  );
+}
+
+interface FoundListProps<Row> extends ListProps<Row> {
+  /** What the search looks for. */
+  readonly finds: string;
+  readonly search: Pick<React.ComponentProps<typeof SearchField>, 'value' | 'onChange'>;
+  /** The filters beside the search. */
+  readonly filters?: ReactNode;
+}
+
+/** A list on a card of its own, below its search. */
+export function FoundList<Row>({ finds, search, filters, ...list }: FoundListProps<Row>) {
+  return (
+    <Card isFlush>
+      <Filters>
+        <SearchField label="Find" placeholder={finds} {...search} />
+        {filters}
+      </Filters>
+      <List {...list} />
+    </Card>
   );
 }
 

@@ -136,7 +136,7 @@ function SeriesChart<Kind extends string>({ title, series: { step, points }, lin
             points.map((point) => [point.at, ...lines.map(({ kind }) => point[kind])]),
           ),
       }}
-      {...(note !== undefined && { note })}
+      note={note}
     />
   );
 }

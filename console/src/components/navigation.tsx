@@ -19,7 +19,7 @@ import {
   type TablerIcon,
 } from '@tabler/icons-react';
 import { NavLink } from 'react-router';
-import { type Act, mayDo } from '../api/can.ts';
+import { type Act, allowedFor } from '../api/can.ts';
 import { useSession } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
@@ -57,15 +57,14 @@ export const pagesOfOrganisation: readonly Entry[] = [
 
 export function Navigation({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
   const { role, organisation } = useSession();
-  const allowed = (entries: readonly Entry[]) => entries.filter(({ needs }) => !needs || mayDo(role, needs));
   return (
     <>
-      {appId !== undefined && <Links label="App" entries={allowed(pagesOfApp(appId))} isNarrow={isNarrow} />}
+      {appId !== undefined && <Links label="App" entries={allowedFor(role, pagesOfApp(appId))} isNarrow={isNarrow} />}
       {isNarrow && <hr style={{ border: 0, borderTop: '1px solid var(--line)', margin: '12px 0' }} />}
       <Links
         label="Organisation"
         heading={isNarrow ? undefined : organisation.name}
-        entries={allowed(pagesOfOrganisation)}
+        entries={allowedFor(role, pagesOfOrganisation)}
         isNarrow={isNarrow}
       />
     </>

@@ -42,7 +42,7 @@ export function May({ act, children, size }: { act: Act; children: ReactNode; si
   const { may, reason } = useMay(act);
   if (may) return children;
   return (
-    <span className="muted" {...(size !== undefined && { style: { fontSize: size } })}>
+    <span className="muted" style={{ fontSize: size }}>
       {reason}
     </span>
   );

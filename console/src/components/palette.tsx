@@ -6,7 +6,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useEffectEvent, useId, useMemo, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { mayDo, type Role } from '../api/can.ts';
+import { allowedFor, mayDo, type Role } from '../api/can.ts';
 import { call } from '../api/client.ts';
 import { ownKey, queryOf, whole } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
@@ -223,12 +223,10 @@ function usePages(appId: string | undefined): Hit[] {
   return useMemo(() => {
     const own = [...(appId === undefined ? [] : pagesOfApp(appId)), ...pagesOfOrganisation];
     return [
-      ...own
-        .filter(({ needs }) => !needs || mayDo(role, needs))
-        .map(({ name, to }): Hit => ({ kind: 'Page', name, to })),
-      ...(appId === undefined ? [] : settingsPages)
-        .filter(({ needs }) => !needs || mayDo(role, needs))
-        .map(({ name, path }): Hit => ({ kind: 'Settings', name, to: path(appId ?? '') })),
+      ...allowedFor(role, own).map(({ name, to }): Hit => ({ kind: 'Page', name, to })),
+      ...(appId === undefined
+        ? []
+        : allowedFor(role, settingsPages).map(({ name, path }): Hit => ({ kind: 'Settings', name, to: path(appId) }))),
       ...(apps ?? []).map(({ id, name }): Hit => ({ kind: 'App', name, note: id, to: paths.overview(id) })),
       { kind: 'Page', name: 'Your account', to: paths.account },
     ];

@@ -56,7 +56,7 @@ export function ReportChart<Row>(props: ReportChartProps<Row>) {
           points={points}
           lines={lines}
           format={format}
-          {...(formatTick && { formatTick })}
+          formatTick={formatTick}
           provisionalFrom={provisionalFrom}
         />
       )}

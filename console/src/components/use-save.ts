@@ -23,7 +23,7 @@ interface SaveOptions<Values, Answer> {
   readonly save: (values: Values) => Promise<Answer>;
   readonly onSaved: (answer: Answer) => unknown;
   /** Finds the field of an issue, if fields have other names than in the body. */
-  readonly fieldOf?: ((path: Issue['path']) => string | undefined) | undefined;
+  readonly fieldOf?: (path: Issue['path']) => string | undefined;
 }
 
 export function useSave<Values extends object, Answer>({
@@ -59,7 +59,7 @@ interface DraftSaveOptions<Values, Answer>
     Pick<SaveOptions<Values, Answer>, 'onSaved' | 'fieldOf'> {
   readonly save: (values: Values, draft: Draft<Values>) => Promise<Answer>;
   /** The version after a save of a form that stays. Absent: the form closes, and forgets its draft. */
-  readonly seenAfter?: ((answer: Answer) => string) | undefined;
+  readonly seenAfter?: (answer: Answer) => string;
 }
 
 /** A form that keeps what is typed until it is saved. `name` tells its draft from others. */

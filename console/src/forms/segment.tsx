@@ -68,13 +68,7 @@ export function SegmentForm(props: SegmentFormProps) {
             )
           }
         >
-          <FilterBuilder
-            appId={app}
-            value={tree}
-            onChange={set}
-            isReadOnly={isReadOnly}
-            {...(segment && { segmentId: segment.id })}
-          />
+          <FilterBuilder appId={app} value={tree} onChange={set} isReadOnly={isReadOnly} segmentId={segment?.id} />
         </Card>
         <Stack gap="md">
           <Card title="Details">

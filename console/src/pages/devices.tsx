@@ -3,17 +3,16 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedDevice } from '../api/objects.ts';
 import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
-import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
+import { ChoiceField } from '../components/filter-fields.tsx';
 import { FirstDevice } from '../components/first-code.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { tellDevices } from '../components/list-answers.ts';
 import { browserZone } from '../components/report-view.ts';
 import { Status } from '../components/status.tsx';
 import { platformNames } from '../format.ts';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 
@@ -46,30 +45,31 @@ export function Devices() {
   return (
     <>
       <PageHead title="Devices" answer={tellDevices(overview)} />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="Device id or external id" {...field('q')} />
-          <ChoiceField label="Platform" all="Any platform" choices={platforms} {...field('platform')} />
-          <ChoiceField label="State" all="Any state" choices={states} {...field('status')} />
-        </Filters>
-        <List
-          label="Devices"
-          query={query}
-          columns={columns}
-          keyOf={({ id }) => id}
-          hrefOf={({ id }) => paths.device(app, id)}
-          minWidth={860}
-          empty={
-            Object.values(filters).some(Boolean) ? (
-              <Empty title="No device matches">Change the text, the platform or the state above.</Empty>
-            ) : (
-              <Empty title="No devices yet" action={<FirstDevice />}>
-                Put these lines on a page of your site. An app on a phone registers with the same key.
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="Device id or external id"
+        search={field('q')}
+        filters={
+          <>
+            <ChoiceField label="Platform" all="Any platform" choices={platforms} {...field('platform')} />
+            <ChoiceField label="State" all="Any state" choices={states} {...field('status')} />
+          </>
+        }
+        label="Devices"
+        query={query}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => paths.device(app, id)}
+        minWidth={860}
+        empty={
+          Object.values(filters).some(Boolean) ? (
+            <Empty title="No device matches">Change the text, the platform or the state above.</Empty>
+          ) : (
+            <Empty title="No devices yet" action={<FirstDevice />}>
+              Put these lines on a page of your site. An app on a phone registers with the same key.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

@@ -3,15 +3,13 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import type { CataloguedEvent } from '../api/objects.ts';
 import { pagesOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
-import { SearchField } from '../components/filter-fields.tsx';
 import { FirstEvent } from '../components/first-code.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { readRows, tellEvents } from '../components/list-answers.ts';
 import { formatNumber } from '../format.ts';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
@@ -55,28 +53,25 @@ export function Events() {
         title="Events"
         answer={filters.q === undefined ? tellEvents(readRows(query.data)) : 'Those whose name begins with the text.'}
       />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="The beginning of a name" {...field('q')} />
-        </Filters>
-        <List
-          label="Events"
-          query={query}
-          columns={columns}
-          keyOf={({ name }) => name}
-          hrefOf={({ name }) => paths.event(app, name)}
-          minWidth={760}
-          empty={
-            filters.q ? (
-              <Empty title="No event begins with this text">Letter case makes no difference.</Empty>
-            ) : (
-              <Empty title="No events yet" action={<FirstEvent />}>
-                Track what a user does, from your server or with the SDK in the browser.
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="The beginning of a name"
+        search={field('q')}
+        label="Events"
+        query={query}
+        columns={columns}
+        keyOf={({ name }) => name}
+        hrefOf={({ name }) => paths.event(app, name)}
+        minWidth={760}
+        empty={
+          filters.q ? (
+            <Empty title="No event begins with this text">Letter case makes no difference.</Empty>
+          ) : (
+            <Empty title="No events yet" action={<FirstEvent />}>
+              Track what a user does, from your server or with the SDK in the browser.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

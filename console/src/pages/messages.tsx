@@ -4,18 +4,17 @@ import type { ListedMessage } from '../api/objects.ts';
 import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { ComposeLink, HowToSend } from '../components/compose-link.tsx';
-import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
+import { ChoiceField } from '../components/filter-fields.tsx';
 import { FirstSend } from '../components/first-code.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { tellMessages } from '../components/list-answers.ts';
 import { nameOf } from '../components/message-text.ts';
 import { browserZone } from '../components/report-view.ts';
 import { Status } from '../components/status.tsx';
 import { formatNumber, formatShare } from '../format.ts';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 
@@ -77,29 +76,26 @@ export function Messages() {
         answer={tellMessages(overview)}
         actions={<ComposeLink app={app} label="Compose" isMain />}
       />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="Id, or the beginning of a name" {...field('q')} />
-          <ChoiceField label="State" {...field('status')} choices={states} all="Any state" />
-        </Filters>
-        <List
-          label="Messages"
-          query={query}
-          columns={columns}
-          keyOf={({ id }) => id}
-          hrefOf={({ id }) => paths.message(app, id)}
-          minWidth={760}
-          empty={
-            isFiltered ? (
-              <Empty title="No message matches">Change the text or the state above.</Empty>
-            ) : (
-              <Empty title="Nothing sent yet" action={<FirstSend />}>
-                <HowToSend app={app} />
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="Id, or the beginning of a name"
+        search={field('q')}
+        filters={<ChoiceField label="State" {...field('status')} choices={states} all="Any state" />}
+        label="Messages"
+        query={query}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => paths.message(app, id)}
+        minWidth={760}
+        empty={
+          isFiltered ? (
+            <Empty title="No message matches">Change the text or the state above.</Empty>
+          ) : (
+            <Empty title="Nothing sent yet" action={<FirstSend />}>
+              <HowToSend app={app} />
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

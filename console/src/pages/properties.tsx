@@ -7,21 +7,19 @@ import { call } from '../api/client.ts';
 import type { CataloguedProperty } from '../api/objects.ts';
 import { pagesOf, refresh } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
-import { SearchField } from '../components/filter-fields.tsx';
 import { FirstProperty } from '../components/first-code.tsx';
 import { Form } from '../components/form.tsx';
 import { HiddenValue, HiddenValuesNote } from '../components/hidden-values.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { readRows, tellProperties } from '../components/list-answers.ts';
 import { May } from '../components/not-allowed.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
 import { useSave } from '../components/use-save.ts';
 import { formatNumber } from '../format.ts';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
@@ -74,28 +72,25 @@ export function Properties() {
         }
       />
       <HiddenValuesNote />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="The beginning of a key" {...field('q')} />
-        </Filters>
-        <List
-          label="Properties"
-          query={query}
-          columns={columns}
-          keyOf={({ key }) => key}
-          hrefOf={({ key }) => paths.property(app, key)}
-          minWidth={900}
-          empty={
-            filters.q ? (
-              <Empty title="No key begins with this text">Letter case makes no difference.</Empty>
-            ) : (
-              <Empty title="No properties yet" action={<FirstProperty />}>
-                Send a value with a user, from your server, and its key appears here.
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="The beginning of a key"
+        search={field('q')}
+        label="Properties"
+        query={query}
+        columns={columns}
+        keyOf={({ key }) => key}
+        hrefOf={({ key }) => paths.property(app, key)}
+        minWidth={900}
+        empty={
+          filters.q ? (
+            <Empty title="No key begins with this text">Letter case makes no difference.</Empty>
+          ) : (
+            <Empty title="No properties yet" action={<FirstProperty />}>
+              Send a value with a user, from your server, and its key appears here.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

@@ -7,15 +7,13 @@ import { pagesOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
-import { SearchField } from '../components/filter-fields.tsx';
 import { HiddenValuesNote } from '../components/hidden-values.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { readRows, tellSegments } from '../components/list-answers.ts';
 import { May } from '../components/not-allowed.tsx';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { State } from '../ui/state.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
@@ -56,28 +54,25 @@ export function Segments() {
         actions={make}
       />
       <HiddenValuesNote />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="Id, or the beginning of a name" {...field('q')} />
-        </Filters>
-        <List
-          label="Segments"
-          query={query}
-          columns={columns}
-          keyOf={({ id }) => id}
-          hrefOf={({ id }) => paths.segment(app, id)}
-          minWidth={680}
-          empty={
-            filters.q ? (
-              <Empty title="No segment begins with this text">Letter case makes no difference.</Empty>
-            ) : (
-              <Empty title="No segments yet" action={<div style={{ textAlign: 'center' }}>{make}</div>}>
-                Say who belongs together, such as “country is DE and plan is not free”, and send to them by name.
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="Id, or the beginning of a name"
+        search={field('q')}
+        label="Segments"
+        query={query}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => paths.segment(app, id)}
+        minWidth={680}
+        empty={
+          filters.q ? (
+            <Empty title="No segment begins with this text">Letter case makes no difference.</Empty>
+          ) : (
+            <Empty title="No segments yet" action={<div style={{ textAlign: 'center' }}>{make}</div>}>
+              Say who belongs together, such as “country is DE and plan is not free”, and send to them by name.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

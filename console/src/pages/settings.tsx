@@ -1,6 +1,6 @@
 // The settings of one app: their navigation, and the page that is open.
 import { Link, NavLink, Outlet, useMatch } from 'react-router';
-import { mayDo } from '../api/can.ts';
+import { allowedFor } from '../api/can.ts';
 import { useApp, useAppId, useSession } from '../api/session.ts';
 import { settingsPages } from '../components/settings-pages.ts';
 import { useShownTab } from '../components/use-shown-tab.ts';
@@ -18,19 +18,17 @@ export function Settings() {
     <>
       <PageHead title={`Settings of ${name}`} />
       <nav aria-label="Settings" className="tabs" ref={tabs}>
-        {settingsPages
-          .filter(({ needs }) => !needs || mayDo(role, needs))
-          .map(({ name: page, path }) =>
-            page === 'Keys' && isOneKey ? (
-              <Link key={page} to={path(app)} className="tab active" aria-current="page">
-                {page}
-              </Link>
-            ) : (
-              <NavLink key={page} to={path(app)} end={page === 'Keys'} className="tab">
-                {page}
-              </NavLink>
-            ),
-          )}
+        {allowedFor(role, settingsPages).map(({ name: page, path }) =>
+          page === 'Keys' && isOneKey ? (
+            <Link key={page} to={path(app)} className="tab active" aria-current="page">
+              {page}
+            </Link>
+          ) : (
+            <NavLink key={page} to={path(app)} end={page === 'Keys'} className="tab">
+              {page}
+            </NavLink>
+          ),
+        )}
       </nav>
       <div className="stack">
         <Outlet />

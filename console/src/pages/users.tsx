@@ -3,14 +3,12 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedUser } from '../api/objects.ts';
 import { pagesOf, queryOf } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
-import { SearchField } from '../components/filter-fields.tsx';
 import { FirstUser } from '../components/first-code.tsx';
-import { List, useFilters } from '../components/list.tsx';
+import { FoundList, useFilters } from '../components/list.tsx';
 import { tellUsers } from '../components/list-answers.ts';
 import { paths } from '../paths.ts';
-import { Card } from '../ui/card.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { Filters, PageHead } from '../ui/page-head.tsx';
+import { PageHead } from '../ui/page-head.tsx';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import type { Column } from '../ui/virtual-rows.tsx';
 
@@ -37,28 +35,25 @@ export function Users() {
   return (
     <>
       <PageHead title="Users" answer={tellUsers(reach)} />
-      <Card isFlush>
-        <Filters>
-          <SearchField label="Find" placeholder="External id or first name" {...field('q')} />
-        </Filters>
-        <List
-          label="Users"
-          query={query}
-          columns={columns}
-          keyOf={({ id }) => id}
-          hrefOf={({ external_id }) => paths.user(app, external_id)}
-          minWidth={560}
-          empty={
-            filters.q ? (
-              <Empty title="No user begins with this text">An external id is compared exactly, letter by letter.</Empty>
-            ) : (
-              <Empty title="No users yet" action={<FirstUser />}>
-                Your server tells Carillon of a user with this request.
-              </Empty>
-            )
-          }
-        />
-      </Card>
+      <FoundList
+        finds="External id or first name"
+        search={field('q')}
+        label="Users"
+        query={query}
+        columns={columns}
+        keyOf={({ id }) => id}
+        hrefOf={({ external_id }) => paths.user(app, external_id)}
+        minWidth={560}
+        empty={
+          filters.q ? (
+            <Empty title="No user begins with this text">An external id is compared exactly, letter by letter.</Empty>
+          ) : (
+            <Empty title="No users yet" action={<FirstUser />}>
+              Your server tells Carillon of a user with this request.
+            </Empty>
+          )
+        }
+      />
     </>
   );
 }

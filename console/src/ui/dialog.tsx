@@ -4,7 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { IconPlus } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 
-interface DialogProps extends ButtonProps {
+interface DialogProps extends Omit<ButtonProps, 'children'> {
   readonly label: string;
   readonly title: string;
   readonly width?: 'md' | 'lg';

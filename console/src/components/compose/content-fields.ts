@@ -21,11 +21,7 @@ export interface ContentField {
   readonly input: FieldInput;
 }
 
-const text = (max: number, placeholder?: string): FieldInput => ({
-  kind: 'text',
-  max,
-  ...(placeholder !== undefined && { placeholder }),
-});
+const text = (max: number, placeholder?: string): FieldInput => ({ kind: 'text', max, placeholder });
 const yesOrNo: FieldInput = {
   kind: 'choice',
   unset: 'Not set',

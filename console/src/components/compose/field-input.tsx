@@ -22,7 +22,7 @@ interface FieldInputProps {
 export function FieldInput(props: FieldInputProps) {
   const { field, value, inherited, variables, error, onChange } = props;
   const { label, note, input } = field;
-  const common = { label, error, ...(note !== undefined && { description: note }) };
+  const common = { label, error, description: note };
   const setText = (text: string) => onChange(text === '' ? undefined : text);
   switch (input.kind) {
     case 'template':
@@ -56,7 +56,7 @@ export function FieldInput(props: FieldInputProps) {
           min={0}
           max={input.max}
           allowDecimal={input.step !== undefined}
-          {...(input.step !== undefined && { step: input.step })}
+          step={input.step}
           onChange={(next) => onChange(typeof next === 'number' ? next : undefined)}
         />
       );
@@ -177,7 +177,7 @@ export function Pairs({ value, onChange, placeholder, ...rest }: PartProps & { r
   return (
     <Textarea
       {...rest}
-      {...(placeholder !== undefined && { placeholder })}
+      placeholder={placeholder}
       rows={2}
       value={field.text}
       onBlur={field.settle}

@@ -11,6 +11,7 @@ import { count, countUsers, formatExact, formatNumber } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { ProblemPanel } from '../problem.tsx';
 import { isNamed, type MessageForm, requestOf } from './message-form.ts';
+import { mintId } from './mint-id.ts';
 import { hasText, type Tried } from './use-dry-run.ts';
 
 const askedAbove = 1000;
@@ -162,13 +163,7 @@ function useFormKey(form: MessageForm): () => string {
   const kept = useRef({ text: '', key: '' });
   return () => {
     const text = JSON.stringify(requestOf(form));
-    if (kept.current.text !== text) {
-      const bytes = crypto.getRandomValues(new Uint8Array(16));
-      kept.current = {
-        text,
-        key: `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`,
-      };
-    }
+    if (kept.current.text !== text) kept.current = { text, key: mintId('console') };
     return kept.current.key;
   };
 }

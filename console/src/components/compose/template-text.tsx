@@ -71,9 +71,9 @@ export function TemplateText(props: TemplateTextProps) {
     onBlur: field.settle,
     onKeyDown,
     maxLength,
-    ...(placeholder !== undefined && { placeholder }),
-    ...(error !== undefined && { error }),
-    ...(description !== undefined && { description }),
+    placeholder,
+    error,
+    description,
     rightSection: (
       <Tooltip label="Insert a value">
         <ActionIcon variant="subtle" color="gray" aria-label={`Insert a value into ${label}`} onClick={openAtCaret}>

@@ -27,15 +27,10 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
   return (
     <Card title="Second factor">
       <p style={{ margin: '0 0 12px' }}>
-        {isOn ? (
-          <>
-            <State tone="good" mark="done" text="On" /> Signing in asks for a code of your authenticator app.
-          </>
-        ) : (
-          <>
-            <State tone="warn" mark="alert" text="Off" /> Anybody who learns your password could sign in.
-          </>
-        )}
+        <State tone={isOn ? 'good' : 'warn'} mark={isOn ? 'done' : 'alert'} text={isOn ? 'On' : 'Off'} />{' '}
+        {isOn
+          ? 'Signing in asks for a code of your authenticator app.'
+          : 'Anybody who learns your password could sign in.'}
       </p>
       {isOn ? (
         <div className="row-actions">

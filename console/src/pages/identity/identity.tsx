@@ -82,27 +82,29 @@ function Whole({ app, identity }: { app: string; identity: Identify }) {
   );
 }
 
-function Headline({ identity }: { identity: Identify }) {
-  const isUnprovable = identity.require_device && !identity.forms.includes('token');
+const states = {
+  closed: {
+    look: { tone: 'bad', mark: 'failed', text: 'Closed' },
+    meaning:
+      'Every identify is refused: this app required the bound form of earlier versions, which could be forged. Make a token secret, and let your server sign tokens that name the device.',
+  },
+  proved: {
+    look: { tone: 'good', mark: 'done', text: 'Proved' },
+    meaning: 'A device belongs to a user only with a proof that your server made.',
+  },
+  open: {
+    look: { tone: 'warn', mark: 'alert', text: 'Open' },
+    meaning:
+      'Anybody who has the client key can say that their device belongs to any of your users, and gets what is meant for them.',
+  },
+} as const;
+
+function Headline({ identity: { require_device, forms, enabled } }: { identity: Identify }) {
+  const isUnprovable = require_device && !forms.includes('token');
+  const { look, meaning } = states[isUnprovable ? 'closed' : enabled ? 'proved' : 'open'];
   return (
     <p className="headline" style={{ marginBottom: 12 }}>
-      {isUnprovable ? (
-        <>
-          <State tone="bad" mark="failed" text="Closed" /> Every identify is refused: this app required the bound form
-          of earlier versions, which could be forged. Make a token secret, and let your server sign tokens that name the
-          device.
-        </>
-      ) : identity.enabled ? (
-        <>
-          <State tone="good" mark="done" text="Proved" /> A device belongs to a user only with a proof that your server
-          made.
-        </>
-      ) : (
-        <>
-          <State tone="warn" mark="alert" text="Open" /> Anybody who has the client key can say that their device
-          belongs to any of your users, and gets what is meant for them.
-        </>
-      )}
+      <State {...look} /> {meaning}
     </p>
   );
 }
