@@ -30,8 +30,11 @@ interface Invocation {
   readonly isJson: boolean;
 }
 
-/** Mean time between two kills: long enough that all nodes are up for most of it. */
-const killEveryMs = 3000;
+/**
+ * The least mean time between two kills. On a slow machine it is the time in which all four nodes
+ * start together, so that the starts take a quarter of the machine and the nodes are up for most of it.
+ */
+const killEveryMsLeast = 3000;
 
 function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   const { values } = parseArgs({
@@ -85,7 +88,7 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
       killNodes(nodes, {
         kills,
         seed,
-        everyMs: killEveryMs,
+        everyMs: Math.max(killEveryMsLeast, nodes.startedInMs),
         sql,
         onKill: (count) => {
           if (count % 10 === 0) progress(`${count} kills`);

@@ -369,6 +369,14 @@ CREATE TABLE credited_totals (
 );
 CREATE INDEX credited_totals_by_message ON public.credited_totals USING btree (app_id, message_id, name);
 
+CREATE TABLE database_presence (
+  is_only boolean NOT NULL DEFAULT true,
+  up_since timestamp with time zone NOT NULL,
+  seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT database_presence_pkey PRIMARY KEY (is_only),
+  CONSTRAINT database_presence_is_only_check CHECK (is_only)
+);
+
 CREATE TABLE deliveries (
   batch_id uuid NOT NULL,
   device_id uuid NOT NULL,

@@ -12,6 +12,8 @@ export interface Nodes {
   /** Names of all places, and of the places that hold a worker. */
   readonly names: readonly string[];
   readonly workers: readonly string[];
+  /** Milliseconds in which all nodes together were ready at the start. */
+  readonly startedInMs: number;
   /** Nodes killed so far, deaths at failpoints included. */
   readonly kills: number;
   /** Whether a node is stopped or about to be. */
@@ -118,12 +120,14 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
     if (pids.length > 0) await note({ at: stopped.at, node: at.name, kind: 'stop', by, until });
   };
 
+  const startedAt = performance.now();
   for (const [index, role] of roles.entries()) {
     const name = `${role}-${index}`;
     const [node] = await launch(name, role);
     places.set(name, { name, role, node, armed: undefined, turn: Promise.resolve(), waiting: 0 });
   }
   await Promise.all([...places.values()].map(({ node }) => node.ready()));
+  const startedInMs = performance.now() - startedAt;
 
   /**
    * Deaths at failpoints happen by themselves, so they are read from the files that the processes
@@ -141,6 +145,7 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   return {
     names: [...places.keys()],
     workers: [...places.values()].flatMap(({ name, role }) => (role === 'worker' ? [name] : [])),
+    startedInMs,
     get kills() {
       return kills;
     },

@@ -56,4 +56,27 @@ describe('R-97 a process takes over no expired lease', () => {
     pass(1);
     expect(watch.mayTakeOver()).toBe(true);
   });
+
+  it('but a new process does as soon as it hears that the owners had their time', () => {
+    const { watch, pass } = setUp();
+    expect(watch.isNew()).toBe(true);
+    watch.noteOwnersWereFirst();
+    expect(watch.mayTakeOver()).toBe(true);
+    pass(60_000);
+    watch.noteAway();
+    watch.noteAnswered();
+    watch.noteOwnersWereFirst();
+    expect(watch.mayTakeOver()).toBe(false);
+  });
+
+  it('although it hears that, when it has noticed an outage or a step itself', () => {
+    for (const happen of ['noteAway', 'sleep'] as const) {
+      const { watch, sleep } = setUp();
+      if (happen === 'sleep') sleep(7_200_000);
+      else watch.noteAway();
+      watch.noteAnswered();
+      watch.noteOwnersWereFirst();
+      expect(watch.mayTakeOver()).toBe(false);
+    }
+  });
 });

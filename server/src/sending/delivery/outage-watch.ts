@@ -11,32 +11,48 @@ export interface OutageWatch {
   noteAnswered(): void;
   /** False while the database does not answer, and for six seconds after an outage or a step. */
   mayTakeOver(): boolean;
+  /** True in the first six seconds of a process that has noticed no outage and no step itself. */
+  isNew(): boolean;
+  /** Owners of leases had the database for all of the last six seconds: a new process need not wait. */
+  noteOwnersWereFirst(): void;
 }
 
 /**
  * Longer than the five seconds after which a renewal gives up a dead connection and asks on a new
  * one.
  */
-const ownersFirstMs = 6000;
+export const ownersFirstMs = 6000;
 
-/** A new process may have missed an outage. So it waits as if there had been one. */
+/** A new process may have missed an outage. So it waits as if there had been one, unless others know better. */
 export function createOutageWatch(clock: Clock): OutageWatch {
   let backAtMs: number | undefined = clock.steadyMs();
+  /** Whether an outage may have ended just before this process began. */
+  let mayHaveMissed = true;
   let { steps } = clock;
+  const noteStep = (nowMs: number): void => {
+    if (clock.steps === steps) return;
+    steps = clock.steps;
+    mayHaveMissed = false;
+    if (backAtMs !== undefined) backAtMs = nowMs;
+  };
+  const mayTakeOver = (): boolean => {
+    const nowMs = clock.steadyMs();
+    noteStep(nowMs);
+    return backAtMs !== undefined && nowMs - backAtMs >= ownersFirstMs;
+  };
+  const isNew = (): boolean => !mayTakeOver() && mayHaveMissed;
   return {
     noteAway() {
       backAtMs = undefined;
+      mayHaveMissed = false;
     },
     noteAnswered() {
       backAtMs ??= clock.steadyMs();
     },
-    mayTakeOver() {
-      const nowMs = clock.steadyMs();
-      if (clock.steps !== steps) {
-        steps = clock.steps;
-        if (backAtMs !== undefined) backAtMs = nowMs;
-      }
-      return backAtMs !== undefined && nowMs - backAtMs >= ownersFirstMs;
+    mayTakeOver,
+    isNew,
+    noteOwnersWereFirst() {
+      if (isNew()) backAtMs = clock.steadyMs() - ownersFirstMs;
     },
   };
 }
