@@ -218,6 +218,17 @@ describe('an import', () => {
     ]);
   });
 
+  it('counts a user as changed who has another profile after all rows, and no other', async () => {
+    const app = await t.newApp();
+    const lines = ['free', 'pro'].map((plan) => ({ external_id: 'u-1', properties: { plan } }));
+    const { counts } = await importLines(app, lines);
+    expect(counts).toMatchObject({ usersCreated: 1, usersUpdated: 0, usersUnchanged: 0 });
+    const again = await importLines(app, lines);
+    expect(again.counts).toMatchObject({ usersCreated: 0, usersUpdated: 0, usersUnchanged: 1 });
+    const other = await importLines(app, lines.slice(0, 1));
+    expect(other.counts).toMatchObject({ usersCreated: 0, usersUpdated: 1, usersUnchanged: 0 });
+  });
+
   it("accepts a provider's “gone” for a device that has no date in the file", async () => {
     const app = await t.newApp();
     await importLines(app, [

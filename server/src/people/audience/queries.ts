@@ -127,22 +127,14 @@ export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonl
   await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** A device of a user, with the fields that decide its place in a list. */
-export type DeviceOfUser = Pick<AudienceRow, 'deviceId' | 'externalId' | 'active' | 'createdAt'>;
-
-/** Lists the devices that belong to any of these users now, with the fields of such a list. */
-export async function listDevicesOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<DeviceOfUser[]> {
-  return tx<DeviceOfUser[]>`
-    SELECT device_id, external_id, active, created_at FROM audience
-    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
-}
+/** A device of a user, with the fields that decide its place in a list and among too many devices. */
+export type DeviceOfUser = Pick<AudienceRow, 'deviceId' | 'externalId' | 'active' | 'createdAt' | 'lastSeenAt'>;
 
 /** Lists the devices that belong to any of these users now. */
-export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`
-    SELECT device_id FROM audience
+export async function listDevicesOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<DeviceOfUser[]> {
+  return tx<DeviceOfUser[]>`
+    SELECT device_id, external_id, active, created_at, last_seen_at FROM audience
     WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
-  return rows.map((row) => row.deviceId);
 }
 
 /** Finds the profile of an external id, to copy it onto the rows of its devices. */

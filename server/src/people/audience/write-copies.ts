@@ -35,5 +35,6 @@ export async function writeCopies(
     if (group) group.deviceIds.push(id);
     else groups.set(key, { copy: copyProfile(copies.profile, properties, copies.slotted), deviceIds: [id] });
   }
-  for (const { copy, deviceIds } of groups.values()) await updateProfileCopy(tx, appId, deviceIds, copy);
+  // Sent together, so that none waits for the answer to another.
+  await Promise.all([...groups.values()].map(({ copy, deviceIds }) => updateProfileCopy(tx, appId, deviceIds, copy)));
 }

@@ -8,8 +8,8 @@ import { encodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { Environment } from '../../sending/channels/channel.ts';
 import { editAsSeen, NotAsSeen } from '../../teams/audit/edit-as-seen.ts';
 import type { Audited } from '../../teams/audit/record-audit.ts';
-import { mergeFacts } from '../audience/device-facts.ts';
-import { getAudienceRow, updateKnownDevice } from '../audience/queries.ts';
+import { type DeviceFacts, factNames, mergeFacts } from '../audience/device-facts.ts';
+import { type AudienceRow, getAudienceRow, updateKnownDevice } from '../audience/queries.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import {
@@ -18,7 +18,7 @@ import {
   type PropertyConflict,
   type StoredProperties,
 } from '../properties/property.ts';
-import { type EditableValues, listChanges } from './device.ts';
+import { type Device, type EditableValues, listChanges } from './device.ts';
 import { lockDevice, updateKnown } from './queries.ts';
 import { copyToAudience } from './register-device.ts';
 
@@ -84,17 +84,50 @@ async function editIn(
   }
   const changed = await changeProperties(tx, appId, device.properties, learned, given.properties !== null);
   const facts = mergeFacts(row, { locale: given.locale, timezone: given.timezone });
-  const { stored } = changed;
-  const { locale, timezone } = row;
-  const after = { ...facts, environment, properties: stored };
-  const changes = listChanges({ ...device, locale, timezone }, after, (number) => changed.catalog.has(number));
-  if (changes.length > 0) {
-    const startsAnew = environment !== device.environment;
-    const effects = { startsAnew, isChanged: true, credentialId: null, identifiedAt: null };
-    await updateKnown(tx, clock, { appId, id, environment, properties: stored, ...effects });
-    await updateKnownDevice(tx, appId, { deviceId: id, facts, lastSeenAt: row.lastSeenAt });
-    if (changes.includes('properties')) await copyToAudience(tx, appId, row, changed);
-  }
+  const { stored, catalog } = changed;
+  const after = {
+    facts,
+    environment,
+    properties: stored,
+    credentialId: device.credentialId,
+    lastSeenAt: row.lastSeenAt,
+  };
+  const { changes } = await correctDevice(tx, clock, appId, { device, row }, after, (number) => catalog.has(number));
+  if (changes.includes('properties')) await copyToAudience(tx, appId, row, changed);
   await recordSightings(tx, clock, appId, learned, changed.gone);
   return { stored, conflicts: learned.conflicts, changes };
+}
+
+/** The values of a device after a correction. */
+export interface CorrectedValues extends Pick<Device, 'environment' | 'properties' | 'credentialId'> {
+  readonly facts: DeviceFacts;
+  readonly lastSeenAt: Date;
+}
+
+/**
+ * Writes what differs from the stored state of a locked device, which gave no sign of life. The
+ * caller copies other properties to the audience. Returns the fields that a person may edit and
+ * that differ, and whether any value differs that answers show.
+ */
+export async function correctDevice(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  { device, row }: { readonly device: Device; readonly row: AudienceRow },
+  after: CorrectedValues,
+  isLive: (number: number) => boolean,
+): Promise<{ readonly changes: readonly (keyof EditableValues)[]; readonly isCorrected: boolean }> {
+  const { facts, environment, credentialId, lastSeenAt } = after;
+  const { id } = device;
+  const changes = listChanges({ ...row, ...device }, { ...facts, ...after }, isLive);
+  const effects = { startsAnew: environment !== device.environment, isChanged: changes.length > 0 };
+  const hasNews = lastSeenAt > row.lastSeenAt || factNames.some((name) => facts[name] !== row[name]);
+  // Sent together, so that neither waits for the answer to the other.
+  await Promise.all([
+    effects.isChanged || credentialId !== device.credentialId
+      ? updateKnown(tx, clock, { ...after, ...effects, appId, id })
+      : undefined,
+    hasNews ? updateKnownDevice(tx, appId, { deviceId: id, facts, lastSeenAt }) : undefined,
+  ]);
+  return { changes, isCorrected: effects.isChanged || hasNews };
 }

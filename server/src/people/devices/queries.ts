@@ -186,13 +186,12 @@ export async function updateKnown(
     readonly properties: StoredProperties;
     /** Used only when the device is bound to no credential. */
     readonly credentialId: number | null;
-    readonly identifiedAt: Date | null;
   },
 ): Promise<void> {
-  const { appId, id, environment, properties, credentialId, identifiedAt, startsAnew, isChanged } = device;
+  const { appId, id, environment, properties, credentialId, startsAnew, isChanged } = device;
   await tx`
     UPDATE devices SET properties = ${tx.json(properties)}, credential_id = coalesce(credential_id, ${credentialId}::smallint),
-      identified_at = coalesce(${identifiedAt}::timestamptz, identified_at), environment = ${environment}::text
+      environment = ${environment}::text
       ${startsAnew ? tx`, ${forgetResults(tx)}` : tx``} ${isChanged ? tx`, changed_at = ${nextChange(tx, clock)}` : tx``}
     WHERE app_id = ${appId} AND id = ${id}`;
 }
@@ -223,19 +222,30 @@ export async function clearOwnProperties(tx: Tx, clock: Clock, appId: Uuid, ids:
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND properties <> '{}'`;
 }
 
-/** Stores that a locked device belongs to a user from now on, and returns the instant. */
-export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<Date> {
+/** Stores that locked devices belong to users from now on, and returns the instant. */
+export async function updateIdentified(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  ids: readonly Uuid[],
+): Promise<Date | undefined> {
   const [row] = await tx<{ identifiedAt: Date }[]>`
-    UPDATE devices SET identified_at = ${nowOf(tx, clock)} WHERE app_id = ${appId} AND id = ${id}
-    RETURNING identified_at`;
-  if (!row) throw new Error(`device ${id} is locked and does not exist`);
-  return row.identifiedAt;
+    UPDATE devices SET identified_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) RETURNING identified_at`;
+  return row?.identifiedAt;
 }
 
 /** Stores that locked devices belong to nobody from now on. */
 export async function updateUnidentified(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+}
+
+/** Selects the devices that a push or receipt has reached. */
+export async function listReached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ReadonlySet<Uuid>> {
+  const rows = await tx<{ id: Uuid }[]>`
+    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND is_reached`;
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** A device's user. */

@@ -15,6 +15,7 @@ import {
   findProfile,
   getAudienceRow,
   insertAudienceRow,
+  listDevicesOfUsers,
   updateActive,
   updateSeenDevice,
 } from '../audience/queries.ts';
@@ -41,7 +42,6 @@ import {
   updateReplaced,
   updateTokenDevice,
 } from './queries.ts';
-import { countDevicesOfUser } from './room-queries.ts';
 import { type DeviceToken, proofOf, provesToken, tokenOfOwn } from './token.ts';
 import { unlinkDevices } from './unlink-devices.ts';
 
@@ -391,8 +391,8 @@ export async function registerAgain(
  * becomes active again is then unlinked.
  */
 async function hasFullUser(tx: Tx, appId: Uuid, id: Uuid, externalId: string): Promise<boolean> {
-  const counting = { exceptId: id, countMax: devicesPerUserMax };
-  return (await countDevicesOfUser(tx, appId, externalId, counting)).active >= devicesPerUserMax;
+  const theirs = await listDevicesOfUsers(tx, appId, [externalId]);
+  return theirs.filter(({ active, deviceId }) => active && deviceId !== id).length >= devicesPerUserMax;
 }
 
 function changesProperties(request: RegisterDevice, learned: LearnedProperties): boolean {

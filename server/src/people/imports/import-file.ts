@@ -6,9 +6,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { repeatOnDeadlock, type Sql, transaction } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
+import { TooManyProperties } from '../properties/learn-properties.ts';
+import { UserIsHeld } from '../users/upsert-users.ts';
 import type { CellTypes } from './cells.ts';
 import type { Detected } from './detect.ts';
-import { findRefused, type RefusedRow, sentenceOf } from './find-refused.ts';
 import { type GivenRow, Refused } from './given-row.ts';
 import { importRows } from './import-rows.ts';
 import { ImportError, type Input } from './input.ts';
@@ -16,7 +17,8 @@ import type { ImportProgress } from './progress.ts';
 import { deleteImport, deleteOldImports, findImport, insertImport, updateImport } from './queries.ts';
 import type { FileRecord, Position } from './records.ts';
 import type { Reject, RejectFile } from './reject-file.ts';
-import { addCounts, type DevicePart, type ImportRow, noCounts, type UserPart } from './row.ts';
+import { addCounts, type DevicePart, type ImportRow, noCounts, RowsRefused, type UserPart } from './row.ts';
+import { sentenceOf, sentenceOfData } from './sentence-of.ts';
 
 export interface ImportPlan {
   readonly appId: Uuid;
@@ -136,11 +138,9 @@ async function* lotsOf({ bytes, format }: ImportPlan, from: Position): AsyncGene
   if (last) yield { records, after: last.after };
 }
 
-interface JudgedLot {
+interface JudgedLot extends Lot {
   readonly rows: ReadonlyMap<ImportRow, FileRecord>;
   readonly rejects: ReadonlyMap<FileRecord, ReadonlySet<string>>;
-  readonly records: number;
-  readonly after: Position;
 }
 
 async function judgeLot({ format, judge, types }: ImportPlan, { records, after }: Lot): Promise<JudgedLot> {
@@ -158,7 +158,7 @@ async function judgeLot({ format, judge, types }: ImportPlan, { records, after }
     const judged = tryStep(rejects, record, () => judge(row));
     if (judged) rows.set(judged, record);
   }
-  return { rows, rejects, records: records.length, after };
+  return { rows, rejects, records, after };
 }
 
 function refuse(sentence: string): never {
@@ -209,7 +209,7 @@ async function storeLot(
           const rejected = inOrder(rejects);
           const next: ImportProgress = {
             position: lot.after,
-            records: progress.records + lot.records,
+            records: progress.records + lot.records.length,
             counts: addCounts(progress.counts, counts),
             rejected: progress.rejected + rejected.length,
             reasons: countReasons(progress.reasons, rejected),
@@ -223,13 +223,27 @@ async function storeLot(
         }),
       );
     } catch (error) {
-      const refused = await findRefused({ ...deps, appId }, [...rows.keys()], error);
+      if (error instanceof UserIsHeld) continue;
+      const sentence = sentenceOfData(error);
+      if (sentence !== undefined && lot.records.length > 1) {
+        // The lot is halved until the records are found that cannot be stored.
+        let done = progress;
+        for (const part of halvesOf({ ...lot, rows, rejects })) done = await storeLot(deps, plan, done, part);
+        return done;
+      }
+      if (sentence !== undefined && rows.size > 0) {
+        for (const record of rows.values()) reject(rejects, record, sentence);
+        rows = new Map();
+        continue;
+      }
+      if (!(error instanceof RowsRefused)) throw error;
+      const { refusals } = error;
       // The order is kept, because a later row changes the data of an earlier one.
       const kept = [...rows].map(([row, record]): [ImportRow, FileRecord] | undefined => {
-        const refusal = refused.get(row);
+        const refusal = refusals.get(row);
         if (!refusal) return [row, record];
-        if (row.isForeign && refusal.misfits.length > 0) return [withoutProperties(row, refusal), record];
-        reject(rejects, record, refusal.sentence);
+        if (row.isForeign && refusal instanceof TooManyProperties) return [withoutProperties(row, refusal), record];
+        reject(rejects, record, sentenceOf(refusal));
         return undefined;
       });
       rows = new Map(kept.filter((each) => each !== undefined));
@@ -237,8 +251,24 @@ async function storeLot(
   }
 }
 
-function withoutProperties(row: ImportRow, { sentence, misfits }: RefusedRow): ImportRow {
-  const [path, ...message] = sentence.split(': ');
+function halvesOf({ records, rows, rejects }: JudgedLot): JudgedLot[] {
+  const middle = Math.ceil(records.length / 2);
+  return [records.slice(0, middle), records.slice(middle)].flatMap((half) => {
+    const last = half.at(-1);
+    if (!last) return [];
+    const inHalf = new Set(half);
+    return {
+      records: half,
+      after: last.after,
+      rows: new Map([...rows].filter(([, record]) => inHalf.has(record))),
+      rejects: new Map([...rejects].filter(([record]) => inHalf.has(record))),
+    };
+  });
+}
+
+function withoutProperties(row: ImportRow, refusal: TooManyProperties): ImportRow {
+  const { misfits } = refusal;
+  const [path, ...message] = sentenceOf(refusal).split(': ');
   const without = <Part extends DevicePart | UserPart>(part: Part): Part => ({
     ...part,
     properties: part.properties && new Map([...part.properties].filter(([key]) => !misfits.includes(key))),

@@ -2,15 +2,23 @@
 // with a few statements for all of them. The same token is the same device, even while other
 // registrations run (R-63). Locks are taken in the order that the migration of these tables names.
 
-import type { Tx } from '@carillon/postgres';
-import type { Clock } from '../../ground/database/clock.ts';
-import type { Uuid } from '../../ground/values/ids.ts';
-import { learnManyProperties, recordManySightings } from '../properties/learn-many.ts';
+import { ApiError } from '../../ground/http/api-error.ts';
+import { learnManyProperties, nothingLearned, recordSightings } from '../properties/learn-properties.ts';
 import { noChanges } from '../properties/property.ts';
-import { claimDevices, mergeDevices, writeDevices } from './merge-devices.ts';
-import type { RowToMerge } from './merge-properties.ts';
-import { mergeUsers, writeUsers } from './merge-users.ts';
-import { type ImportCounts, type ImportRow, type Refusal, RowsRefused } from './row.ts';
+import type { HoldContext } from '../users/hold-devices.ts';
+import type { UpsertUser } from '../users/merge-profile.ts';
+import { listPeople } from '../users/queries.ts';
+import {
+  type AcceptedUpsert,
+  type MergedUpserts,
+  type MergeOptions,
+  mergeUpserts,
+  UpsertsRefused,
+  UserIsHeld,
+  writeUpserts,
+} from '../users/upsert-users.ts';
+import { claimDevices, type LearnedRow, mergeDevices, writeDevices } from './merge-devices.ts';
+import { type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
 
 export interface StoredRows {
   readonly counts: ImportCounts;
@@ -19,68 +27,78 @@ export interface StoredRows {
 }
 
 /**
- * Stores rows. Throws `RowsRefused` for rows that exceed a limit; then the transaction must be
- * rolled back.
+ * Stores rows. Throws `RowsRefused` for rows that exceed a limit, and `UserIsHeld` for a user who
+ * is erased meanwhile; then the transaction must be rolled back.
  */
-export async function importRows(
-  context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
-  rows: readonly ImportRow[],
-): Promise<StoredRows> {
+export async function importRows(context: HoldContext, rows: readonly ImportRow[]): Promise<StoredRows> {
   const { tx, clock, appId } = context;
-  const refusals = new Map<ImportRow, Refusal>();
-  const refuse = (): void => {
-    if (refusals.size > 0) throw new RowsRefused(refusals);
-  };
-
-  const many = await learnManyProperties(
-    tx,
-    clock,
-    appId,
-    rows.flatMap(({ device, user }) => [device?.properties ?? noChanges, user?.properties ?? noChanges]),
-    rows.every(({ isForeign }) => isForeign),
-  );
-  const ofDevices: RowToMerge[] = [];
-  const ofUsers: RowToMerge[] = [];
+  const parts = rows.flatMap(({ device, user }) => [device?.properties ?? noChanges, user?.properties ?? noChanges]);
+  const takesPart = rows.every(({ isForeign }) => isForeign);
+  const many = await learnManyProperties(tx, clock, appId, parts, { takesPart });
+  const refusals = new Map<ImportRow, ApiError>();
   const conflicts = new Map<ImportRow, string[]>();
-  let propertyConflicts = 0;
-  for (const [i, row] of rows.entries()) {
-    for (const [rowsOf, learned] of [
-      [ofDevices, many.each[2 * i]],
-      [ofUsers, many.each[2 * i + 1]],
-    ] as const) {
-      if (!learned) continue;
-      if ('error' in learned) {
-        refusals.set(row, learned);
-        continue;
-      }
-      rowsOf.push({ row, learned });
-      if (learned.conflicts.length === 0) continue;
-      propertyConflicts += learned.conflicts.length;
-      const sentences = learned.conflicts.map(
+  const learned = rows.map((row, i): LearnedRow => {
+    const [ofDevice, ofUser] = [many.each[2 * i], many.each[2 * i + 1]].map((each = nothingLearned) => {
+      if (!(each instanceof ApiError)) return each;
+      refusals.set(row, each);
+      return nothingLearned;
+    });
+    const sentences = [ofDevice, ofUser].flatMap((each) =>
+      (each?.conflicts ?? []).map(
         ({ property }) => `properties.${property.key}: The catalog has this key as a ${property.type}.`,
-      );
-      conflicts.set(row, [...(conflicts.get(row) ?? []), ...sentences]);
-    }
-  }
-  refuse();
+      ),
+    );
+    if (sentences.length > 0) conflicts.set(row, sentences);
+    return { row, ofDevice: ofDevice ?? nothingLearned, ofUser: ofUser ?? nothingLearned };
+  });
+  if (refusals.size > 0) throw new RowsRefused(refusals);
 
   const claimed = await claimDevices(context, rows);
-  const users = await mergeUsers(context, ofUsers, refusals);
-  const devices = await mergeDevices(context, claimed, users, ofDevices, refusals);
-  refuse();
-
-  const ofUser = await writeUsers(context, users);
-  const ofDevice = await writeDevices(context, devices, users);
-  await recordManySightings(tx, clock, appId, many, [...users.gone, ...devices.gone]);
+  const users = await mergeUsers(context, learned, {
+    linkedTo: rows.flatMap(({ device, user }) => (device && user ? user.externalId : [])),
+    besideIds: [...claimed.values()].flatMap(({ id, holderId }) => (holderId === id ? [] : holderId)),
+  });
+  const devices = await mergeDevices(context, claimed, users.devices, learned);
+  const ofDevice = await writeDevices(context, devices, users.devices, await writeUpserts(context, users, true));
+  await recordSightings(tx, clock, appId, many, [...users.gone, ...devices.gone]);
+  const created = users.states.filter(({ former }) => !former).length;
+  const changed = users.states.filter(({ isChanged }) => isChanged).length;
   const counts = {
-    devicesCreated: ofDevice.created,
-    devicesUpdated: ofDevice.updated,
-    devicesUnchanged: ofDevice.unchanged,
-    devicesOptedOut: ofDevice.optedOut,
-    usersCreated: ofUser.created,
-    usersUpdated: ofUser.updated,
-    usersUnchanged: ofUser.unchanged,
-    propertyConflicts,
+    ...ofDevice,
+    usersCreated: created,
+    usersUpdated: changed - created,
+    usersUnchanged: users.states.length - changed,
+    propertyConflicts: [...conflicts.values()].reduce((sum, sentences) => sum + sentences.length, 0),
   };
   return { counts, conflicts };
+}
+
+async function mergeUsers(
+  context: HoldContext,
+  learned: readonly LearnedRow[],
+  locks: Pick<MergeOptions, 'linkedTo' | 'besideIds'>,
+): Promise<MergedUpserts> {
+  const { tx, appId } = context;
+  const rowOf = new Map<UpsertUser, ImportRow>();
+  const accepted = learned.flatMap(({ row, ofUser }): AcceptedUpsert[] => {
+    if (!row.user) return [];
+    const { createdAt, ...user } = row.user;
+    const request = { ...user, appId, deviceId: null };
+    rowOf.set(request, row);
+    return [{ request, learned: ofUser, createdAt, takesPart: row.isForeign }];
+  });
+  const named = [...new Set(accepted.map(({ request }) => request.externalId))];
+  const known = named.length === 0 ? new Map() : await listPeople(tx, appId, named);
+  try {
+    return await mergeUpserts(context, accepted, { known, waits: true, ...locks });
+  } catch (error) {
+    if (!(error instanceof UpsertsRefused)) throw error;
+    const refusals = new Map<ImportRow, ApiError>();
+    for (const [request, refusal] of error.refusals) {
+      const row = rowOf.get(request);
+      if (refusal instanceof UserIsHeld) throw refusal;
+      if (row) refusals.set(row, refusal);
+    }
+    throw new RowsRefused(refusals);
+  }
 }

@@ -1,58 +1,45 @@
-// Merges rows into the devices that they name, and into the devices of users that they change: read
-// once, changed in memory row by row, written together. A device that opted out stays opted out,
-// and a refused device stays invalid, because a file is no sign of life. Works in the caller's
-// transaction.
+// Merges rows into the devices that they name: read once, changed in memory row by row, written
+// together. A device that opted out stays opted out, and a refused device stays invalid, because a
+// file is no sign of life. Works in the caller's transaction.
 
-import type { Tx } from '@carillon/postgres';
-import type { Clock } from '../../ground/database/clock.ts';
+import type { ApiError } from '../../ground/http/api-error.ts';
 import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../../sending/channels/channel.ts';
 import { type DeviceFacts, mergeFacts } from '../audience/device-facts.ts';
 import { insertAudienceRows } from '../audience/insert-many.ts';
-import { copyProfile, type Profile } from '../audience/profile-copy.ts';
-import {
-  type AudienceRow,
-  listAudienceRows,
-  listDeviceIdsOfUsers,
-  updateKnownDevice,
-  updateProfileCopy,
-} from '../audience/queries.ts';
-import { claimTokens } from '../devices/claim-tokens.ts';
-import { type Device, devicesPerUserMax, listChanges } from '../devices/device.ts';
+import { copyProfile } from '../audience/profile-copy.ts';
+import { claimTokens, type TokenClaim } from '../devices/claim-tokens.ts';
+import { correctDevice } from '../devices/edit-device.ts';
 import { insertDevices } from '../devices/insert-many.ts';
-import { insertFormerLinks } from '../devices/link-queries.ts';
-import { lockDevice, updateKnown, updateTokenDevice, updateUnidentified } from '../devices/queries.ts';
-import { countDevicesOfUsers, listReached } from '../devices/room-queries.ts';
+import { updateTokenDevice } from '../devices/queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
-import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
-import { findUsers } from '../users/queries.ts';
+import { applyChanges } from '../properties/change-properties.ts';
+import type { LearnedProperties } from '../properties/learn-properties.ts';
+import { type Property, type StoredProperties, showsSame, type TextGone } from '../properties/property.ts';
+import { readCatalog } from '../properties/queries.ts';
+import type { HeldDevice, HeldDevices, HoldContext } from '../users/hold-devices.ts';
 import type { User } from '../users/user.ts';
-import { chooseDevicesToUnlink, type OwnedDevice } from './make-room.ts';
-import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
-import { earlier, isChanged, isSame, type MergedUsers } from './merge-users.ts';
-import type { DevicePart, ImportRow, Refusal } from './row.ts';
+import { type DevicePart, type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
 
-interface Context {
-  readonly tx: Tx;
-  readonly clock: Clock;
-  readonly appId: Uuid;
+/** A row whose properties were learned. */
+export interface LearnedRow {
+  readonly row: ImportRow;
+  readonly ofDevice: LearnedProperties;
+  readonly ofUser: LearnedProperties;
 }
 
 /** The token that a row names, before its device is read. */
-export interface ClaimedDevice {
-  readonly id: Uuid;
-  readonly platform: Platform;
-  readonly token: DeviceToken;
+interface ClaimedDevice extends TokenClaim {
   /** The device that has the token; equal to `id` when no device had it. */
   readonly holderId: Uuid;
 }
 
 /** Locks the tokens of all rows. These are the transaction's first locks after the catalog's. */
 export async function claimDevices(
-  { tx, clock, appId }: Context,
+  { tx, clock, appId }: HoldContext,
   rows: readonly ImportRow[],
 ): Promise<ReadonlyMap<string, ClaimedDevice>> {
-  const claims = new Map<string, Omit<ClaimedDevice, 'holderId'>>();
+  const claims = new Map<string, TokenClaim>();
   for (const { device } of rows) {
     if (!device || claims.has(keyOf(device))) continue;
     const { platform, token } = device;
@@ -68,16 +55,16 @@ function keyOf({ platform, token }: DevicePart): string {
 }
 
 /** A device in its state after the rows so far. */
-interface DeviceState extends OwnedDevice {
+interface DeviceState {
+  readonly id: Uuid;
   readonly platform: Platform;
-  /** Null for a device that no row names and that is here because its user changed. */
-  readonly token: DeviceToken | null;
-  readonly known: { readonly device: Device; readonly row: AudienceRow } | null;
+  readonly token: DeviceToken;
+  /** Undefined for a new device. */
+  readonly known: HeldDevice | undefined;
   credentialId: number | null;
   environment: Environment | null;
   facts: DeviceFacts;
   properties: StoredProperties;
-  ownerId: string | null;
   createdAt: Date;
   lastSeenAt: Date;
   /** The time of registration in the file; null when the file has none. */
@@ -91,152 +78,70 @@ export interface MergedDevices {
   readonly gone: readonly TextGone[];
 }
 
-/**
- * Locks the devices and merges the rows. A row whose device would have too many properties is added
- * to the refusals.
- */
+/** Merges the rows into locked and new devices. Throws `RowsRefused` for too many properties. */
 export async function mergeDevices(
-  context: Context,
+  { tx, clock, appId }: HoldContext,
   claimed: ReadonlyMap<string, ClaimedDevice>,
-  users: MergedUsers,
-  rows: readonly RowToMerge[],
-  refusals: Map<ImportRow, Refusal>,
+  devices: HeldDevices,
+  rows: readonly LearnedRow[],
 ): Promise<MergedDevices> {
-  const { tx, clock, appId } = context;
-  const changedUsers = [...users.byExternalId.values()].filter(isChanged).map(({ externalId }) => externalId);
-  const crowded = await findCrowded(context, rows);
-  const known = await lockKnown(context, claimed, [...changedUsers, ...crowded]);
-  const reached = crowded.size === 0 ? new Set<Uuid>() : await listReached(tx, appId, idsOf(known.values()));
-  const catalog = await readCatalogOf(
-    tx,
-    appId,
-    rows.map(({ learned }) => learned),
-    [
-      ...[...known.values()].map(({ device }) => device.properties),
-      ...[...users.byExternalId.values()].map((user) => user.properties),
-    ],
-  );
-  const states = new Map<string, DeviceState>();
   const now = clock.date();
-  for (const [key, { device, row }] of known) {
-    const token = claimed.get(key)?.token ?? null;
-    states.set(key, { ...knownState(device, row, token), isReached: reached.has(device.id) });
-  }
-  for (const [key, { id, platform, token, holderId }] of claimed) {
-    if (states.has(key)) continue;
+  const states = new Map<string, DeviceState>();
+  const numbers = new Set(rows.flatMap(({ ofDevice }) => [...ofDevice.changes.keys()]));
+  for (const [key, claim] of claimed) {
+    const { id, platform, token, holderId } = claim;
+    const holder = devices.find(holderId);
+    const known = holder?.device.tokenHash.equals(token.hash) ? holder : undefined;
     // A row left over from a refresh: its device has another token by now.
-    if (holderId !== id) await updateTokenDevice(tx, appId, platform, token.hash, id);
-    states.set(key, newState(id, platform, token, now));
+    if (holderId !== id && !known) await updateTokenDevice(tx, appId, platform, token.hash, id);
+    for (const number of Object.keys(known?.device.properties ?? {})) numbers.add(Number(number));
+    states.set(key, stateOf(claim, known, now));
   }
+  const catalog = await readCatalog(tx, appId, [...numbers]);
   const gone: TextGone[] = [];
-  for (const merged of rows) {
-    const { row } = merged;
+  const refusals = new Map<ImportRow, ApiError>();
+  for (const { row, ofDevice } of rows) {
     const state = row.device && states.get(keyOf(row.device));
     if (!row.device || !state || state.known?.device.status === 'unsubscribed') continue;
-    if (!mergeProperties({ catalog, refusals, gone }, merged, row.device, state)) continue;
-    const externalId = row.user?.externalId;
-    if (externalId !== undefined && crowded.has(externalId) && state.ownerId !== externalId) {
-      const theirs = [...states.values()].filter(({ ownerId }) => ownerId === externalId);
-      for (const unlinked of chooseDevicesToUnlink(theirs)) unlinked.ownerId = null;
-    }
-    mergeRow(state, row.device, externalId, now);
+    const kept = row.device.properties === null ? {} : state.properties;
+    const changed = applyChanges(kept, state.properties, ofDevice, catalog);
+    if (changed.refusal) refusals.set(row, changed.refusal);
+    if (changed.refusal && !row.isForeign) continue;
+    state.properties = changed.stored;
+    gone.push(...changed.gone);
+    mergeRow(state, row.device, now);
+    const { id, known, createdAt, lastSeenAt } = state;
+    const active = known?.row.active ?? true;
+    devices.put({ deviceId: id, externalId: devices.ownerOf(id), active, createdAt, lastSeenAt });
+    if (row.user) await devices.link(row.user.externalId, id);
+  }
+  if (refusals.size > 0) throw new RowsRefused(refusals);
+  for (const { known, properties } of states.values()) {
+    const isSame = !known || showsSame(known.device.properties, properties, (number) => catalog.has(number));
+    if (!isSame) devices.setProperties(known, properties);
   }
   return { states: [...states.values()], catalog, gone };
 }
 
-// Finds the users who may have too many devices after all rows are merged. Their devices are needed
-// to make room.
-async function findCrowded({ tx, appId }: Context, rows: readonly RowToMerge[]): Promise<ReadonlySet<string>> {
-  const tokens = new Map<string, Set<string>>();
-  for (const { row } of rows) {
-    if (!row.device || !row.user) continue;
-    const { externalId } = row.user;
-    tokens.set(externalId, (tokens.get(externalId) ?? new Set()).add(keyOf(row.device)));
-  }
-  if (tokens.size === 0) return new Set();
-  const stored = await countDevicesOfUsers(tx, appId, [...tokens.keys()]);
-  const crowded = [...tokens].filter(
-    ([externalId, { size }]) => size + (stored.get(externalId) ?? 0) > devicesPerUserMax,
-  );
-  return new Set(crowded.map(([externalId]) => externalId));
-}
-
-function idsOf(known: Iterable<{ readonly device: Device }>): Uuid[] {
-  return [...known].map(({ device }) => device.id);
-}
-
-// Locks devices in the order of their ids: the devices of claimed tokens, by the token's key, and
-// all devices of the given users, by their ids.
-async function lockKnown(
-  { tx, appId }: Context,
-  claimed: ReadonlyMap<string, ClaimedDevice>,
-  wholeUsers: readonly string[],
-): Promise<Map<string, { device: Device; row: AudienceRow }>> {
-  const keyOfDevice = new Map<Uuid, string>();
-  for (const [key, { id, holderId }] of claimed) if (holderId !== id) keyOfDevice.set(holderId, key);
-  const theirs = wholeUsers.length === 0 ? [] : await listDeviceIdsOfUsers(tx, appId, wholeUsers);
-  const ids = [...new Set([...keyOfDevice.keys(), ...theirs])].sort();
-  const found = new Map<string, { device: Device; row: AudienceRow }>();
-  if (ids.length === 0) return found;
-  // One statement for each, because a distributed database locks rows on one shard only. The
-  // statements are sent together, so that none waits for the answer to another.
-  const locked = await Promise.all(ids.map((id) => lockDevice(tx, appId, id)));
-  const rows = new Map((await listAudienceRows(tx, appId, ids)).map((row) => [row.deviceId, row]));
-  const whole = new Set(wholeUsers);
-  for (const device of locked) {
-    const row = device && rows.get(device.id);
-    if (!device || !row) continue;
-    const key = keyOfDevice.get(device.id);
-    const hash = key === undefined ? undefined : claimed.get(key)?.token.hash;
-    if (key !== undefined && hash && device.tokenHash.equals(hash)) found.set(key, { device, row });
-    // Devices that went to another user meanwhile are omitted.
-    else if (row.externalId !== null && whole.has(row.externalId)) found.set(device.id, { device, row });
-  }
-  return found;
-}
-
-function knownState(device: Device, row: AudienceRow, token: DeviceToken | null): Omit<DeviceState, 'isReached'> {
-  const { locale, timezone, appVersion, sdk, os, osVersion, model } = row;
+function stateOf({ id, platform, token }: ClaimedDevice, known: HeldDevice | undefined, now: Date): DeviceState {
   return {
-    id: device.id,
-    platform: device.platform,
-    token,
-    known: { device, row },
-    isActive: row.active,
-    credentialId: device.credentialId,
-    environment: device.environment,
-    facts: { locale, timezone, appVersion, sdk, os, osVersion, model },
-    properties: device.properties,
-    ownerId: row.externalId,
-    createdAt: row.createdAt,
-    lastSeenAt: row.lastSeenAt,
-    registeredAt: null,
-  };
-}
-
-function newState(id: Uuid, platform: Platform, token: DeviceToken, now: Date): DeviceState {
-  return {
-    id,
+    id: known?.device.id ?? id,
     platform,
     token,
-    known: null,
-    isActive: true,
-    isReached: false,
-    credentialId: null,
-    environment: null,
-    facts: mergeFacts(undefined, {}),
-    properties: {},
-    ownerId: null,
-    createdAt: now,
-    lastSeenAt: new Date(0),
+    known,
+    credentialId: known?.device.credentialId ?? null,
+    environment: known?.device.environment ?? null,
+    facts: mergeFacts(known?.row, {}),
+    properties: known?.device.properties ?? {},
+    createdAt: known?.row.createdAt ?? now,
+    lastSeenAt: known?.row.lastSeenAt ?? new Date(0),
     registeredAt: null,
   };
 }
 
-function mergeRow(state: DeviceState, given: DevicePart, externalId: string | undefined, now: Date): void {
+function mergeRow(state: DeviceState, given: DevicePart, now: Date): void {
   state.facts = mergeFacts(state.facts, given.facts);
   if (given.environment !== undefined) state.environment = given.environment;
-  if (externalId !== undefined) state.ownerId = externalId;
   // A web push subscription is bound for life to the credential with which it was made.
   state.credentialId ??= given.credentialId;
   const seenAt = given.lastSeenAt ?? (state.known ? null : (given.createdAt ?? now));
@@ -248,6 +153,10 @@ function mergeRow(state: DeviceState, given: DevicePart, externalId: string | un
   if (said && (!state.registeredAt || said > state.registeredAt)) state.registeredAt = earlier(said, now);
 }
 
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
+}
+
 /**
  * The assumed time of registration when the file names none. A provider's "gone" counts only when
  * it is later than the registration. With the present time as registration, pushes to a token that
@@ -255,96 +164,38 @@ function mergeRow(state: DeviceState, given: DevicePart, externalId: string | un
  */
 const longAgo = new Date('2000-01-01T00:00:00Z');
 
+/** Writes new devices by COPY, and corrects the known ones. `users` has the users of the rows. */
 export async function writeDevices(
-  context: Context,
+  { tx, clock, appId }: HoldContext,
   { states, catalog }: MergedDevices,
-  users: MergedUsers,
-): Promise<{ created: number; updated: number; unchanged: number; optedOut: number }> {
-  const { tx, clock, appId } = context;
+  devices: HeldDevices,
+  users: ReadonlyMap<string, User>,
+): Promise<Pick<ImportCounts, 'devicesCreated' | 'devicesUpdated' | 'devicesUnchanged' | 'devicesOptedOut'>> {
   const slotted = [...catalog.values()];
-  const profiles = await findProfiles(context, states, users);
-  const copyOf = ({ ownerId, properties }: DeviceState) =>
-    copyProfile((ownerId === null ? undefined : profiles.get(ownerId)) ?? null, properties, slotted);
-
-  const added = states.filter(({ known }) => !known);
-  if (added.length > 0) {
-    await insertDevices(
-      tx,
-      appId,
-      added.flatMap((state) => {
-        const { token, ownerId, registeredAt } = state;
-        const identifiedAt = ownerId === null ? null : clock.date();
-        return token ? [{ ...state, token, registeredAt: registeredAt ?? longAgo, identifiedAt }] : [];
-      }),
-    );
-    await insertAudienceRows(
-      tx,
-      appId,
-      added.map((state) => ({ ...state, deviceId: state.id, copy: copyOf(state) })),
-    );
-  }
-
-  const moved = states.filter(({ known, ownerId }) => known && known.row.externalId !== ownerId);
-  if (moved.length > 0) {
-    const movedIds = moved.map(({ id }) => id);
-    await insertFormerLinks(tx, clock, appId, movedIds);
-    const unlinked = moved.filter(({ ownerId }) => ownerId === null);
-    if (unlinked.length > 0) {
-      await updateUnidentified(
-        tx,
-        appId,
-        unlinked.map(({ id }) => id),
-      );
-    }
-  }
-  let [updated, unchanged, optedOut] = [0, 0, 0];
-  const writes: Promise<void>[] = [];
-  for (const state of states) {
-    if (!state.known) continue;
-    const { device, row } = state.known;
-    const isOptedOut = device.status === 'unsubscribed';
-    const isMoved = state.ownerId !== row.externalId;
-    const hasOther = isMoved || !isSame(state.properties, device.properties);
-    const owner = state.ownerId === null ? undefined : users.byExternalId.get(state.ownerId);
-    const { id } = state;
-    const { environment, properties, facts } = state;
-    const { locale, timezone } = row;
-    const after = { ...facts, environment, properties };
-    const changes = listChanges({ ...device, locale, timezone }, after, (number) => catalog.has(number));
-    if (hasOther || changes.length > 0 || state.credentialId !== device.credentialId) {
-      const identifiedAt = isMoved && state.ownerId !== null ? clock.date() : null;
-      const effects = { startsAnew: environment !== device.environment, isChanged: changes.length > 0 };
-      writes.push(updateKnown(tx, clock, { ...state, appId, identifiedAt, ...effects }));
-    }
-    if (hasOther || (owner && isChanged(owner))) writes.push(updateProfileCopy(tx, appId, [id], copyOf(state)));
-    const hasNews = isNews(state, row);
-    if (hasNews) writes.push(updateKnownDevice(tx, appId, { ...state, deviceId: id }));
-    if (state.token === null) continue;
-    if (isOptedOut) optedOut++;
-    else if (hasOther || hasNews || state.environment !== device.environment) updated++;
-    else unchanged++;
-  }
-  await Promise.all(writes);
-  return { created: added.length, updated, unchanged, optedOut };
-}
-
-function isNews({ facts, lastSeenAt }: DeviceState, row: AudienceRow): boolean {
-  const names = Object.keys(facts) as (keyof DeviceFacts)[];
-  return lastSeenAt > row.lastSeenAt || names.some((name) => facts[name] !== row[name]);
-}
-
-// The profiles of all owners: users of the rows as merged, other users as stored.
-async function findProfiles(
-  { tx, appId }: Context,
-  states: readonly DeviceState[],
-  { byExternalId }: MergedUsers,
-): Promise<Map<string, Profile>> {
-  const profiles = new Map<string, Profile>();
-  for (const { attributes, id, ...user } of byExternalId.values()) {
-    profiles.set(user.externalId, { ...user, ...attributes, userId: id });
-  }
-  const others = states.flatMap(({ ownerId }) => (ownerId === null || profiles.has(ownerId) ? [] : [ownerId]));
-  const found: readonly User[] = others.length === 0 ? [] : await findUsers(tx, appId, [...new Set(others)]);
-  for (const user of found) profiles.set(user.externalId, { ...user, userId: user.id });
-  return profiles;
+  const now = clock.date();
+  const added = states
+    .filter(({ known }) => !known)
+    .map((state) => {
+      const user = users.get(devices.ownerOf(state.id) ?? '');
+      const copy = copyProfile(user ? { ...user, userId: user.id } : null, state.properties, slotted);
+      const registeredAt = state.registeredAt ?? longAgo;
+      return { ...state, deviceId: state.id, registeredAt, identifiedAt: user ? now : null, copy };
+    });
+  await insertDevices(tx, appId, added);
+  await insertAudienceRows(tx, appId, added);
+  const corrected = await Promise.all(
+    states.map(async ({ known, ...state }) => {
+      if (!known) return 'new';
+      if (known.device.status === 'unsubscribed') return 'opted out';
+      const { isCorrected } = await correctDevice(tx, clock, appId, known, state, (number) => catalog.has(number));
+      return isCorrected || devices.ownerOf(state.id) !== known.row.externalId ? 'updated' : 'unchanged';
+    }),
+  );
+  const count = (result: string): number => corrected.filter((each) => each === result).length;
+  return {
+    devicesCreated: added.length,
+    devicesUpdated: count('updated'),
+    devicesUnchanged: count('unchanged'),
+    devicesOptedOut: count('opted out'),
+  };
 }

@@ -41,22 +41,15 @@ export interface ImportRow {
   readonly dropped: readonly string[];
 }
 
-/** The refusal of a row because of stored data. */
-export interface Refusal {
-  readonly error: ApiError;
-  /** The keys of properties that are too many; the row fits without them. */
-  readonly misfits: readonly string[];
-}
-
 /**
  * Some rows are refused because of stored data. Nothing of the lot was written, and the other rows
  * may be tried again without them.
  */
 export class RowsRefused extends Error {
   override readonly name = 'RowsRefused';
-  readonly refusals: ReadonlyMap<ImportRow, Refusal>;
+  readonly refusals: ReadonlyMap<ImportRow, ApiError>;
 
-  constructor(refusals: ReadonlyMap<ImportRow, Refusal>) {
+  constructor(refusals: ReadonlyMap<ImportRow, ApiError>) {
     super(`${refusals.size} rows were refused`);
     this.refusals = refusals;
   }

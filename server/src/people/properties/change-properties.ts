@@ -2,9 +2,8 @@
 // are needed to show and copy them. The caller holds the lock on the owner.
 
 import type { Tx } from '@carillon/postgres';
-import { invalid } from '../../ground/http/api-error.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
-import type { LearnedProperties } from './learn-properties.ts';
+import { type LearnedProperties, TooManyProperties } from './learn-properties.ts';
 import {
   mergeProperties,
   type Property,
@@ -37,23 +36,34 @@ export async function changeProperties(
   const formerKept = keepsFormer ? former : {};
   const numbers = [...Object.keys(former).map(Number), ...learned.changes.keys()];
   const catalog = await readCatalog(tx, appId, numbers);
-  return { ...applyChanges(formerKept, former, learned, catalog), catalog };
+  const { refusal, ...changed } = applyChanges(formerKept, former, learned, catalog);
+  if (refusal) throw refusal;
+  return { ...changed, catalog };
 }
 
 /**
  * Does what `changeProperties` does, for many owners at once, with a catalog that was read before.
- * The catalog must have every number that is stored or changed.
+ * The catalog must have every number that is stored or changed. With a refusal, the result is that
+ * of the changes without the misfits.
  */
 export function applyChanges(
   formerKept: StoredProperties,
   former: StoredProperties,
   learned: LearnedProperties,
   catalog: ReadonlyMap<number, Property>,
-): Omit<ChangedProperties, 'catalog'> {
-  const stored = mergeProperties(formerKept, learned.changes, (id) => catalog.has(id));
-  if (Object.keys(stored).length > propertiesPerOwnerMax) {
-    const message = `At most ${propertiesPerOwnerMax} properties are stored for one user or device.`;
-    throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
-  }
-  return { stored, gone: textsGone(former, stored) };
+): Omit<ChangedProperties, 'catalog'> & { readonly refusal?: TooManyProperties } {
+  const merge = (changes: LearnedProperties['changes']) =>
+    mergeProperties(formerKept, changes, (id) => catalog.has(id));
+  const stored = merge(learned.changes);
+  const surplus = Object.keys(stored).length - propertiesPerOwnerMax;
+  if (surplus <= 0) return { stored, gone: textsGone(former, stored) };
+  const added = [...learned.changes].flatMap(([id, value]) => (value === null || id in formerKept ? [] : [id]));
+  const misfits = new Set(added.slice(-surplus));
+  const fitting = merge(new Map([...learned.changes].filter(([id]) => !misfits.has(id))));
+  const message = `At most ${propertiesPerOwnerMax} properties are stored for one user or device.`;
+  const refusal = new TooManyProperties(
+    message,
+    [...misfits].flatMap((id) => catalog.get(id)?.key ?? []),
+  );
+  return { stored: fitting, gone: textsGone(former, fitting), refusal };
 }

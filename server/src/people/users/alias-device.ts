@@ -1,17 +1,13 @@
-// Links a device to a user or to nobody, and locks the devices of a user. Works in the transaction that holds the lock on the user's row of `people`, so that no device
-// joins or misses a change meanwhile.
+// Links a device to a user or to nobody. Works in the transaction that holds the lock on the user's
+// row of `people`, so that no device joins or misses a change meanwhile.
 
 import type { Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
-import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
-import { writeCopies } from '../audience/write-copies.ts';
-import type { Device } from '../devices/device.ts';
-import { insertFormerLinks } from '../devices/link-queries.ts';
-import { findLink, lockDevice, lockDevicesById, updateIdentified } from '../devices/queries.ts';
-import { unlinkDevices } from '../devices/unlink-devices.ts';
-import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { listDevicesOfUsers } from '../audience/queries.ts';
+import { findLink, lockDevice } from '../devices/queries.ts';
+import { holdDevices } from './hold-devices.ts';
 import { listDevicesToUnlink } from './make-room.ts';
 import type { User } from './user.ts';
 
@@ -38,60 +34,18 @@ export async function linkDevice(
   const wanted = user?.externalId ?? null;
   const before = await findLink(tx, appId, deviceId);
   if (!before) throw notFound();
-  const isLink = user !== null && before.externalId !== wanted;
-  const leavingIds = isLink
-    ? await listDevicesToUnlink(tx, appId, { externalId: user.externalId, deviceId, byClient })
-    : [];
-  await lockDevicesById(tx, appId, [deviceId, ...leavingIds]);
-  const device = await lockDevice(tx, appId, deviceId);
-  const link = device && (await findLink(tx, appId, deviceId));
-  if (!device || !link) throw notFound();
+  const isLink = wanted !== null && before.externalId !== wanted;
+  const theirs = isLink ? await listDevicesOfUsers(tx, appId, [wanted]) : [];
+  const others = theirs.filter((device) => device.deviceId !== deviceId);
+  const leavingIds = await listDevicesToUnlink(tx, appId, others, byClient);
+  const devices = await holdDevices({ tx, clock, appId }, [], [], [deviceId, ...leavingIds], lockDevice);
+  const link = devices.find(deviceId) && (await findLink(tx, appId, deviceId));
+  if (!link) throw notFound();
   const { externalId, identifiedAt } = link;
   if (externalId === wanted) return { formerExternalId: undefined, identifiedAt };
-  await unlinkDevices(tx, clock, appId, await listStillLinked(tx, appId, leavingIds, wanted));
-  if (user === null) {
-    await unlinkDevices(tx, clock, appId, [device]);
-    return { formerExternalId: externalId, identifiedAt: null };
-  }
-  await insertFormerLinks(tx, clock, appId, [deviceId]);
-  const since = await updateIdentified(tx, clock, appId, deviceId);
-  // The slots are read only after the lock. Before, another transaction could give a slot to a key
-  // of the device.
-  const slotted = await listSlottedAndNumbered(tx, appId, []);
-  await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: [device], slotted });
+  // A device may have gone to another user before it was locked.
+  for (const id of leavingIds) if (devices.ownerOf(id) === wanted) devices.setOwner(id, null);
+  devices.setOwner(deviceId, wanted);
+  const since = await devices.write(new Map(user ? [[user.externalId, user]] : []));
   return { formerExternalId: externalId, identifiedAt: since };
-}
-
-/**
- * Selects the locked devices that still belong to the user: a device may have gone to another user
- * before it was locked.
- */
-async function listStillLinked(
-  tx: Tx,
-  appId: Uuid,
-  ids: readonly Uuid[],
-  externalId: string | null,
-): Promise<Device[]> {
-  const found: Device[] = [];
-  for (const id of ids) {
-    const device = await lockDevice(tx, appId, id);
-    if (device && (await findLink(tx, appId, id))?.externalId === externalId) found.push(device);
-  }
-  return found;
-}
-
-/** Locks a user's devices. Devices that went to another user meanwhile are omitted. */
-export async function lockDevicesOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Device[]> {
-  const ids = await listDeviceIdsOfUser(tx, appId, externalId);
-  const devices: Device[] = [];
-  // One statement for each device, in the order of ids, because a distributed database locks rows
-  // on one shard only.
-  for (const id of ids) {
-    const device = await lockDevice(tx, appId, id);
-    if (device) devices.push(device);
-  }
-  if (devices.length === 0) return [];
-  const rows = await listAudienceRows(tx, appId, ids);
-  const owners = new Map(rows.map((row) => [row.deviceId, row.externalId]));
-  return devices.filter(({ id }) => owners.get(id) === externalId);
 }

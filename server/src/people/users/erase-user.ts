@@ -7,13 +7,14 @@ import { repeatOnDeadlock, type Sql, type Tx, transaction } from '@carillon/post
 import type { Clock } from '../../ground/database/clock.ts';
 import { encodeId, mintUuid, type Uuid } from '../../ground/values/ids.ts';
 import { type Audited, recordAudit } from '../../teams/audit/record-audit.ts';
+import { listDevicesOfUsers } from '../audience/queries.ts';
 import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
 import { optOutLocked } from '../devices/opt-out-devices.ts';
-import { clearOwnProperties } from '../devices/queries.ts';
+import { clearOwnProperties, lockDevice } from '../devices/queries.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
-import { lockDevicesOfUser } from './alias-device.ts';
 import { insertErasure, lockDraftsNamingUsers, updateDraftMessage } from './erasure-queries.ts';
+import { holdDevices } from './hold-devices.ts';
 import { deletePerson, deleteUser, lockPerson } from './queries.ts';
 import { forgetTestUser } from './test-user-queries.ts';
 
@@ -43,7 +44,12 @@ async function eraseIn(
   const { clock } = deps;
   const userId = await lockPerson(tx, appId, externalId);
   if (userId === undefined) return undefined;
-  const devices = await lockDevicesOfUser(tx, appId, externalId);
+  const theirs = await listDevicesOfUsers(tx, appId, [externalId]);
+  const locked = await holdDevices({ tx, clock, appId }, theirs, [externalId], [], lockDevice);
+  // Devices that went to another user meanwhile are omitted.
+  const devices = theirs
+    .flatMap(({ deviceId }) => locked.find(deviceId) ?? [])
+    .flatMap(({ device, row }) => (row.externalId === externalId ? device : []));
   const deviceIds = devices.map(({ id }) => id);
   await clearOwnProperties(tx, clock, appId, deviceIds);
   const emptied = devices.map((device) => ({ ...device, properties: {} }));

@@ -1,34 +1,36 @@
 // The devices of users whose profiles are written, in the transaction that holds the locks on these
-// people. The devices are locked by their ids, and kept up to date in memory while links change.
+// people. The devices are locked by their ids. Links change in memory first and are written
+// together, with the copies of all profiles that changed.
 
 import type { Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
-import { type DeviceOfUser, listAudienceRows } from '../audience/queries.ts';
+import { type AudienceRow, type DeviceOfUser, listAudienceRows } from '../audience/queries.ts';
+import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
-import { type lockDevice, type lockDeviceUnlessBusy, updateIdentified } from '../devices/queries.ts';
-import { unlinkDevices } from '../devices/unlink-devices.ts';
-import type { Property } from '../properties/property.ts';
+import {
+  type lockDevice,
+  type lockDeviceUnlessBusy,
+  updateIdentified,
+  updateUnidentified,
+} from '../devices/queries.ts';
+import type { Property, StoredProperties } from '../properties/property.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { listDevicesToUnlink } from './make-room.ts';
+import { findUsers } from './queries.ts';
+import type { User } from './user.ts';
 
-export interface HeldDevices {
-  /** Returns whether a device that was named beside the users exists. */
-  has(id: Uuid): boolean;
-  /** Lists the devices of all these users, and the devices named beside them. */
-  list(): Iterable<DeviceOfUser>;
-  /** Lists the locked devices of a user. */
-  listLocked(externalId: string): Device[];
-  /** Devices that another transaction has locked, each with its user. */
-  readonly busy: readonly DeviceOfUser[];
-  /** The properties to copy, read after the locks. Empty when no device is locked. */
-  readonly slotted: readonly Property[];
-  /**
-   * Links a locked device to a user, and makes room for it. Does nothing if the device belongs to
-   * that user.
-   */
-  link(externalId: string, id: Uuid, write: (device: Device) => Promise<void>): Promise<void>;
+export interface HoldContext {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  readonly appId: Uuid;
+}
+
+/** A locked device as it is stored. */
+export interface HeldDevice {
+  readonly device: Device;
+  readonly row: AudienceRow;
 }
 
 /**
@@ -36,56 +38,138 @@ export interface HeldDevices {
  * `besideIds`, which may belong to anyone.
  */
 export async function holdDevices(
-  { tx, clock, appId }: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
+  context: HoldContext,
   ofUsers: readonly DeviceOfUser[],
-  writtenIds: readonly string[],
-  besideIds: readonly Uuid[],
+  writtenIds: Iterable<string>,
+  besideIds: Iterable<Uuid>,
   lock: typeof lockDevice | typeof lockDeviceUnlessBusy,
 ): Promise<HeldDevices> {
-  const rows = new Map(ofUsers.map((row) => [row.deviceId, row]));
+  const { tx, appId } = context;
   const written = new Set(writtenIds);
   const ofWritten = ofUsers.filter(({ externalId }) => externalId !== null && written.has(externalId));
   const ids = [...new Set([...ofWritten.map(({ deviceId }) => deviceId), ...besideIds])].sort();
-  const devices = new Map<Uuid, Device>();
-  let slotted: readonly Property[] = [];
-  if (ids.length > 0) {
-    // One statement for each device, because a distributed database locks rows on one shard only.
-    // The rows are read by a later statement, so that they include the writes of the previous lock
-    // holder. The properties are read later too: before, another transaction could give a slot to a
-    // key of a device.
-    const locking = Promise.all(ids.map((id) => lock(tx, appId, id)));
-    const reading = [listAudienceRows(tx, appId, ids), listSlottedAndNumbered(tx, appId, [])] as const;
-    const [locked, afterwards, properties] = await Promise.all([locking, ...reading]);
-    for (const device of locked) if (device) devices.set(device.id, device);
-    for (const id of ids) rows.delete(id);
-    for (const row of afterwards) rows.set(row.deviceId, row);
-    slotted = properties;
-  }
-  const busy = ids.flatMap((id) => (devices.has(id) ? [] : (rows.get(id) ?? [])));
+  if (ids.length === 0) return new HeldDevices(context, ofUsers, [], [], []);
+  // One statement for each device, because a distributed database locks rows on one shard only. The
+  // rows are read by a later statement, so that they include the writes of the previous lock holder.
+  // The properties are read later too: before, another transaction could give a slot to a key of a
+  // device.
+  const [locked, rows, slotted] = await Promise.all([
+    Promise.all(ids.map((id) => lock(tx, appId, id))),
+    listAudienceRows(tx, appId, ids),
+    listSlottedAndNumbered(tx, appId, []),
+  ]);
+  const rowOf = new Map(rows.map((row) => [row.deviceId, row]));
+  const held = locked.flatMap((device) => {
+    const row = device && rowOf.get(device.id);
+    return device && row ? [{ device, row }] : [];
+  });
+  const asked = new Set(ids);
+  const unlocked = ofUsers.filter(({ deviceId }) => !asked.has(deviceId));
+  const isHeld = new Set(held.map(({ device }) => device.id));
+  const busy = rows.filter(({ deviceId }) => !isHeld.has(deviceId));
+  return new HeldDevices(context, [...unlocked, ...rows], held, busy, slotted);
+}
 
-  const devicesOf = (externalId: string): Device[] =>
-    [...devices.values()].filter(({ id }) => rows.get(id)?.externalId === externalId);
-  const setOwner = (id: Uuid, externalId: string | null): void => {
-    const row = rows.get(id);
-    if (row) rows.set(id, { ...row, externalId });
-  };
-  return {
-    has: (id) => devices.has(id),
-    list: () => rows.values(),
-    listLocked: devicesOf,
-    busy,
-    slotted,
-    async link(externalId, id, write) {
-      const device = devices.get(id);
-      if (!device || rows.get(id)?.externalId === externalId) return;
-      const leaving = await listDevicesToUnlink(tx, appId, { externalId, deviceId: id, byClient: false });
-      const unlinked = devicesOf(externalId).filter((each) => leaving.includes(each.id));
-      await unlinkDevices(tx, clock, appId, unlinked);
-      for (const each of unlinked) setOwner(each.id, null);
-      await insertFormerLinks(tx, clock, appId, [id]);
-      await updateIdentified(tx, clock, appId, id);
-      await write(device);
-      setOwner(id, externalId);
-    },
-  };
+export class HeldDevices {
+  /** Devices that another transaction has locked, each with its user. */
+  readonly busy: readonly DeviceOfUser[];
+  readonly #context: HoldContext;
+  readonly #held: Map<Uuid, HeldDevice>;
+  readonly #slotted: readonly Property[];
+  /** The devices of all users, with the links so far. */
+  readonly #rows = new Map<Uuid, DeviceOfUser>();
+  readonly #idsOf = new Map<string, Set<Uuid>>();
+  readonly #changedIds = new Set<Uuid>();
+
+  constructor(
+    context: HoldContext,
+    rows: readonly DeviceOfUser[],
+    held: readonly HeldDevice[],
+    busy: readonly DeviceOfUser[],
+    slotted: readonly Property[],
+  ) {
+    this.#context = context;
+    this.#held = new Map(held.map((each) => [each.device.id, each]));
+    this.busy = busy;
+    this.#slotted = slotted;
+    for (const row of rows) this.put(row);
+  }
+
+  /** Finds a locked device. */
+  find(id: Uuid): HeldDevice | undefined {
+    return this.#held.get(id);
+  }
+
+  /** Lists the devices of all users, and the devices named beside them. */
+  list(): Iterable<DeviceOfUser> {
+    return this.#rows.values();
+  }
+
+  ownerOf(id: Uuid): string | null {
+    return this.#rows.get(id)?.externalId ?? null;
+  }
+
+  /** Adds or replaces a device. */
+  put(row: DeviceOfUser): void {
+    const { deviceId, externalId } = row;
+    const former = this.ownerOf(deviceId);
+    if (former !== null) this.#idsOf.get(former)?.delete(deviceId);
+    this.#rows.set(deviceId, row);
+    if (externalId !== null) this.#idsOf.set(externalId, (this.#idsOf.get(externalId) ?? new Set()).add(deviceId));
+  }
+
+  /** Links a device to a user, or to nobody. */
+  setOwner(id: Uuid, externalId: string | null): void {
+    const row = this.#rows.get(id);
+    if (row) this.put({ ...row, externalId });
+  }
+
+  /** Links a device to a user and makes room for it, unless it belongs to that user. */
+  async link(externalId: string, id: Uuid): Promise<void> {
+    if (this.ownerOf(id) === externalId) return;
+    const { tx, appId } = this.#context;
+    const theirs = [...(this.#idsOf.get(externalId) ?? [])].flatMap((each) => this.#rows.get(each) ?? []);
+    for (const leaving of await listDevicesToUnlink(tx, appId, theirs, false)) this.setOwner(leaving, null);
+    this.setOwner(id, externalId);
+  }
+
+  /** Gives a locked device other properties, which the caller stores. */
+  setProperties({ device, row }: HeldDevice, properties: StoredProperties): void {
+    this.#held.set(device.id, { device: { ...device, properties }, row });
+    this.#changedIds.add(device.id);
+  }
+
+  /**
+   * Writes the links that differ from the stored ones. Copies profiles onto these devices, onto the
+   * devices with other properties and onto the locked devices of `changedIds`. A profile that is not
+   * in `users` is read. Returns the instant of new links, if there are any.
+   */
+  async write(users: ReadonlyMap<string, User>, changedIds: ReadonlySet<string> = new Set()): Promise<Date | null> {
+    const { tx, clock, appId } = this.#context;
+    const [linked, unlinked]: [Uuid[], Uuid[]] = [[], []];
+    const byOwner = new Map<string | null, Device[]>();
+    for (const [id, { device, row }] of this.#held) {
+      const owner = this.ownerOf(id);
+      const isMoved = owner !== row.externalId;
+      if (isMoved) (owner === null ? unlinked : linked).push(id);
+      if (!isMoved && !this.#changedIds.has(id) && (owner === null || !changedIds.has(owner))) continue;
+      byOwner.set(owner, [...(byOwner.get(owner) ?? []), device]);
+    }
+    const others = [...byOwner.keys()].filter((owner) => owner !== null && !users.has(owner)) as string[];
+    const found = others.length === 0 ? [] : await findUsers(tx, appId, others);
+    const profiles = new Map([...users, ...found.map((user) => [user.externalId, user] as const)]);
+    // Sent together, so that none waits for the answer to another. The former links are read from the
+    // rows before these change.
+    const [identifiedAt] = await Promise.all([
+      linked.length > 0 ? updateIdentified(tx, clock, appId, linked) : undefined,
+      unlinked.length > 0 ? updateUnidentified(tx, appId, unlinked) : undefined,
+      linked.length + unlinked.length > 0 ? insertFormerLinks(tx, clock, appId, [...linked, ...unlinked]) : undefined,
+      ...[...byOwner].map(([owner, devices]) => {
+        const user = owner === null ? undefined : profiles.get(owner);
+        const profile = user ? { ...user, userId: user.id } : null;
+        return writeCopies(tx, appId, { profile, devices, slotted: this.#slotted });
+      }),
+    ]);
+    return identifiedAt ?? null;
+  }
 }

@@ -7,8 +7,8 @@ import type { Uuid } from '../../ground/values/ids.ts';
 import { findLink } from '../devices/queries.ts';
 import { linkDevice } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
-import { findUser, insertUser } from './queries.ts';
-import type { User } from './user.ts';
+import { findUser, insertUsers } from './queries.ts';
+import { emptyProfile, type User } from './user.ts';
 
 export interface Identify {
   readonly appId: Uuid;
@@ -51,7 +51,9 @@ export async function identifyDevice(
 
 async function claimUser(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<User> {
   const id = await claimPerson(tx, clock, appId, externalId);
-  const nothing = { firstName: null, country: null, language: null, timezone: null, properties: {} };
   const known = await findUser(tx, appId, externalId);
-  return known ?? insertUser(tx, clock, appId, { id, externalId, ...nothing });
+  if (known) return known;
+  const user = { id, externalId, ...emptyProfile };
+  const [createdAt = clock.date()] = (await insertUsers(tx, clock, appId, [{ ...user, createdAt: null }])).values();
+  return { ...user, createdAt, updatedAt: createdAt };
 }

@@ -85,12 +85,6 @@ export async function insertUsers(tx: Tx, appId: Uuid, users: readonly UserToAdd
     tx`COPY people (app_id, external_id, user_id, created_at) FROM STDIN`,
     users.map(({ id, externalId, createdAt }) => [appId, externalId, id, createdAt]),
   );
-  await insertProfiles(tx, appId, users);
-}
-
-/** Adds the profiles of people who have none. */
-export async function insertProfiles(tx: Tx, appId: Uuid, users: readonly UserToAdd[]): Promise<void> {
-  if (users.length === 0) return;
   await copyRows(
     tx`
       COPY users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)

@@ -4,30 +4,8 @@
 import type { Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
-import { claimPerson } from './claim-person.ts';
 import { insertNewPeople, insertNewPeopleBriefly } from './insert-many.ts';
-import { listPeople, lockPerson, type lockPersonUnlessBusy } from './queries.ts';
-
-/** Returns the user id of each external id, and whether this transaction minted it. */
-export async function lockPeople(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
-  externalIds: Iterable<string>,
-): Promise<Map<string, { readonly id: Uuid; readonly isNew: boolean }>> {
-  const inOrder = [...new Set(externalIds)].sort();
-  const people = new Map<string, { id: Uuid; isNew: boolean }>();
-  if (inOrder.length === 0) return people;
-  const added = await mintPeople(tx, clock, appId, inOrder, await listPeople(tx, appId, inOrder));
-  for (const [externalId, id] of added) people.set(externalId, { id, isNew: true });
-  const others = inOrder.filter((externalId) => !added.has(externalId));
-  const locked = await lockKnownPeople(tx, appId, others, lockPerson);
-  for (const externalId of others) {
-    const id = locked.get(externalId) ?? (await claimPerson(tx, clock, appId, externalId));
-    people.set(externalId, { id, isNew: false });
-  }
-  return people;
-}
+import type { lockPerson, lockPersonUnlessBusy } from './queries.ts';
 
 /**
  * Mints a user id for each external id that has none. Returns the ids that were minted: another

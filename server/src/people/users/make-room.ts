@@ -1,42 +1,52 @@
-// Keeps a user at 100 active devices (contract 8). Each change of a profile is written to the rows
-// of all of them. Without a limit, a stranger who links thousands of invented devices to one user
-// would make such a change take seconds.
+// Keeps a user at 100 active and 100 inactive devices (contract 8). Each change of a profile is
+// written to the rows of all of them. Without a limit, a stranger who links thousands of invented
+// devices to one user would make such a change take seconds.
 
 import type { Tx } from '@carillon/postgres';
 import { invalid } from '../../ground/http/api-error.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
+import type { DeviceOfUser } from '../audience/queries.ts';
 import { devicesPerUserMax } from '../devices/device.ts';
-import { countDevicesOfUser, findLongestUnseen, findOldestUnreached } from '../devices/room-queries.ts';
-
-export interface LinkToMake {
-  readonly externalId: string;
-  readonly deviceId: Uuid;
-  readonly byClient: boolean;
-}
+import { listReached } from '../devices/queries.ts';
 
 /**
- * Lists the devices to unlink before this one is linked. The caller holds the lock on the person,
- * so that no other device is linked meanwhile. A user with more devices than the limit keeps them:
- * one is unlinked for each that is linked. Throws the 400 for a link by client key when a push has
- * reached all of the user's devices.
+ * Lists the devices to unlink before another device is linked to the user of these devices. The
+ * caller holds the lock on the person, so that no other device is linked meanwhile. A user with
+ * more devices than the limit keeps them: one is unlinked for each that is linked. Throws the 400
+ * for a link by client key when a push has reached all of the user's active devices.
  */
-export async function listDevicesToUnlink(tx: Tx, appId: Uuid, link: LinkToMake): Promise<readonly Uuid[]> {
-  const { externalId, deviceId: exceptId, byClient } = link;
-  const { active, inactive } = await countDevicesOfUser(tx, appId, externalId, {
-    exceptId,
-    countMax: devicesPerUserMax,
-  });
+export async function listDevicesToUnlink(
+  tx: Tx,
+  appId: Uuid,
+  devices: readonly DeviceOfUser[],
+  byClient: boolean,
+): Promise<Uuid[]> {
+  const active = devices.filter((device) => device.active);
+  const inactive = devices.filter((device) => !device.active);
   const unlinked: (Uuid | undefined)[] = [];
   // Inactive devices are limited too, because a stranger could add any number of them.
-  if (inactive >= devicesPerUserMax) {
-    unlinked.push(await findLongestUnseen(tx, appId, externalId, { exceptId, isActive: false }));
-  }
-  if (active >= devicesPerUserMax) {
-    const unreached = await findOldestUnreached(tx, appId, externalId, exceptId);
+  if (inactive.length >= devicesPerUserMax) unlinked.push(findEarliest(inactive, 'lastSeenAt'));
+  if (active.length >= devicesPerUserMax) {
+    const reached = await listReached(
+      tx,
+      appId,
+      active.map(({ deviceId }) => deviceId),
+    );
+    const unreached = findEarliest(
+      active.filter(({ deviceId }) => !reached.has(deviceId)),
+      'createdAt',
+    );
     if (unreached === undefined && byClient) throw tooMany();
-    unlinked.push(unreached ?? (await findLongestUnseen(tx, appId, externalId, { exceptId, isActive: true })));
+    unlinked.push(unreached ?? findEarliest(active, 'lastSeenAt'));
   }
   return unlinked.filter((id) => id !== undefined);
+}
+
+function findEarliest(devices: readonly DeviceOfUser[], time: 'createdAt' | 'lastSeenAt'): Uuid | undefined {
+  const inOrder = [...devices].sort(
+    (one, other) => one[time].getTime() - other[time].getTime() || (one.deviceId < other.deviceId ? -1 : 1),
+  );
+  return inOrder[0]?.deviceId;
 }
 
 function tooMany(): Error {

@@ -144,32 +144,30 @@ export async function listProfileTexts(
 
 export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
 
-export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
-  const { id, externalId, firstName, country, language, timezone, properties } = user;
-  const [inserted] = await tx<User[]>`
+/**
+ * Adds profiles and returns their times of creation, by external id. A given time that is not past
+ * is replaced by the present.
+ */
+export async function insertUsers(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  users: readonly (UserWrite & { readonly createdAt: Date | null })[],
+): Promise<ReadonlyMap<string, Date>> {
+  if (users.length === 0) return new Map();
+  const columns = {
+    text: ['externalId', 'firstName', 'country', 'language', 'timezone'],
+    uuid: ['id'],
+    jsonb: ['properties'],
+    timestamptz: ['createdAt'],
+  } as const;
+  const inserted = await tx<Pick<User, 'externalId' | 'createdAt'>[]>`
     INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
-    VALUES (${appId}, ${externalId}, ${id}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
-      ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
-    RETURNING ${userColumns(tx)}`;
-  return written(inserted);
-}
-
-/** Adds profiles and returns the instant that they all have as their time. */
-export async function insertUsers(tx: Tx, clock: Clock, appId: Uuid, users: readonly UserWrite[]): Promise<Date> {
-  const column = (name: 'externalId' | 'id' | 'firstName' | 'country' | 'language' | 'timezone') =>
-    users.map((user) => user[name]);
-  const [inserted] = await tx<Pick<User, 'createdAt'>[]>`
-    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
-    SELECT ${appId}, u.external_id, u.id, u.first_name, u.country, u.language, u.timezone, u.properties::jsonb,
-      ${nowOf(tx, clock)}, ${nowOf(tx, clock)}
-    FROM unnest(
-      ${column('externalId')}::text[], ${column('id')}::uuid[], ${column('firstName')}::text[],
-      ${column('country')}::text[], ${column('language')}::text[], ${column('timezone')}::text[],
-      ${users.map(({ properties }) => JSON.stringify(properties))}::text[]
-    ) AS u (external_id, id, first_name, country, language, timezone, properties)
-    RETURNING created_at`;
-  if (!inserted) throw new Error('profiles were written and no row came back');
-  return inserted.createdAt;
+    SELECT ${appId}, u.external_id, u.id, u.first_name, u.country, u.language, u.timezone, u.properties,
+      least(u.created_at, ${nowOf(tx, clock)}), least(u.created_at, ${nowOf(tx, clock)})
+    FROM ${tx.rows('u', columns, users)}
+    RETURNING external_id, created_at`;
+  return new Map(inserted.map(({ externalId, createdAt }) => [externalId, createdAt]));
 }
 
 /**
@@ -193,26 +191,11 @@ export async function updateUsers(tx: Tx, clock: Clock, appId: Uuid, users: read
   return updated.updatedAt;
 }
 
-export async function updateUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
-  const { externalId, firstName, country, language, timezone, properties } = user;
-  const [updated] = await tx<User[]>`
-    UPDATE users SET first_name = ${firstName}, country = ${country}, language = ${language}, timezone = ${timezone},
-      properties = ${tx.json(properties)}, updated_at = ${nowOf(tx, clock)}
-    WHERE app_id = ${appId} AND external_id = ${externalId}
-    RETURNING ${userColumns(tx)}`;
-  return written(updated);
-}
-
 /** Deletes and returns a profile; undefined when the external id has none. */
 export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
   const [deleted] = await tx<User[]>`
     DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`;
   return deleted;
-}
-
-function written(user: User | undefined): User {
-  if (!user) throw new Error('a profile was written and no row came back');
-  return user;
 }
 
 /** Deletes a retired key's values from up to `limit` profiles, and returns how many had one. */

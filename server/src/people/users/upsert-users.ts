@@ -18,16 +18,13 @@ import type { Outcomes } from '../../ground/pacing/together.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { NotAsSeen } from '../../teams/audit/edit-as-seen.ts';
 import { type DeviceOfUser, listDevicesOfUsers } from '../audience/queries.ts';
-import { writeCopies } from '../audience/write-copies.ts';
-import type { Device } from '../devices/device.ts';
 import { lockDevice, lockDeviceUnlessBusy } from '../devices/queries.ts';
 import { applyChanges } from '../properties/change-properties.ts';
-import { learnManyProperties, recordManySightings } from '../properties/learn-many.ts';
-import type { LearnedProperties } from '../properties/learn-properties.ts';
+import { type LearnedProperties, learnManyProperties, recordSightings } from '../properties/learn-properties.ts';
 import { noChanges, type Property, type PropertyConflict, type TextGone } from '../properties/property.ts';
 import { listSlottedAndNumbered, readCatalog } from '../properties/queries.ts';
 import { type FoundUser, listShown } from './find-user.ts';
-import { holdDevices } from './hold-devices.ts';
+import { type HeldDevices, type HoldContext, holdDevices } from './hold-devices.ts';
 import { lockKnownPeople, mintPeople } from './lock-people.ts';
 import { type ChangedName, listChanges, mergeAttributes, type UpsertUser } from './merge-profile.ts';
 import {
@@ -39,7 +36,7 @@ import {
   type UserWrite,
   updateUsers,
 } from './queries.ts';
-import type { User } from './user.ts';
+import { emptyProfile, type User } from './user.ts';
 
 export interface UpsertedUser extends FoundUser {
   readonly created: boolean;
@@ -105,7 +102,7 @@ export class UserIsHeld extends Error {
 }
 
 /** Some upserts are refused. The transaction is undone, and the others begin again without them. */
-class UpsertsRefused extends Error {
+export class UpsertsRefused extends Error {
   override readonly name = 'UpsertsRefused';
   readonly refusals: ReadonlyMap<UpsertUser, ApiError | UserIsHeld>;
 
@@ -118,31 +115,58 @@ class UpsertsRefused extends Error {
 /** A user in the state after the upserts so far. */
 interface UserState {
   readonly former: User | undefined;
+  readonly createdAt: Date | null;
   write: UserWrite;
+  /** Whether the profile is new or differs from the former one after all upserts. */
   isChanged: boolean;
   /** Undefined until a new profile is written. */
   times: Pick<User, 'createdAt' | 'updatedAt'> | undefined;
 }
 
-interface Accepted {
+/** An upsert whose properties were learned. */
+export interface AcceptedUpsert {
   readonly request: UpsertUser;
   readonly learned: LearnedProperties;
+  /** The time of creation of a new profile; absent or null: now. */
+  readonly createdAt?: Date | null;
+  /**
+   * True: when this upsert is refused because it has too many properties, later ones are merged as
+   * if those that fit were stored. The caller tries again with these.
+   */
+  readonly takesPart?: boolean;
 }
 
 /** An upsert and the profile that it leaves. */
-interface Step extends Accepted {
+interface Step extends AcceptedUpsert {
   readonly state: UserState;
   readonly write: UserWrite;
   readonly creates: boolean;
   readonly changes: readonly ChangedName[];
 }
 
-/**
- * Does the upserts in the caller's transaction. Throws `UpsertsRefused` for those that must leave
- * nothing, and for those whose user or device another transaction holds. With `isAsSeen` it waits
- * for such a transaction instead. It then throws `NotAsSeen` if the user does not exist or
- * `isAsSeen` refuses the stored profile, and does not write an unchanged profile.
- */
+export interface MergedUpserts {
+  readonly steps: readonly Step[];
+  readonly states: readonly UserState[];
+  /** The devices of all users. Locked are the devices of users whose devices may be written. */
+  readonly devices: HeldDevices;
+  /** Entries of all stored and changed values, and of all properties with a slot. */
+  readonly catalog: ReadonlyMap<number, Property>;
+  readonly gone: readonly TextGone[];
+}
+
+export interface MergeOptions {
+  /** The user ids of people, as read before. */
+  readonly known: ReadonlyMap<string, Uuid>;
+  /** Whether to wait for a transaction that holds a user or device; otherwise it is a refusal. */
+  readonly waits: boolean;
+  readonly isAsSeen?: ((former: User) => boolean) | undefined;
+  /** Users who get other devices, so that their devices are locked. */
+  readonly linkedTo: readonly string[];
+  /** Further devices to lock. */
+  readonly besideIds: readonly Uuid[];
+}
+
+/** Does the upserts in the caller's transaction. `isAsSeen`: see `upsertOneIn`. */
 async function upsertIn(
   tx: Tx,
   { clock }: Omit<UpsertDeps, 'sql'>,
@@ -151,66 +175,92 @@ async function upsertIn(
 ): Promise<ReadonlyMap<UpsertUser, UpsertedUser | ApiError>> {
   const answers = new Map<UpsertUser, UpsertedUser | ApiError>();
   const appId = requests[0]?.appId ?? '';
+  const context = { tx, clock, appId };
   const given = requests.map(({ properties }) => properties ?? noChanges);
-  const named = [...new Set(requests.map(({ externalId }) => externalId))];
+  const named = [...new Set(requests.map(idOf))];
   const [many, known] = await Promise.all([learnManyProperties(tx, clock, appId, given), listPeople(tx, appId, named)]);
-  const accepted: Accepted[] = [];
+  const accepted: AcceptedUpsert[] = [];
   for (const [i, request] of requests.entries()) {
     const learned = many.each[i];
     // Nothing is written of an upsert whose keys have no room.
     if (!learned) continue;
-    if ('error' in learned) answers.set(request, learned.error);
+    if (learned instanceof ApiError) answers.set(request, learned);
     else accepted.push({ request, learned });
   }
-  const externalIds = [...new Set(accepted.map(({ request }) => request.externalId))].sort();
-  const found = await lockAndRead(tx, clock, appId, { externalIds, known, accepted, waits: isAsSeen !== undefined });
+  const links = accepted.filter(({ request }) => request.deviceId !== null);
+  const merged = await mergeUpserts(context, accepted, {
+    known,
+    waits: isAsSeen !== undefined,
+    isAsSeen,
+    linkedTo: links.map(({ request }) => idOf(request)),
+    besideIds: links.flatMap(({ request }) => request.deviceId ?? []),
+  });
+  const { steps, devices, catalog, gone } = merged;
+  refuse(links, ({ request }) => request.deviceId !== null && !devices.find(request.deviceId), notFound);
+  const shown: (readonly Uuid[])[] = [];
+  for (const { request } of steps) {
+    const { externalId, deviceId } = request;
+    if (deviceId !== null) await devices.link(externalId, deviceId);
+    shown.push(listShown(externalId, devices.list()));
+  }
+  await writeUpserts(context, merged, isAsSeen !== undefined);
+  for (const [i, { request, learned, state, write, creates, changes }] of steps.entries()) {
+    const { conflicts } = learned;
+    const deviceIds = shown[i] ?? [];
+    answers.set(request, { user: userOf(state, write), created: creates, conflicts, catalog, deviceIds, changes });
+  }
+  await recordSightings(tx, clock, appId, many, gone);
+  return answers;
+}
+
+/**
+ * Locks the users of upserts and their devices, and merges the upserts in memory. Throws
+ * `UpsertsRefused` for those that must leave nothing, and for those whose user or device another
+ * transaction holds. Throws `NotAsSeen` if the user does not exist or `isAsSeen` refuses the stored
+ * profile.
+ */
+export async function mergeUpserts(
+  context: HoldContext,
+  accepted: readonly AcceptedUpsert[],
+  { known, waits, isAsSeen, linkedTo, besideIds }: MergeOptions,
+): Promise<MergedUpserts> {
+  const externalIds = [...new Set(accepted.map(({ request }) => idOf(request)))].sort();
+  const found = await lockAndRead(context, { externalIds, known, accepted, waits });
   if (isAsSeen && !(found.formers[0] && isAsSeen(found.formers[0]))) throw new NotAsSeen();
   refuse(accepted, ({ request }) => !found.people.has(request.externalId), isHeld);
 
   const { catalog } = found;
   const states = new Map(found.formers.map((former) => [former.externalId, stateOf(former, former)]));
-  const { steps, gone, refusals } = mergeInOrder(accepted, catalog, (externalId) => {
+  const { steps, gone, refusals } = mergeInOrder(accepted, catalog, ({ request: { externalId }, createdAt }) => {
     const id = found.people.get(externalId) ?? '';
-    const state = states.get(externalId) ?? stateOf({ id, externalId, ...emptyProfile });
+    const state = states.get(externalId) ?? stateOf({ id, externalId, ...emptyProfile }, undefined, createdAt);
     states.set(externalId, state);
     return state;
   });
   const changed = [...states.values()].filter(({ isChanged }) => isChanged);
-  const links = steps.filter(({ request }) => request.deviceId !== null);
   // A link may unlink other devices of its user, to make room.
-  const writtenIds = new Set([...changed.map(({ write }) => write), ...links.map(({ request }) => request)].map(idOf));
-  const devices = await holdDevices(
-    { tx, clock, appId },
-    found.devices,
-    [...writtenIds],
-    links.flatMap(({ request }) => request.deviceId ?? []),
-    isAsSeen ? lockDevice : lockDeviceUnlessBusy,
-  );
+  const writtenIds = new Set([...changed.map(({ write }) => idOf(write)), ...linkedTo]);
+  const lock = waits ? lockDevice : lockDeviceUnlessBusy;
+  const devices = await holdDevices(context, found.devices, writtenIds, besideIds, lock);
   const busyIds = new Set<string | null>(devices.busy.flatMap(({ deviceId, externalId }) => [deviceId, externalId]));
   refuse(steps, ({ request }) => busyIds.has(request.deviceId) || isBusy(request, writtenIds, busyIds), isHeld);
-  refuse(links, ({ request }) => request.deviceId !== null && !devices.has(request.deviceId), notFound);
   if (refusals.size > 0) throw new UpsertsRefused(refusals);
+  return { steps, states: [...states.values()], devices, catalog, gone };
+}
 
-  const copyTo = (state: UserState, to: readonly Device[]): Promise<void> => {
-    const user = userOf(state, state.write);
-    return writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: to, slotted: devices.slotted });
-  };
-  await Promise.all([
-    writeProfiles(tx, clock, appId, isAsSeen ? changed : [...states.values()]),
-    ...changed.map((state) => {
-      const to = devices.listLocked(state.write.externalId);
-      return to.length > 0 ? copyTo(state, to) : undefined;
-    }),
-  ]);
-  for (const { request, learned, state, write, creates, changes } of steps) {
-    const { externalId, deviceId } = request;
-    if (deviceId !== null) await devices.link(externalId, deviceId, (device) => copyTo(state, [device]));
-    const deviceIds = listShown(externalId, devices.list());
-    const { conflicts } = learned;
-    answers.set(request, { user: userOf(state, write), created: creates, conflicts, catalog, deviceIds, changes });
-  }
-  await recordManySightings(tx, clock, appId, many, gone);
-  return answers;
+/** Writes the profiles of merged upserts and the links of their devices, and returns the users. */
+export async function writeUpserts(
+  { tx, clock, appId }: HoldContext,
+  { states, devices }: Pick<MergedUpserts, 'states' | 'devices'>,
+  skipsUnchanged: boolean,
+): Promise<ReadonlyMap<string, User>> {
+  const changed = states.filter(({ isChanged }) => isChanged);
+  const writing = writeProfiles(tx, clock, appId, skipsUnchanged ? changed : states);
+  // A copy contains the time of creation, which the database may choose.
+  if (states.some(({ former }) => !former)) await writing;
+  const users = new Map(states.map((state) => [idOf(state.write), userOf(state, state.write)]));
+  await Promise.all([writing, devices.write(users, new Set(changed.map(({ write }) => idOf(write))))]);
+  return users;
 }
 
 /** The stored state of the users of some upserts. */
@@ -225,19 +275,15 @@ interface Found {
 
 /** Locks the people and reads what is stored of them, in one round trip where all of them are known. */
 async function lockAndRead(
-  tx: Tx,
-  clock: Clock,
-  appId: Uuid,
+  { tx, clock, appId }: HoldContext,
   {
     externalIds,
     known,
     accepted,
     waits,
-  }: {
+  }: Pick<MergeOptions, 'known' | 'waits'> & {
     readonly externalIds: readonly string[];
-    readonly known: ReadonlyMap<string, Uuid>;
-    readonly accepted: readonly Accepted[];
-    readonly waits: boolean;
+    readonly accepted: readonly AcceptedUpsert[];
   },
 ): Promise<Found> {
   const minted = await mintPeople(tx, clock, appId, externalIds, known, !waits);
@@ -265,7 +311,11 @@ function isBusy({ externalId }: UpsertUser, writtenIds: ReadonlySet<string>, bus
   return writtenIds.has(externalId) && busyIds.has(externalId);
 }
 
-/** Does one upsert in the caller's transaction, and throws its refusal. */
+/**
+ * Does one upsert in the caller's transaction, and throws its refusal. It waits for a transaction
+ * that holds the user. It throws `NotAsSeen` if the user does not exist or `isAsSeen` refuses the
+ * stored profile, and does not write an unchanged profile.
+ */
 export async function upsertOneIn(
   tx: Tx,
   deps: Omit<UpsertDeps, 'sql'>,
@@ -282,10 +332,8 @@ export async function upsertOneIn(
   return answer;
 }
 
-const emptyProfile = { firstName: null, country: null, language: null, timezone: null, properties: {} };
-
-function stateOf(write: UserWrite, former?: User): UserState {
-  return { former, write, isChanged: !former, times: former };
+function stateOf(write: UserWrite, former?: User, createdAt: Date | null = null): UserState {
+  return { former, createdAt, write, isChanged: !former, times: former };
 }
 
 function userOf({ times }: UserState, write: UserWrite): User {
@@ -295,68 +343,74 @@ function userOf({ times }: UserState, write: UserWrite): User {
 
 /**
  * Merges each request into the state of its user. A request that would leave its user with too many
- * properties changes nothing.
+ * properties is refused.
  */
 function mergeInOrder(
-  accepted: readonly Accepted[],
+  accepted: readonly AcceptedUpsert[],
   catalog: ReadonlyMap<number, Property>,
-  findState: (externalId: string) => UserState,
+  findState: (upsert: AcceptedUpsert) => UserState,
 ): { readonly steps: Step[]; readonly gone: TextGone[]; readonly refusals: Map<UpsertUser, ApiError> } {
   const steps: Step[] = [];
   const gone: TextGone[] = [];
   const refusals = new Map<UpsertUser, ApiError>();
   const begun = new Set<UserState>();
-  for (const { request, learned } of accepted) {
-    const state = findState(request.externalId);
+  for (const upsert of accepted) {
+    const { request, learned, takesPart = false } = upsert;
+    const state = findState(upsert);
     const { id, externalId, properties: former } = state.write;
-    try {
-      const merged = applyChanges(request.properties === null ? {} : former, former, learned, catalog);
-      const write = { id, externalId, ...mergeAttributes(state.write, request), properties: merged.stored };
-      const creates = !state.former && !begun.has(state);
-      const changes = creates ? [] : listChanges(state.write, write, (number) => catalog.has(number));
-      begun.add(state);
-      state.write = write;
-      state.isChanged ||= changes.length > 0;
-      gone.push(...merged.gone);
-      steps.push({ request, learned, state, write, creates, changes });
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      refusals.set(request, error);
-    }
+    const merged = applyChanges(request.properties === null ? {} : former, former, learned, catalog);
+    if (merged.refusal) refusals.set(request, merged.refusal);
+    if (merged.refusal && !takesPart) continue;
+    const write = { id, externalId, ...mergeAttributes(state.write, request), properties: merged.stored };
+    const creates = !state.former && !begun.has(state);
+    const changes = creates ? [] : listChanges(state.write, write, (number) => catalog.has(number));
+    begun.add(state);
+    state.write = write;
+    state.isChanged = !state.former || listChanges(state.former, write, (number) => catalog.has(number)).length > 0;
+    gone.push(...merged.gone);
+    steps.push({ ...upsert, state, write, creates, changes });
   }
   return { steps, gone, refusals };
 }
 
 /** Throws when some upserts must be refused. */
-function refuse<Step extends Accepted>(
-  steps: readonly Step[],
-  mustBe: (step: Step) => boolean,
+function refuse<Upsert extends AcceptedUpsert>(
+  upserts: readonly Upsert[],
+  mustBe: (upsert: Upsert) => boolean,
   refusal: () => ApiError | UserIsHeld,
 ): void {
-  const refused = steps.filter(mustBe);
+  const refused = upserts.filter(mustBe);
   if (refused.length > 0) throw new UpsertsRefused(new Map(refused.map(({ request }) => [request, refusal()])));
 }
+
+/** Profiles in one statement, which takes longer than in proportion to their number. */
+const updatedAtOnce = 50;
 
 async function writeProfiles(tx: Tx, clock: Clock, appId: Uuid, states: readonly UserState[]): Promise<void> {
   const added = states.filter(({ former }) => !former);
   const known = states.filter(({ former }) => former);
-  const [createdAt, updatedAt] = await Promise.all([
-    added.length > 0 &&
-      insertUsers(
+  const parts = Array.from({ length: Math.ceil(known.length / updatedAtOnce) }, (_, i) =>
+    known.slice(i * updatedAtOnce, (i + 1) * updatedAtOnce),
+  );
+  const [createdAts] = await Promise.all([
+    insertUsers(
+      tx,
+      clock,
+      appId,
+      added.map(({ write, createdAt }) => ({ ...write, createdAt })),
+    ),
+    ...parts.map(async (part) => {
+      const updatedAt = await updateUsers(
         tx,
         clock,
         appId,
-        added.map(({ write }) => write),
-      ),
-    known.length > 0 &&
-      updateUsers(
-        tx,
-        clock,
-        appId,
-        known.map(({ write }) => write),
-      ),
+        part.map(({ write }) => write),
+      );
+      for (const state of part) if (state.former) state.times = { createdAt: state.former.createdAt, updatedAt };
+    }),
   ]);
-  if (createdAt) for (const state of added) state.times = { createdAt, updatedAt: createdAt };
-  if (!updatedAt) return;
-  for (const state of known) if (state.former) state.times = { createdAt: state.former.createdAt, updatedAt };
+  for (const state of added) {
+    const createdAt = createdAts.get(state.write.externalId);
+    if (createdAt) state.times = { createdAt, updatedAt: createdAt };
+  }
 }

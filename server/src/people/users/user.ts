@@ -31,6 +31,8 @@ export interface User {
   readonly updatedAt: Date;
 }
 
+export const emptyProfile = { firstName: null, country: null, language: null, timezone: null, properties: {} };
+
 /** The body of POST /v1/users. An absent field keeps the stored value; null clears it. */
 export function userRequestSchema(timeZones: TimeZones) {
   return z.strictObject({
