@@ -6,109 +6,94 @@ import { Command, CommanderError } from 'commander';
 import { describeDatabaseError } from './ground/database/describe-database-error.ts';
 import { readVersion } from './ground/host/program-name.ts';
 import { ApiError } from './ground/http/api-error.ts';
+import { CommandError } from './operation/cli/answer.ts';
 import { addCommand, type CommandForm } from './operation/cli/command.ts';
-import { CommandError } from './operation/cli/command-error.ts';
 import { isBeingStopped } from './operation/cli/stop-signals.ts';
 import { loadCommandConfig } from './operation/process/service-place.ts';
+
+interface Commands {
+  readonly commands: readonly CommandForm[] | ((program: Command) => void);
+}
 
 interface Group {
   /** The first words of its commands. */
   readonly names: readonly string[];
   /** Its help, where its commands have two words. */
   readonly help?: string;
-  load(): Promise<readonly CommandForm[] | ((program: Command) => void)>;
+  /** Loads its own commands. Absent: all of them call an operation of the console's API. */
+  load?(): Promise<Commands>;
+  /** Whether some of its commands call an operation, beside its own. */
+  readonly operates?: boolean;
 }
-
-const operations = async (word: string) => (await import('./operation/cli/operations.ts')).operationCommands(word);
 
 /**
  * In the order of the help. Only the group of the given word is loaded, because loading modules is
  * most of a start.
  */
 const groups: readonly Group[] = [
-  { names: ['start'], load: loadStart },
-  { names: ['migrate'], load: async () => (await import('./operation/cli/migrate.ts')).migrateCommands },
-  { names: ['pause', 'resume'], load: () => operations('pause') },
+  { names: ['start'], load: () => import('./operation/cli/start.ts') },
+  { names: ['migrate'], load: () => import('./operation/cli/migrate.ts') },
+  { names: ['pause', 'resume'] },
   {
     names: ['app'],
     help: 'apps, their plans and their suspension',
-    load: async () => [...(await import('./operation/cli/app.ts')).appCommands, ...(await operations('app'))],
+    load: () => import('./operation/cli/app.ts'),
+    operates: true,
   },
-  { names: ['key'], help: 'API keys', load: () => operations('key') },
+  { names: ['key'], help: 'API keys' },
   {
     names: ['channel'],
     help: 'provider credentials of an app',
-    load: async () => [
-      ...(await import('./operation/cli/channel.ts')).channelCommands,
-      ...(await operations('channel')),
-    ],
+    load: () => import('./operation/cli/channel.ts'),
+    operates: true,
   },
   {
     names: ['device'],
     help: 'undo what strangers did with a client key',
-    load: async () => (await import('./operation/cli/device.ts')).deviceCommands,
+    load: () => import('./operation/cli/delete.ts'),
   },
-  { names: ['user'], help: 'erase people', load: async () => (await import('./operation/cli/user.ts')).userCommands },
-  {
-    names: ['event'],
-    help: 'the names of tracked events',
-    load: async () => (await import('./operation/cli/event.ts')).eventCommands,
-  },
-  { names: ['property'], help: 'the keys that an app knows, and their types', load: () => operations('property') },
-  {
-    names: ['webhook'],
-    help: 'webhooks: requests that tell your server what happened',
-    load: () => operations('webhook'),
-  },
+  { names: ['user'], help: 'erase people', load: () => import('./operation/cli/delete.ts') },
+  { names: ['event'], help: 'the names of tracked events', load: () => import('./operation/cli/delete.ts') },
+  { names: ['property'], help: 'the keys that an app knows, and their types' },
+  { names: ['webhook'], help: 'webhooks: requests that tell your server what happened' },
   {
     names: ['identify-secret'],
     help: 'the secret that proves the user of a device',
-    load: async () => [
-      ...(await import('./operation/cli/identify-secret.ts')).identifySecretCommands,
-      ...(await operations('identify-secret')),
-    ],
+    load: () => import('./operation/cli/identify-secret.ts'),
+    operates: true,
   },
-  { names: ['explain'], load: () => operations('explain') },
-  { names: ['export'], load: async () => (await import('./operation/cli/export.ts')).addExportCommands },
-  { names: ['seed'], load: async () => (await import('./operation/cli/seed.ts')).seedCommands },
-  { names: ['import'], load: async () => (await import('./operation/cli/import.ts')).importCommands },
-  { names: ['sandbox'], load: async () => (await import('./operation/cli/sandbox.ts')).addSandboxCommand },
-  { names: ['doctor'], load: async () => (await import('./operation/cli/doctor.ts')).doctorCommands },
-  { names: ['backup', 'restore'], load: async () => (await import('./operation/cli/backup.ts')).backupCommands },
-  {
-    names: ['reports'],
-    help: 'the stored sums of reports',
-    load: async () => (await import('./operation/cli/reports.ts')).reportsCommands,
-  },
-  {
-    names: ['seal'],
-    help: 'the key that secrets are sealed with',
-    load: async () => (await import('./operation/cli/seal.ts')).sealCommands,
-  },
+  { names: ['explain'] },
+  { names: ['export'], load: () => import('./operation/cli/export.ts') },
+  { names: ['seed'], load: () => import('./operation/cli/seed.ts') },
+  { names: ['import'], load: () => import('./operation/cli/import.ts') },
+  { names: ['sandbox'], load: () => import('./operation/cli/sandbox.ts') },
+  { names: ['doctor'], load: () => import('./operation/cli/doctor.ts') },
+  { names: ['backup', 'restore'], load: () => import('./operation/cli/backup.ts') },
+  { names: ['reports'], help: 'the stored sums of reports', load: () => import('./operation/cli/reports.ts') },
+  { names: ['seal'], help: 'the key that secrets are sealed with', load: () => import('./operation/cli/seal.ts') },
   {
     names: ['receipt-key'],
     help: 'the key that signs receipt tokens and click links',
-    load: async () => (await import('./operation/cli/receipt-key.ts')).receiptKeyCommands,
+    load: () => import('./operation/cli/seal.ts'),
   },
-  { names: ['audit'], load: async () => (await import('./operation/cli/audit.ts')).auditCommands },
+  { names: ['audit'], load: () => import('./operation/cli/audit.ts') },
   {
     names: ['owner'],
     help: 'links that let a person into the console',
-    load: async () => (await import('./operation/cli/owner.ts')).ownerCommands,
+    load: () => import('./operation/cli/owner.ts'),
   },
-  {
-    names: ['token'],
-    help: "operator tokens, for scripts that use the console's API",
-    load: () => operations('token'),
-  },
+  { names: ['token'], help: "operator tokens, for scripts that use the console's API" },
 ];
 
-async function loadStart(): Promise<(program: Command) => void> {
-  const { addStartCommand } = await import('./operation/cli/start.ts');
-  return (program) =>
-    addStartCommand(program, async (config, options) =>
-      (await import('./operation/process/supervisor.ts')).runStart(config, options),
-    );
+/** Adds the commands of a group: its own, and those that call an operation. */
+async function addGroup(program: Command, { names, help, load, operates = !load }: Group): Promise<void> {
+  const own = (await load?.())?.commands ?? [];
+  if (typeof own === 'function') return own(program);
+  const of = operates ? (await import('./operation/cli/operations.ts')).operationCommands : async () => [];
+  const others = (await Promise.all(names.map(of))).flat();
+  for (const form of [...own, ...others]) {
+    if (names.includes(form.form.split(' ')[0] ?? '')) addCommand(program, form, help);
+  }
 }
 
 async function buildProgram(program: Command, argv: readonly string[]): Promise<Command> {
@@ -121,11 +106,7 @@ async function buildProgram(program: Command, argv: readonly string[]): Promise<
   const [word = ''] = argv;
   const named = groups.filter(({ names }) => names.includes(word));
   // The help and a word that nobody knows name all commands.
-  for (const { load, help } of named.length > 0 ? named : groups) {
-    const adds = await load();
-    if (typeof adds === 'function') adds(program);
-    else for (const form of adds) addCommand(program, form, help);
-  }
+  for (const group of named.length > 0 ? named : groups) await addGroup(program, group);
   for (const command of [program, ...program.commands]) {
     if (command.commands.length > 0) command.helpCommand('help [COMMAND]', 'print this, or the help of a command');
   }

@@ -1,7 +1,11 @@
 // Prints the answer of a command: one JSON document on standard output with `--json`, else text for
 // a person. Progress and errors go to standard error, so that the output can be piped.
-import { CommandError } from './command-error.ts';
 import { type Look, render } from './render.ts';
+
+/** Ends a command with one clear line for the operator and exit status 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
 
 export interface Answer extends Look {
   /** The document that `--json` prints. */

@@ -15,7 +15,7 @@ import { command } from './command.ts';
 import { withDatabaseOrNew } from './context.ts';
 import { printable } from './render.ts';
 
-export const appCommands = [
+export const commands = [
   command({
     form: 'app create <NAME>',
     help: 'make an app with one key of each scope',

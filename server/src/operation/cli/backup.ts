@@ -16,20 +16,16 @@ import { asBackupError, type BackupFile, openBackupFile } from '../backup/backup
 import { RestoreError, restoreCluster, undoRestore } from '../backup/restore.ts';
 import { findMasterKeys, loadMasterKey } from '../process/master-key.ts';
 import { describeNoDatabase, loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, note } from './answer.ts';
+import { type Answer, CommandError, note } from './answer.ts';
 import { command, flag } from './command.ts';
-import { CommandError } from './command-error.ts';
 import { commandActor } from './context.ts';
 import { onStop } from './stop-signals.ts';
 
-export const backupCommands = [
+export const commands = [
   command({
     form: 'backup <FILE>',
     help: 'copy the embedded database into a file, while it runs',
-    input: z.strictObject({
-      file: z.string(),
-      recipient: z.string().optional(),
-    }),
+    input: z.strictObject({ file: z.string(), recipient: z.string().optional() }),
     writes: { recipient: '--recipient <AGE>  encrypt the file for this age recipient (age1…)' },
     run: ({ file, recipient }) => backup(resolve(file), recipient),
   }),
@@ -42,14 +38,9 @@ export const backupCommands = [
       accept_unsigned: flag.describe('restore a file whose signature is missing or cannot be checked'),
     }),
     writes: { identity: '--identity <FILE>  the age identity that opens an encrypted backup' },
-    run: ({ file, ...options }) => restore(resolve(file), options),
+    run: ({ file, identity, accept_unsigned: accepts }) => restore(resolve(file), identity, accepts),
   }),
 ];
-
-interface RestoreOptions {
-  readonly identity?: string | undefined;
-  readonly accept_unsigned: boolean;
-}
 
 async function backup(file: string, recipient: string | undefined): Promise<Answer> {
   const config = embeddedConfig(loadCommandConfig(), 'backed up');
@@ -91,13 +82,13 @@ async function copyInto(place: BackupFile, { dataDir }: Config, options: CopyOpt
   }
 }
 
-async function restore(file: string, options: RestoreOptions): Promise<Answer> {
+async function restore(file: string, identity: string | undefined, acceptsUnsigned: boolean): Promise<Answer> {
   const config = embeddedConfig(loadConfig(), 'restored');
   const { dataDir } = config;
   const restored = await restoreCluster(file, dataDir, {
     masterKeys: await findMasterKeys(config),
-    identityFile: options.identity,
-    acceptsUnsigned: options.accept_unsigned ?? false,
+    identityFile: identity,
+    acceptsUnsigned,
   });
   const { cluster, facts, isSigned } = restored;
   let paused: Pause | null;

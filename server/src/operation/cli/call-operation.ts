@@ -21,7 +21,7 @@ import { findKey } from '../../teams/apps/key-queries.ts';
 import { type App, findApp, firstOrganisationId, listApps } from '../../teams/apps/queries.ts';
 import { loadPlans } from '../../teams/quotas/plan.ts';
 import { sandboxedChannels } from '../process/sandboxed-channels.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 import type { CommandContext } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { channelAreaRoutes } from '../../console/operations/channel-routes.ts';
 import { channelIds } from '../../sending/channels/channel.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
+import { CommandError } from './answer.ts';
 import { bodyShape, callOperation, operationNamed } from './call-operation.ts';
 import { command, fileText } from './command.ts';
-import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
 import { readVapidPairs } from './vapid-file.ts';
 
@@ -23,7 +23,7 @@ const flags = {
   service_account_json: "--service-account <FILE>  fcm: the service account's private key, a JSON file",
 };
 
-export const channelCommands = [
+export const commands = [
   command({
     form: 'channel set <APP> <CHANNEL>',
     help: 'set the credentials of a channel: webpush, apns or fcm',

@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 
 /** A stopped service drains for up to 25 s (operating). The group is killed 5 s after that. */
 const patienceMs = 30_000;

@@ -1,15 +1,13 @@
 // The one form of a command: its words, what it takes as a schema, and its work. From the schema
 // come the options, their choices and bounds, what is required, and the words of a refusal.
+import { readFileSync } from 'node:fs';
 import { Argument, type Command, Option } from 'commander';
 import { z } from 'zod';
 import { ApiError } from '../../ground/http/api-error.ts';
 import { validate } from '../../ground/http/validate.ts';
-import { type Answer, type AnswerOptions, answer } from './answer.ts';
-import { CommandError } from './command-error.ts';
-import { readText } from './read-text.ts';
-import { readTime } from './read-time.ts';
+import { instantForm, parseInstant } from '../../ground/values/instant.ts';
+import { type Answer, type AnswerOptions, answer, CommandError } from './answer.ts';
 import { printable } from './render.ts';
-import { wholeNumber } from './whole-number.ts';
 
 export interface CommandForm<Input extends z.ZodObject = z.ZodObject> {
   /** Its words: `key rotate <KEY>`. The caller gives those in brackets; `[APP]` may be left out. */
@@ -35,6 +33,9 @@ export const fileText = z.string().meta({ isFile: true });
 export const flag = z.boolean().default(false);
 /** A whole number within bounds. */
 export const wholeBetween = (least: number, most: number): z.ZodInt => z.int().min(least).max(most);
+
+/** The instant of a field that may be left out. */
+export const dateOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text));
 
 /** Checks the types of a form's input and work against each other. */
 export function command<Input extends z.ZodObject>(form: CommandForm<Input>): CommandForm {
@@ -145,9 +146,34 @@ function readAs<Part extends Argument | Option>(part: Part, { shape, how }: Fiel
     return part.argParser((text: string) => check?.(text, undefined) === 'on') as Part;
   }
   if (shape.type === 'integer') return part.argParser(wholeNumber(name, shape.minimum, shape.maximum)) as Part;
-  if (shape.format === 'date-time') return part.argParser((text) => readTime(name, text).toISOString()) as Part;
+  if (shape.format === 'date-time') return part.argParser((text) => readTime(name, text)) as Part;
   if (shape.isFile) return part.argParser((file) => readText(name, file)) as Part;
   return part;
+}
+
+/** The readers of an option or a word. Each throws a `CommandError` that names it for any other text. */
+export function wholeNumber(name: string, least = 0, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new CommandError(`${name} is a whole number from ${least} to ${most}, not '${text}'`);
+  };
+}
+
+/** Reads an instant in the form that the API takes: ISO 8601 with an offset. */
+function readTime(name: string, text: string): string {
+  const instant = parseInstant(text);
+  if (instant) return new Date(instant.ms).toISOString();
+  throw new CommandError(`${name} is ${instantForm}, not '${printable(text)}'`);
+}
+
+/** Reads a file, such as a private key. Never shows its content. */
+function readText(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CommandError(`${name} ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
 }
 
 function put(input: Record<string, unknown>, path: string, value: unknown): void {

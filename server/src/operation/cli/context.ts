@@ -14,8 +14,7 @@ import { embeddedConnections, planProcesses } from '../process/connection-budget
 import { loadMasterKey } from '../process/master-key.ts';
 import { prepareDatabase } from '../process/prepare-database.ts';
 import { describeNoDatabase } from '../process/service-place.ts';
-import { note } from './answer.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, note } from './answer.ts';
 import { onStop } from './stop-signals.ts';
 
 export interface CommandContext {
@@ -82,7 +81,7 @@ export function withDatabaseOrNew<Result>(
   return withDatabase(config, work, { mayMake: true });
 }
 
-interface DatabaseOptions {
+export interface DatabaseOptions {
   /**
    * True: makes the embedded database if there is none, and says where. Without it the command
    * fails, because it would make a second database by mistake.

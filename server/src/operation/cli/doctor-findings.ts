@@ -18,39 +18,38 @@ export interface Finding {
   readonly details?: object;
 }
 
+/** Findings of one check, with the facts behind them. */
+function about(check: string, facts?: object) {
+  const say =
+    (verdict: Verdict) =>
+    (message: string, details = facts): Finding => ({ check, verdict, ...(details && { details }), message });
+  return { ok: say('ok'), warn: say('warn'), fail: say('fail') };
+}
+
 /** Judges the settings that decide whether the server keeps what it acknowledged. */
 export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe: boolean): Finding {
-  const check = 'database';
   const version = Number(settings.get('server_version_num'));
-  const details = Object.fromEntries(settings);
-  if (!(version >= 150_000)) {
-    return { check, verdict: 'fail', details, message: 'PostgreSQL 15 or newer is needed: upgrade the server.' };
-  }
+  const say = about('database', Object.fromEntries(settings));
+  if (!(version >= 150_000)) return say.fail('PostgreSQL 15 or newer is needed: upgrade the server.');
   const off = ['fsync', 'full_page_writes'].filter((name) => settings.get(name) === 'off');
   if (off.length > 0) {
     const message = `${off.join(' and ')} is off, and a crash of the database can lose acknowledged messages: turn it on.`;
-    return { check, verdict: allowUnsafe ? 'warn' : 'fail', details, message };
+    return say[allowUnsafe ? 'warn' : 'fail'](message);
   }
   if (settings.get('synchronous_commit') === 'off') {
     const message = 'synchronous_commit is off, and a crash can lose the last acknowledged messages: turn it on.';
-    return { check, verdict: 'warn', details, message };
+    return say.warn(message);
   }
-  return {
-    check,
-    verdict: 'ok',
-    details,
-    message: `PostgreSQL ${settings.get('server_version')}, and it keeps what it acknowledges.`,
-  };
+  return say.ok(`PostgreSQL ${settings.get('server_version')}, and it keeps what it acknowledges.`);
 }
 
 /** Judges the service's role at the database. */
 export function judgeRole(isSuperuser: boolean): Finding {
-  const check = 'role';
-  if (!isSuperuser)
-    return { check, verdict: 'ok', message: 'The role of the service is no superuser of the database.' };
+  const say = about('role');
+  if (!isSuperuser) return say.ok('The role of the service is no superuser of the database.');
   const message =
     'The service is a superuser of the database, so a fault in it could reach files and other databases of the server: give it a role that owns its database and nothing else (docs/self-hosting.md).';
-  return { check, verdict: 'warn', message };
+  return say.warn(message);
 }
 
 /**
@@ -58,17 +57,16 @@ export function judgeRole(isSuperuser: boolean): Finding {
  * nothing is.
  */
 export function judgeWay(fault: string | undefined): Finding {
-  const check = 'way to the database';
-  if (fault !== undefined) return { check, verdict: 'warn', message: fault };
-  return { check, verdict: 'ok', message: 'Nobody on the way to the database can read or change the traffic.' };
+  const say = about('way to the database');
+  if (fault !== undefined) return say.warn(fault);
+  return say.ok('Nobody on the way to the database can read or change the traffic.');
 }
 
 /** Judges files with secrets that other users of this machine can read or write. */
 export function judgeFiles(open: readonly OpenFile[]): Finding {
-  const check = 'files';
-  if (open.length === 0)
-    return { check, verdict: 'ok', message: 'Files with secrets are readable by their owner alone.' };
-  return { check, verdict: 'warn', details: { open }, message: `${open.map(describeOpenFile).join('; ')}.` };
+  const say = about('files');
+  if (open.length === 0) return say.ok('Files with secrets are readable by their owner alone.');
+  return say.warn(`${open.map(describeOpenFile).join('; ')}.`, { open });
 }
 
 /**
@@ -76,16 +74,11 @@ export function judgeFiles(open: readonly OpenFile[]): Finding {
  * users.
  */
 export function judgeConnections({ used, most }: { readonly used: number; readonly most: number }): Finding {
-  const check = 'connections';
-  const details = { used, most };
+  const say = about('connections', { used, most });
   const inUse = `${used} of ${most} connections are in use`;
-  if (used >= most * 0.95) {
-    return { check, verdict: 'fail', details, message: `${inUse}: raise max_connections, or run fewer processes.` };
-  }
-  if (used >= most * 0.8) {
-    return { check, verdict: 'warn', details, message: `${inUse}: raise max_connections before more processes start.` };
-  }
-  return { check, verdict: 'ok', details, message: `${inUse}.` };
+  if (used >= most * 0.95) return say.fail(`${inUse}: raise max_connections, or run fewer processes.`);
+  if (used >= most * 0.8) return say.warn(`${inUse}: raise max_connections before more processes start.`);
+  return say.ok(`${inUse}.`);
 }
 
 /**
@@ -93,17 +86,16 @@ export function judgeConnections({ used, most }: { readonly used: number; readon
  * step. Push services refuse signatures with a wrong time.
  */
 export function judgeClock(aheadMs: number, step: NotedStep | null): Finding {
-  const check = 'clock';
   const seconds = Math.abs(aheadMs) / 1000;
-  const details = { ahead_ms: Math.round(aheadMs) };
+  const say = about('clock', { ahead_ms: Math.round(aheadMs) });
   const apart = `This machine's clock is ${seconds.toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's`;
   const stepped = step === null ? '' : ` ${describeStep(step)}`;
   if (seconds < 2) {
     const verdict = step === null || step.clock === 'both' ? 'ok' : 'warn';
-    return { check, verdict, details, message: `${apart}.${stepped}` };
+    return say[verdict](`${apart}.${stepped}`);
   }
   const verdict = seconds < 60 ? 'warn' : 'fail';
-  return { check, verdict, details, message: `${apart}: let both follow a time server, such as chrony.${stepped}` };
+  return say[verdict](`${apart}: let both follow a time server, such as chrony.${stepped}`);
 }
 
 function describeStep({ clock, byMs, at }: NotedStep): string {
@@ -115,16 +107,16 @@ function describeStep({ clock, byMs, at }: NotedStep): string {
 }
 
 export function judgePause(pause: Pause | null): Finding {
-  const check = 'pause';
-  if (pause === null) return { check, verdict: 'ok', message: 'Nothing is paused.' };
-  return { check, verdict: 'warn', message: `${describePause(pause)}. They go on with: ${programName} resume` };
+  const say = about('pause');
+  if (pause === null) return say.ok('Nothing is paused.');
+  return say.warn(`${describePause(pause)}. They go on with: ${programName} resume`);
 }
 
 export function judgeSchema(missing: readonly string[]): Finding {
-  const check = 'schema';
-  if (missing.length === 0) return { check, verdict: 'ok', message: 'The schema is up to date.' };
+  const say = about('schema');
+  if (missing.length === 0) return say.ok('The schema is up to date.');
   const message = `The schema lacks ${missing.join(', ')}: bring it up to date with: ${programName} migrate`;
-  return { check, verdict: 'fail', details: { missing }, message };
+  return say.fail(message, { missing });
 }
 
 /** The partitions that should exist, in order of time, and the partitions that do exist. */
@@ -143,16 +135,15 @@ export interface PartitionFacts {
 }
 
 export function judgePartitions({ weeks, months, existing }: PartitionFacts): Finding {
-  const check = 'partitions';
   const lacks = (name: string): boolean => !existing.has(name);
   const missing = [...weeks.slice(1), ...months].filter(lacks);
-  const details = { missing };
+  const say = about('partitions', { missing });
   if (missing.length === 0) {
     const message = `Partitions are made ${weeks.length - 2} weeks ahead for deliveries, and for months of events.`;
-    return { check, verdict: 'ok', details, message };
+    return say.ok(message);
   }
   const message = `Partitions are missing (${some(missing)}): start a worker, which makes them within the hour and at its start.`;
-  return { check, verdict: weeks.slice(1, 3).some(lacks) ? 'fail' : 'warn', details, message };
+  return say[weeks.slice(1, 3).some(lacks) ? 'fail' : 'warn'](message);
 }
 
 export interface SlotFacts {
@@ -181,7 +172,6 @@ export interface SlotFacts {
 }
 
 export function judgeSlots(facts: SlotFacts): Finding {
-  const check = 'slots';
   const {
     inSlots,
     beyond,
@@ -196,7 +186,7 @@ export function judgeSlots(facts: SlotFacts): Finding {
     without,
     assignment,
   } = facts;
-  const details = {
+  const say = about('slots', {
     in_slots: inSlots,
     beyond,
     moving,
@@ -205,25 +195,26 @@ export function judgeSlots(facts: SlotFacts): Finding {
     indexes_max: indexesMax,
     without_index: without,
     assignment,
-  };
-  const warn = (message: string): Finding => ({ check, verdict: 'warn', details, message });
+  });
   const broken = indexes.filter(({ isValid }) => !isValid);
   if (broken.length > 0 && !isBuilding) {
     const names = broken.map(({ name }) => name).join(', ');
-    return warn(`Indexes are broken (${names}): start a worker, which builds them again within minutes.`);
+    return say.warn(`Indexes are broken (${names}): start a worker, which builds them again within minutes.`);
   }
   if (stuck.length > 0) {
-    return warn(
+    return say.warn(
       `Keys have been on their way for over an hour (${some(stuck)}): look for a transaction that does not end.`,
     );
   }
   if (lacking.length > 0) {
-    return warn(
+    return say.warn(
       `Slots have run out, so filters on some keys are slow (${some(lacking)}): delete keys of the same type that nobody needs.`,
     );
   }
   if (wanting.length > 0) {
-    return warn(`Filters use keys that have no slot yet (${some(wanting)}): a worker moves them in within minutes.`);
+    return say.warn(
+      `Filters use keys that have no slot yet (${some(wanting)}): a worker moves them in within minutes.`,
+    );
   }
   const left = without.flatMap(({ reason, field, app_id: app }) =>
     reason === 'no_index_left' ? [`${field} of ${app}`] : [],
@@ -233,7 +224,7 @@ export function judgeSlots(facts: SlotFacts): Finding {
     ...(left.length === 0 ? [] : [` Filters read all devices for fields without an index: ${some(left)}.`]),
   ].join('');
   const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes of at most ${indexesMax} follow use.${besides}`;
-  return { check, verdict: 'ok', details, message };
+  return say.ok(message);
 }
 
 export interface ClusterFacts {
@@ -252,46 +243,41 @@ const preparedSecondsMax = 300;
 const openSecondsMax = 3_600;
 
 export function judgeCluster(facts: ClusterFacts): Finding {
-  const check = 'cluster';
   const { citus, preparedMax, connectionsMax, prepared, oldestSeconds } = facts;
-  const details = {
+  const say = about('cluster', {
     citus,
     max_prepared_transactions: preparedMax,
     prepared,
     oldest_transaction_seconds: oldestSeconds,
-  };
+  });
   const left = prepared.filter(({ ageSeconds }) => ageSeconds > preparedSecondsMax);
   if (left.length > 0) {
     const gids = some(left.map(({ gid }) => `'${gid}'`));
     const message = `Transactions were left prepared and hold their locks (${gids}): end each with COMMIT PREPARED or ROLLBACK PREPARED.`;
-    return { check, verdict: 'fail', details, message };
+    return say.fail(message);
   }
   if (citus !== null && preparedMax < connectionsMax) {
     const message = `max_prepared_transactions is ${preparedMax}: set it to at least ${connectionsMax} on every node, since commits over several nodes need it.`;
-    return { check, verdict: preparedMax === 0 ? 'fail' : 'warn', details, message };
+    return say[preparedMax === 0 ? 'fail' : 'warn'](message);
   }
   if (oldestSeconds !== null && oldestSeconds > openSecondsMax) {
     const hours = (oldestSeconds / 3_600).toFixed(1);
     const message = `A transaction has been open for ${hours} hours, and nothing is cleaned up behind it: see pg_stat_activity, and end it.`;
-    return { check, verdict: 'warn', details, message };
+    return say.warn(message);
   }
   const where = citus === null ? 'One server' : `Citus ${citus}`;
-  return { check, verdict: 'ok', details, message: `${where}, and no transaction is left over.` };
+  return say.ok(`${where}, and no transaction is left over.`);
 }
 
 const gibibyte = 1024 ** 3;
 
 /** Judges the disk that holds the embedded database. `free` and `size` are in bytes. */
 export function judgeDisk({ free, size, directory }: { free: number; size: number; directory: string }): Finding {
-  const check = 'disk';
-  const details = { free_bytes: free, size_bytes: size, directory };
+  const say = about('disk', { free_bytes: free, size_bytes: size, directory });
   const left = `${(free / gibibyte).toFixed(1)} GiB of ${(size / gibibyte).toFixed(1)} are free for ${directory}`;
-  if (free < gibibyte)
-    return { check, verdict: 'fail', details, message: `${left}: make room, or the database stops.` };
-  if (free < Math.min(5 * gibibyte, size / 10)) {
-    return { check, verdict: 'warn', details, message: `${left}: make room before it is needed.` };
-  }
-  return { check, verdict: 'ok', details, message: `${left}.` };
+  if (free < gibibyte) return say.fail(`${left}: make room, or the database stops.`);
+  if (free < Math.min(5 * gibibyte, size / 10)) return say.warn(`${left}: make room before it is needed.`);
+  return say.ok(`${left}.`);
 }
 
 /**
@@ -302,22 +288,22 @@ export function judgeForwarding(
   ignored: { readonly peer: string; readonly at: Date } | null,
   isTrustedNow: boolean,
 ): Finding {
-  const check = 'proxies';
+  const say = about('proxies');
   if (ignored === null || isTrustedNow) {
-    return { check, verdict: 'ok', message: 'No X-Forwarded-For came from a peer that TRUSTED_PROXIES does not name.' };
+    return say.ok('No X-Forwarded-For came from a peer that TRUSTED_PROXIES does not name.');
   }
   const { peer, at } = ignored;
   const message = `X-Forwarded-For came from ${peer} and was ignored (last at ${at.toISOString()}): if that is your proxy, name it in TRUSTED_PROXIES; else all its clients count as one.`;
-  return { check, verdict: 'warn', details: { peer, at }, message };
+  return say.warn(message, { peer, at });
 }
 
 export function judgePublicUrl(publicUrl: string | null): Finding {
-  const check = 'public address';
+  const say = about('public address');
   if (publicUrl === null) {
     const message = 'PUBLIC_URL is not set: no click links are made; set it to the address that devices reach.';
-    return { check, verdict: 'warn', message };
+    return say.warn(message);
   }
-  return { check, verdict: 'ok', message: `Devices are sent to ${publicUrl}.` };
+  return say.ok(`Devices are sent to ${publicUrl}.`);
 }
 
 export interface StrangerFacts {
@@ -341,15 +327,14 @@ const strangersShareMost = 0.1;
 
 /** Judges devices that may be made up: a client key is public, and anybody can register with it. */
 export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
-  const check = 'devices';
-  const details = { apps };
+  const say = about('devices', { apps });
   const share = ({ unreached, devices }: StrangerFacts): string =>
     `${((100 * unreached) / Math.max(1, devices)).toFixed(0)} % of its devices`;
   const many = apps.filter(({ old, devices }) => old >= strangersFew && old >= strangersShareMost * devices);
   if (many.length > 0) {
     const named = some(many.map((app) => `${app.app_id}: ${app.unreached}, ${share(app)}`));
     const message = `Devices registered by client key were never reached, and may be made up (${named}): see how many would go with: ${programName} device purge APP --never-reached --older-than 7 --dry-run`;
-    return { check, verdict: 'warn', details, message };
+    return say.warn(message);
   }
   const unreached = apps.reduce((sum, app) => sum + app.unreached, 0);
   const devices = apps.reduce((sum, app) => sum + app.devices, 0);
@@ -357,23 +342,23 @@ export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
     unreached === 0
       ? 'Every device that was registered by client key has been reached.'
       : `${unreached} of ${devices} devices were registered by client key and have not been reached yet.`;
-  return { check, verdict: 'ok', details, message };
+  return say.ok(message);
 }
 
 /** Judges apps without an identify secret. Anybody can claim to be a user of such an app. */
 export function judgeIdentity(apps: readonly { readonly name: string; readonly users: boolean }[]): Finding {
-  const check = 'identity';
   const open = apps.filter(({ users }) => users).map(({ name }) => name);
-  const details = { without_secret: apps.map(({ name }) => name) };
+  const all = apps.map(({ name }) => name);
+  const say = about('identity', { without_secret: all });
   if (open.length > 0) {
     const message = `Apps have users and no identify secret (${some(open)}): ${openIdentityRisk}. Set one with: ${programName} identify-secret rotate APP`;
-    return { check, verdict: 'warn', details, message };
+    return say.warn(message);
   }
   const message =
     apps.length === 0
       ? 'Every app has an identify secret.'
-      : `Apps without users have no identify secret (${some(details.without_secret)}): set one with: ${programName} identify-secret rotate APP`;
-  return { check, verdict: 'ok', details, message };
+      : `Apps without users have no identify secret (${some(all)}): set one with: ${programName} identify-secret rotate APP`;
+  return say.ok(message);
 }
 
 /**
@@ -381,10 +366,9 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
  * a possible proof.
  */
 export function judgeProofs(unprovable: readonly string[]): Finding {
-  const check = 'identity proofs';
-  const details = { unprovable };
-  if (unprovable.length > 0) return { check, verdict: 'warn', details, message: warnOfUnprovable(some(unprovable)) };
-  return { check, verdict: 'ok', details, message: 'Every app that demands a proof of identity has a secret for it.' };
+  const say = about('identity proofs', { unprovable });
+  if (unprovable.length > 0) return say.warn(warnOfUnprovable(some(unprovable)));
+  return say.ok('Every app that demands a proof of identity has a secret for it.');
 }
 
 export interface CredentialFacts {
@@ -395,21 +379,20 @@ export interface CredentialFacts {
 }
 
 export function judgeCredentials(credentials: readonly CredentialFacts[]): Finding {
-  const check = 'credentials';
-  const details = { credentials };
+  const say = about('credentials', { credentials });
   const sealed = credentials.filter(({ canBeOpened }) => !canBeOpened).map(({ name }) => name);
   if (sealed.length > 0) {
     const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them again with: ${programName} channel set`;
-    return { check, verdict: 'fail', details, message };
+    return say.fail(message);
   }
   const refused = credentials.filter(({ state }) => state !== 'ok').map(({ name, state }) => `${name} is ${state}`);
   if (refused.length > 0) {
     const message = `Push services refuse credentials (${some(refused)}): see why with: ${programName} channel list APP`;
-    return { check, verdict: 'warn', details, message };
+    return say.warn(message);
   }
   const message =
     credentials.length === 0 ? 'No channel is set yet.' : `Every credential is in order: ${credentials.length}.`;
-  return { check, verdict: 'ok', details, message };
+  return say.ok(message);
 }
 
 /**
@@ -417,18 +400,17 @@ export function judgeCredentials(credentials: readonly CredentialFacts[]): Findi
  * it was.
  */
 export function judgeReach(hosts: readonly { readonly host: string; readonly error: string | null }[]): Finding {
-  const check = 'outbound';
-  const details = { hosts };
+  const say = about('outbound', { hosts });
   const lost = hosts.filter(({ error }) => error !== null).map(({ host, error }) => `${host}: ${error}`);
   if (lost.length > 0) {
     const message = `Push services are not reached (${some(lost)}): let this machine open TLS connections to them.`;
-    return { check, verdict: 'fail', details, message };
+    return say.fail(message);
   }
   const message =
     hosts.length === 0
       ? 'No channel is set yet, so nothing need be reached.'
       : `${hosts.length} push services are reached.`;
-  return { check, verdict: 'ok', details, message };
+  return say.ok(message);
 }
 
 const namedMax = 5;

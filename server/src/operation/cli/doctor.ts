@@ -68,7 +68,7 @@ import {
 import { reachHosts } from './doctor-reach.ts';
 import { printable, table } from './render.ts';
 
-export const doctorCommands = [
+export const commands = [
   command({
     form: 'doctor',
     help: 'look at database, clock, credentials, outbound reach, disk, partitions, slots, devices, users and cluster; say what to do',

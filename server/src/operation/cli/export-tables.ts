@@ -14,7 +14,7 @@ import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../../s
 import { findBatchOfDevice } from '../../sending/delivery/timeline-queries.ts';
 import { findMessageCounts, listMessageIds } from '../../sending/messages/queries.ts';
 import { listCredentials } from '../../teams/apps/credential-queries.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 
 export const tableNames = ['devices', 'users', 'deliveries'] as const;
 export type TableName = (typeof tableNames)[number];
@@ -48,7 +48,16 @@ interface TableDeps {
 }
 
 const rowsAtOnce = 1_000;
-const facts = ['locale', 'timezone', 'app_version', 'sdk', 'os', 'os_version', 'model'];
+const namesOf = (words: string): string[] => words.split(' ');
+const columnsOf = {
+  devices: namesOf(
+    'id platform token vapid_public_key locale timezone app_version sdk os os_version model environment status status_reason external_id created_at last_seen_at',
+  ),
+  users: namesOf('external_id id first_name country language timezone created_at updated_at'),
+  deliveries: namesOf(
+    'message_id device_id external_id platform channel status error_code attempts queued_at sent_at failed_at displayed_at clicked_at dismissed_at action provider_message_id',
+  ),
+};
 
 export async function openTable(name: TableName, deps: TableDeps): Promise<Table> {
   if (name === 'deliveries') return deliveriesTable(deps);
@@ -63,26 +72,12 @@ const byNumber = (catalog: readonly Property[]): Map<number, Property> => new Ma
 function devicesTable({ sql, appId }: TableDeps, catalog: readonly Property[]): Table {
   return {
     key: ['id'],
-    columns: [
-      ...[
-        'id',
-        'platform',
-        'token',
-        'vapid_public_key',
-        ...facts,
-        'environment',
-        'status',
-        'status_reason',
-        'external_id',
-      ],
-      ...['created_at', 'last_seen_at', ...propertyColumns(catalog)],
-    ],
+    columns: [...columnsOf.devices, ...propertyColumns(catalog)],
     async *pages(after) {
       const credentials = await listCredentials(sql, appId);
       const keys = new Map(credentials.map((each) => [each.id, each.public['publicKey'] ?? null]));
-      let afterId = after && readId('dev', after[0]);
-      for (;;) {
-        const devices = await listWholeDevices(sql, appId, afterId, rowsAtOnce);
+      const read = (afterId: Uuid | null) => listWholeDevices(sql, appId, afterId, rowsAtOnce);
+      for await (const devices of inPages(after && readId('dev', after[0]), read, ({ id }) => id)) {
         yield devices.map((device) => ({
           id: encodeId('dev', device.id),
           platform: device.platform,
@@ -97,9 +92,6 @@ function devicesTable({ sql, appId }: TableDeps, catalog: readonly Property[]): 
           last_seen_at: device.lastSeenAt,
           properties: presentProperties(device.properties, byNumber(catalog)),
         }));
-        const last = devices.at(-1);
-        if (last === undefined || devices.length < rowsAtOnce) return;
-        afterId = last.id;
       }
     },
   };
@@ -108,14 +100,10 @@ function devicesTable({ sql, appId }: TableDeps, catalog: readonly Property[]): 
 function usersTable({ sql, appId }: TableDeps, catalog: readonly Property[]): Table {
   return {
     key: ['external_id'],
-    columns: [
-      ...['external_id', 'id', 'first_name', 'country', 'language', 'timezone', 'created_at', 'updated_at'],
-      ...propertyColumns(catalog),
-    ],
+    columns: [...columnsOf.users, ...propertyColumns(catalog)],
     async *pages(after) {
-      let afterId = after?.[0] ?? '';
-      for (;;) {
-        const users = await listUsers(sql, appId, afterId, rowsAtOnce);
+      const read = (afterId: string) => listUsers(sql, appId, afterId, rowsAtOnce);
+      for await (const users of inPages(after?.[0] ?? '', read, ({ externalId }) => externalId)) {
         yield users.map((user) => ({
           external_id: user.externalId,
           id: encodeId('usr', user.id),
@@ -127,9 +115,6 @@ function usersTable({ sql, appId }: TableDeps, catalog: readonly Property[]): Ta
           updated_at: user.updatedAt,
           properties: presentProperties(user.properties, byNumber(catalog)),
         }));
-        const last = users.at(-1);
-        if (last === undefined || users.length < rowsAtOnce) return;
-        afterId = last.externalId;
       }
     },
   };
@@ -139,45 +124,24 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
   const deps = { sql, clock, forms: createAnswerForms({ sql }) };
   async function* ofMessage(messageId: Uuid, afterDevice: Uuid | null): AsyncGenerator<Row[]> {
     const batchId = afterDevice && (await findBatchOfDevice(sql, appId, messageId, afterDevice));
-    if (afterDevice !== null && !batchId)
-      throw new CommandError(
-        'The last row of the interrupted file does not exist any more: delete the .part file, and export again.',
-      );
-    let after = afterDevice && batchId ? { batchId, deviceId: afterDevice } : null;
-    for (;;) {
-      const { placed } = await listMessageDeliveries(deps, messageId, allDeliveries, after, rowsAtOnce);
+    if (afterDevice !== null && !batchId) throw cannotGoOn('does not exist any more');
+    const first = afterDevice && batchId ? { batchId, deviceId: afterDevice } : null;
+    const read = async (after: typeof first) =>
+      (await listMessageDeliveries(deps, messageId, allDeliveries, after, rowsAtOnce)).placed;
+    for await (const placed of inPages(first, read, ({ row: { batchId, deviceId } }) => ({ batchId, deviceId }))) {
       const shown = await presentDeliveries(deps, appId, placed);
       yield shown.map((delivery) => ({ message_id: encodeId('msg', messageId), ...delivery }));
-      const last = placed.at(-1)?.row;
-      if (last === undefined || placed.length < rowsAtOnce) return;
-      after = { batchId: last.batchId, deviceId: last.deviceId };
     }
   }
   return {
     key: ['message_id', 'device_id'],
-    columns: [
-      ...[
-        'message_id',
-        'device_id',
-        'external_id',
-        'platform',
-        'channel',
-        'status',
-        'error_code',
-        'attempts',
-        'queued_at',
-      ],
-      ...['sent_at', 'failed_at', 'displayed_at', 'clicked_at', 'dismissed_at', 'action', 'provider_message_id'],
-    ],
+    columns: columnsOf.deliveries,
     async *pages(after) {
       const from = after && { messageId: readId('msg', after[0]), deviceId: readId('dev', after[1]) };
       if (onlyId !== null) {
         if (!(await findMessageCounts(sql, appId, onlyId)))
           throw new CommandError('There is no such message in this app.');
-        if (from && from.messageId !== onlyId)
-          throw new CommandError(
-            'The last row of the interrupted file is of another message: delete the .part file, and export again.',
-          );
+        if (from && from.messageId !== onlyId) throw cannotGoOn('is of another message');
         yield* ofMessage(onlyId, from?.deviceId ?? null);
         return;
       }
@@ -197,9 +161,24 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
 
 function readId(prefix: 'dev' | 'msg', text: string | undefined): Uuid {
   const id = text === undefined ? undefined : decodeId(prefix, text);
-  if (id === undefined)
-    throw new CommandError(
-      `The last row of the interrupted file has no id ${prefix}_…: delete the .part file, and export again.`,
-    );
+  if (id === undefined) throw cannotGoOn(`has no id ${prefix}_…`);
   return id;
+}
+
+const cannotGoOn = (why: string): CommandError =>
+  new CommandError(`The last row of the interrupted file ${why}: delete the .part file, and export again.`);
+
+/** Reads page after page, each after the last row of the one before. */
+async function* inPages<Found, After>(
+  first: After,
+  read: (after: After) => Promise<readonly Found[]>,
+  placeOf: (last: Found) => After,
+): AsyncGenerator<readonly Found[]> {
+  for (let after = first; ; ) {
+    const rows = await read(after);
+    yield rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsAtOnce) return;
+    after = placeOf(last);
+  }
 }

@@ -7,8 +7,7 @@ import { writePerson } from '../../console/operations/person-document.ts';
 import { decodeId } from '../../ground/values/ids.ts';
 import { findPersonId } from '../../people/users/queries.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { answer } from './answer.ts';
-import { CommandError } from './command-error.ts';
+import { answer, CommandError } from './answer.ts';
 import { withDatabase } from './context.ts';
 import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
@@ -24,7 +23,7 @@ interface RowOptions {
   readonly output?: string;
 }
 
-export function addExportCommands(program: Command): void {
+export function commands(program: Command): void {
   const exporting = program
     .command('export')
     .usage(`user <APP> <EXTERNAL_ID>, or <APP> ${tableNames.join('|')} [--format F] [--message ID] [--output FILE]`)

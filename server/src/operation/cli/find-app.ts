@@ -4,7 +4,7 @@ import type { Sql } from '@carillon/postgres';
 import { programName } from '../../ground/host/program-name.ts';
 import { decodeId, encodeId } from '../../ground/values/ids.ts';
 import { type App, findApp, findAppsByName } from '../../teams/apps/queries.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 import { printable } from './render.ts';
 
 export async function getApp(sql: Sql, text: string): Promise<App> {

@@ -6,57 +6,45 @@ import { programName } from '../../ground/host/program-name.ts';
 import { encodeId } from '../../ground/values/ids.ts';
 import { secretForms } from '../../teams/apps/identify-record.ts';
 import { clearIdentifySecrets, rotateIdentifySecret } from '../../teams/apps/identify-secrets.ts';
-import type { App } from '../../teams/apps/queries.ts';
-import { loadCommandConfig } from '../process/service-place.ts';
-import type { Answer } from './answer.ts';
+import { CommandError } from './answer.ts';
 import { callOperation, operationNamed } from './call-operation.ts';
-import { command } from './command.ts';
-import { CommandError } from './command-error.ts';
-import { type CommandContext, withDatabase } from './context.ts';
-import { getApp } from './find-app.ts';
+import type { CommandContext } from './context.ts';
+import { appCommand } from './database-command.ts';
 
 const proofOf = { token: 'user_token', hash: 'user_hash' } as const;
 
-export const identifySecretCommands = [
-  command({
+export const commands = [
+  appCommand({
     form: 'identify-secret rotate <APP>',
     help: 'make a secret; with one there already both are valid until the rotation is finished',
-    input: z.strictObject({
-      app: z.string(),
+    fields: {
       form: z.enum(secretForms).default('token').describe('what it proves: a signed token, or a hash of the user'),
       require_device: z.boolean().optional().describe('on: accept only tokens that name their device'),
-    }),
-    run: ({ app: name, form, require_device: isDeviceRequired }) =>
-      withApp(name, async (context, app) => {
-        const seal = await context.loadSeal();
-        const made = await rotateIdentifySecret({ ...context, seal }, app.id, { form, isDeviceRequired });
-        const id = encodeId('app', app.id);
-        const document = { ...(await readIdentify(context, id)), secret: made.secret };
-        const also = [
-          made.isRotation
-            ? `The former one is valid beside it until: ${programName} identify-secret finish ${id}`
-            : `From now on identify needs a ${proofOf[form]} made with it.`,
-        ];
-        if (made.hasReplacedNext)
-          also.push('It takes the place of the one from the rotation before, which was not finished.');
-        return { document, once: ['secret'], also };
-      }),
+    },
+    async run(context, app, { form, require_device: isDeviceRequired }) {
+      const seal = await context.loadSeal();
+      const made = await rotateIdentifySecret({ ...context, seal }, app.id, { form, isDeviceRequired });
+      const id = encodeId('app', app.id);
+      const document = { ...(await readIdentify(context, id)), secret: made.secret };
+      const also = [
+        made.isRotation
+          ? `The former one is valid beside it until: ${programName} identify-secret finish ${id}`
+          : `From now on identify needs a ${proofOf[form]} made with it.`,
+      ];
+      if (made.hasReplacedNext)
+        also.push('It takes the place of the one from the rotation before, which was not finished.');
+      return { document, once: ['secret'], also };
+    },
   }),
-  command({
+  appCommand({
     form: 'identify-secret clear <APP>',
     help: 'erase the secrets: identify needs no proof again',
-    input: z.strictObject({ app: z.string() }),
-    run: ({ app: name }) =>
-      withApp(name, async (context, app) => {
-        if (!(await clearIdentifySecrets(context, app.id))) throw new CommandError('There is no secret.');
-        return { document: await readIdentify(context, encodeId('app', app.id)) };
-      }),
+    async run(context, app) {
+      if (!(await clearIdentifySecrets(context, app.id))) throw new CommandError('There is no secret.');
+      return { document: await readIdentify(context, encodeId('app', app.id)) };
+    },
   }),
 ];
-
-function withApp(name: string, work: (context: CommandContext, app: App) => Promise<Answer>): Promise<Answer> {
-  return withDatabase(loadCommandConfig(), async (context) => work(context, await getApp(context.sql, name)));
-}
 
 function readIdentify(context: CommandContext, app: string): Promise<object> {
   return callOperation(context, { operation: operationNamed(identifyRoutes, 'getIdentify'), given: { app } });

@@ -25,10 +25,9 @@ import type { App } from '../../teams/apps/queries.ts';
 import { recordAudit } from '../../teams/audit/record-audit.ts';
 import { defaultVapidSubject } from '../process/first-start.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type Answer, note } from './answer.ts';
+import { type Answer, CommandError, note } from './answer.ts';
 import { describe } from './app.ts';
 import { command } from './command.ts';
-import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
@@ -37,7 +36,7 @@ import { readVapidPairs, type VapidPair } from './vapid-file.ts';
 
 const noteEvery = 25_000;
 
-export const importCommands = [
+export const commands = [
   command({
     form: 'import <APP> <FILE>',
     help: 'users and devices from a CSV or NDJSON file, ours or of another service; - reads standard input',

@@ -9,7 +9,7 @@ import { type Answer, note } from './answer.ts';
 import { command, flag } from './command.ts';
 import { withAnySchema } from './context.ts';
 
-export const migrateCommands = [
+export const commands = [
   command({
     form: 'migrate',
     help: 'bring the schema up to date',
@@ -19,9 +19,8 @@ export const migrateCommands = [
 ];
 
 async function migrateSchema(): Promise<Answer> {
-  const { applied, wasEmpty } = await withAnySchema(loadCommandConfig(), { limitMs: 0, mayMake: true }, (sql) =>
-    prepareDatabase(sql, note),
-  );
+  const options = { limitMs: 0, mayMake: true };
+  const { applied, wasEmpty } = await withAnySchema(loadCommandConfig(), options, (sql) => prepareDatabase(sql, note));
   const done = wasEmpty ? `Made the schema, with ${applied.length} migrations.` : `Applied ${applied.join(', ')}.`;
   const text = applied.length === 0 ? 'The schema is up to date.' : done;
   return { document: { up_to_date: true, applied, missing: [] }, text };

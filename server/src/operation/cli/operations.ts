@@ -30,12 +30,6 @@ interface OperationForm extends Pick<CommandForm, 'form' | 'writes'> {
   problem?(answer: object): string | undefined;
 }
 
-interface Group {
-  /** Loads the operations of its area. */
-  routes(): Promise<readonly Operation[]>;
-  readonly forms: readonly OperationForm[];
-}
-
 const events = { events: '--event <EVENT>' };
 const appColumns = ['id', 'name', 'plan', 'attribution_window_hours', 'suspended_at', 'created_at'];
 const ofApp = { columns: appColumns };
@@ -45,195 +39,164 @@ async function area(...modules: readonly Promise<object>[]): Promise<readonly Op
   return (await Promise.all(modules)).flatMap((each) => Object.values(each).filter(Array.isArray).flat());
 }
 
-/** The groups by their first word. */
-const groups: Readonly<Record<string, Group>> = {
-  pause: {
-    routes: () => area(import('../../console/operations/system-routes.ts')),
-    forms: [
-      {
-        form: 'pause',
-        operation: 'pause',
-        parts: localInstantsOf,
-        also: () => [`They go on with: ${programName} resume`],
-      },
-      { form: 'resume', operation: 'resume', parts: localInstantsOf },
-    ],
-  },
-  app: {
-    routes: () =>
-      area(import('../../console/operations/app-routes.ts'), import('../../console/operations/plan-routes.ts')),
-    forms: [
-      { form: 'app list', operation: 'listApps', ofAll: true, ...ofApp },
-      { form: 'app plan <APP> <PLAN>', operation: 'changePlan', ...ofApp },
-      {
-        form: 'app window <APP> <HOURS>',
-        operation: 'editApp',
-        help: 'set for how long after a message a purchase is credited to it; settled purchases do not change',
-        only: ['attribution_window_hours'],
-        writes: { attribution_window_hours: '<HOURS>' },
-        ...ofApp,
-      },
-      {
-        form: 'app events <APP>',
-        operation: 'editApp',
-        help: 'set what client keys may track; without an option, show it',
-        only: ['client_events'],
-        columns: ['id', 'name', 'client_events'],
-      },
-      { form: 'app suspend <APP>', operation: 'suspendApp', ...ofApp },
-      { form: 'app resume <APP>', operation: 'resumeApp', ...ofApp },
-      { form: 'app delete <APP>', operation: 'deleteApp', writes: { name: '--name <NAME>  its name, typed again' } },
-    ],
-  },
-  key: {
-    routes: () => area(import('../../console/operations/key-routes.ts')),
-    forms: [
-      {
-        form: 'key create <APP>',
-        operation: 'createKey',
-        writes: { scope: '  what it may do', name: '  for people' },
-        columns: ['id', 'name', 'scope'],
-      },
-      {
-        form: 'key list <APP>',
-        operation: 'listKeys',
-        columns: ['id', 'scope', 'name', 'start', 'last4', 'created_at', 'last_used_at', 'expires_at', 'revoked_at'],
-      },
-      {
-        form: 'key rotate <KEY>',
-        operation: 'rotateKey',
-        writes: { overlap_hours: '--overlap <HOURS>  how long the old one goes on, 0 to 72' },
-        columns: ['id', 'name', 'scope'],
-        also: ({ replaces }: { replaces: { id: string; expires_at: Date } }) => [
-          `${replaces.id} ends at ${replaces.expires_at.toISOString()}.`,
-        ],
-      },
-      { form: 'key revoke <KEY>', operation: 'revokeKey', columns: ['id', 'name', 'scope', 'revoked_at'] },
-    ],
-  },
-  channel: {
-    routes: () => area(import('../../console/operations/channel-routes.ts')),
-    forms: [
-      {
-        form: 'channel list <APP>',
-        operation: 'listChannels',
-        columns: ['channel', 'current', 'health', 'last_success_at', 'public'],
-        also: ({ data }: { data: readonly Credential[] }) => data.flatMap(complainOf),
-      },
-    ],
-  },
-  property: {
-    routes: () => area(import('../../console/operations/property-routes.ts')),
-    forms: [
-      {
-        form: 'property list <APP>',
-        operation: 'listProperties',
-        columns: ['key', 'type', 'users_count', 'conflicts_count', 'slot', 'indexed', 'last_seen_at'],
-      },
-      { form: 'property declare <APP> <KEY> <TYPE>', operation: 'declareProperty' },
-      { form: 'property change <APP> <KEY> <TYPE>', operation: 'changeProperty' },
-      { form: 'property delete <APP> <KEY>', operation: 'deleteProperty' },
-    ],
-  },
-  webhook: {
-    routes: () => area(import('../../console/operations/webhook-routes.ts')),
-    forms: [
-      {
-        form: 'webhook create <APP> <URL>',
-        operation: 'createWebhook',
-        seals: true,
-        writes: { endpoint: '<URL>', events: `${events.events}  an event that it is told of; without it all of them` },
-      },
-      {
-        form: 'webhook list <APP>',
-        operation: 'listWebhooks',
-        columns: ['id', 'state', 'consecutive_failures', 'held_events', 'events', 'endpoint'],
-      },
-      { form: 'webhook enable <ID>', operation: 'enableWebhook' },
-      { form: 'webhook disable <ID>', operation: 'disableWebhook' },
-      { form: 'webhook delete <ID>', operation: 'deleteWebhook' },
-      { form: 'webhook attempts <ID>', operation: 'listWebhookAttempts' },
-      {
-        form: 'webhook test <ID>',
-        operation: 'testWebhook',
-        seals: true,
-        problem: ({ error }: { error: string | null }) =>
-          error === null ? undefined : `The endpoint did not acknowledge: ${error}.`,
-      },
-      {
-        form: 'webhook replay <ID>',
-        operation: 'replayWebhook',
-        parts: async () => ({ onReplayed: noteReplayed() }),
-        writes: {
-          from: '  the beginning; an event at exactly this time is sent',
-          to: '  the end; an event at exactly this time is not sent',
-          events: `${events.events}  an event to send again; without it all subscribed ones`,
-        },
-        problem: ({ complete }: { complete: boolean }) =>
-          complete ? undefined : 'Something stopped the replay; the same command goes on from there.',
-      },
-      {
-        form: 'webhook rotate <ID>',
-        operation: 'rotateWebhookSecret',
-        seals: true,
-        writes: {
-          finish_at: '  finish the rotation at this time, within 30 days',
-          dual: '  sign with both secrets until the rotation is finished, the new one first',
-        },
-        also: ({ id, rotation }: { id: string; rotation: { finish_at: Date | null } | null }) => [
-          `The old one signs until: ${rotation?.finish_at?.toISOString() ?? `${programName} webhook finish ${id}`}`,
-        ],
-      },
-      { form: 'webhook finish <ID>', operation: 'finishWebhookRotation' },
-    ],
-  },
-  'identify-secret': {
-    routes: () => area(import('../../console/operations/identify-routes.ts')),
-    forms: [{ form: 'identify-secret finish <APP>', operation: 'finishIdentify' }],
-  },
-  explain: {
-    routes: () => area(import('../../console/operations/message-routes.ts')),
-    forms: [
-      {
-        form: 'explain <APP>',
-        operation: 'explain',
-        help: 'say why a person, or a device, got a message or not',
-        writes: {
-          message_id: '--message <ID>  the message; without it the newest 20 of the last 30 days',
-          external_id: '--user <EXTERNAL_ID>  the person',
-          device_id: '--device <ID>  the device',
-        },
-      },
-    ],
-  },
-  token: {
-    routes: () => area(import('../../console/operations/token-routes.ts')),
-    forms: [
-      {
-        form: 'token create',
-        operation: 'createToken',
-        writes: { role: '  what it may do', name: '  for people' },
-        otherwise: ({ role }) => ({ name: `Script of ${role}` }),
-        columns: ['id', 'name', 'role'],
-      },
-      {
-        form: 'token list',
-        operation: 'listTokens',
-        columns: ['id', 'role', 'name', 'start', 'last4', 'created_at', 'last_used_at', 'revoked_at', 'is_orphaned'],
-      },
-      { form: 'token revoke <TOKEN>', operation: 'revokeToken', columns: ['id', 'name', 'role', 'revoked_at'] },
-    ],
-  },
+/** The areas whose operations the commands call, by the first word of a command. */
+const areas: Readonly<Record<string, () => Promise<readonly Operation[]>>> = {
+  pause: () => area(import('../../console/operations/system-routes.ts')),
+  resume: () => area(import('../../console/operations/system-routes.ts')),
+  app: () => area(import('../../console/operations/app-routes.ts'), import('../../console/operations/plan-routes.ts')),
+  key: () => area(import('../../console/operations/key-routes.ts')),
+  channel: () => area(import('../../console/operations/channel-routes.ts')),
+  property: () => area(import('../../console/operations/property-routes.ts')),
+  webhook: () => area(import('../../console/operations/webhook-routes.ts')),
+  'identify-secret': () => area(import('../../console/operations/identify-routes.ts')),
+  explain: () => area(import('../../console/operations/message-routes.ts')),
+  token: () => area(import('../../console/operations/token-routes.ts')),
 };
 
-/** The first words of these commands. */
-export const operationWords = Object.keys(groups);
+const forms: readonly OperationForm[] = [
+  {
+    form: 'pause',
+    operation: 'pause',
+    parts: localInstantsOf,
+    also: () => [`They go on with: ${programName} resume`],
+  },
+  { form: 'resume', operation: 'resume', parts: localInstantsOf },
+  { form: 'app list', operation: 'listApps', ofAll: true, ...ofApp },
+  { form: 'app plan <APP> <PLAN>', operation: 'changePlan', ...ofApp },
+  {
+    form: 'app window <APP> <HOURS>',
+    operation: 'editApp',
+    help: 'set for how long after a message a purchase is credited to it; settled purchases do not change',
+    only: ['attribution_window_hours'],
+    writes: { attribution_window_hours: '<HOURS>' },
+    ...ofApp,
+  },
+  {
+    form: 'app events <APP>',
+    operation: 'editApp',
+    help: 'set what client keys may track; without an option, show it',
+    only: ['client_events'],
+    columns: ['id', 'name', 'client_events'],
+  },
+  { form: 'app suspend <APP>', operation: 'suspendApp', ...ofApp },
+  { form: 'app resume <APP>', operation: 'resumeApp', ...ofApp },
+  { form: 'app delete <APP>', operation: 'deleteApp', writes: { name: '--name <NAME>  its name, typed again' } },
+  {
+    form: 'key create <APP>',
+    operation: 'createKey',
+    writes: { scope: '  what it may do', name: '  for people' },
+    columns: ['id', 'name', 'scope'],
+  },
+  {
+    form: 'key list <APP>',
+    operation: 'listKeys',
+    columns: ['id', 'scope', 'name', 'start', 'last4', 'created_at', 'last_used_at', 'expires_at', 'revoked_at'],
+  },
+  {
+    form: 'key rotate <KEY>',
+    operation: 'rotateKey',
+    writes: { overlap_hours: '--overlap <HOURS>  how long the old one goes on, 0 to 72' },
+    columns: ['id', 'name', 'scope'],
+    also: ({ replaces }: { replaces: { id: string; expires_at: Date } }) => [
+      `${replaces.id} ends at ${replaces.expires_at.toISOString()}.`,
+    ],
+  },
+  { form: 'key revoke <KEY>', operation: 'revokeKey', columns: ['id', 'name', 'scope', 'revoked_at'] },
+  {
+    form: 'channel list <APP>',
+    operation: 'listChannels',
+    columns: ['channel', 'current', 'health', 'last_success_at', 'public'],
+    also: ({ data }: { data: readonly Credential[] }) => data.flatMap(complainOf),
+  },
+  {
+    form: 'property list <APP>',
+    operation: 'listProperties',
+    columns: ['key', 'type', 'users_count', 'conflicts_count', 'slot', 'indexed', 'last_seen_at'],
+  },
+  { form: 'property declare <APP> <KEY> <TYPE>', operation: 'declareProperty' },
+  { form: 'property change <APP> <KEY> <TYPE>', operation: 'changeProperty' },
+  { form: 'property delete <APP> <KEY>', operation: 'deleteProperty' },
+  {
+    form: 'webhook create <APP> <URL>',
+    operation: 'createWebhook',
+    seals: true,
+    writes: { endpoint: '<URL>', events: `${events.events}  an event that it is told of; without it all of them` },
+  },
+  {
+    form: 'webhook list <APP>',
+    operation: 'listWebhooks',
+    columns: ['id', 'state', 'consecutive_failures', 'held_events', 'events', 'endpoint'],
+  },
+  { form: 'webhook enable <ID>', operation: 'enableWebhook' },
+  { form: 'webhook disable <ID>', operation: 'disableWebhook' },
+  { form: 'webhook delete <ID>', operation: 'deleteWebhook' },
+  { form: 'webhook attempts <ID>', operation: 'listWebhookAttempts' },
+  {
+    form: 'webhook test <ID>',
+    operation: 'testWebhook',
+    seals: true,
+    problem: ({ error }: { error: string | null }) =>
+      error === null ? undefined : `The endpoint did not acknowledge: ${error}.`,
+  },
+  {
+    form: 'webhook replay <ID>',
+    operation: 'replayWebhook',
+    parts: async () => ({ onReplayed: noteReplayed() }),
+    writes: {
+      from: '  the beginning; an event at exactly this time is sent',
+      to: '  the end; an event at exactly this time is not sent',
+      events: `${events.events}  an event to send again; without it all subscribed ones`,
+    },
+    problem: ({ complete }: { complete: boolean }) =>
+      complete ? undefined : 'Something stopped the replay; the same command goes on from there.',
+  },
+  {
+    form: 'webhook rotate <ID>',
+    operation: 'rotateWebhookSecret',
+    seals: true,
+    writes: {
+      finish_at: '  finish the rotation at this time, within 30 days',
+      dual: '  sign with both secrets until the rotation is finished, the new one first',
+    },
+    also: ({ id, rotation }: { id: string; rotation: { finish_at: Date | null } | null }) => [
+      `The old one signs until: ${rotation?.finish_at?.toISOString() ?? `${programName} webhook finish ${id}`}`,
+    ],
+  },
+  { form: 'webhook finish <ID>', operation: 'finishWebhookRotation' },
+  { form: 'identify-secret finish <APP>', operation: 'finishIdentify' },
+  {
+    form: 'explain <APP>',
+    operation: 'explain',
+    help: 'say why a person, or a device, got a message or not',
+    writes: {
+      message_id: '--message <ID>  the message; without it the newest 20 of the last 30 days',
+      external_id: '--user <EXTERNAL_ID>  the person',
+      device_id: '--device <ID>  the device',
+    },
+  },
+  {
+    form: 'token create',
+    operation: 'createToken',
+    writes: { role: '  what it may do', name: '  for people' },
+    otherwise: ({ role }) => ({ name: `Script of ${role}` }),
+    columns: ['id', 'name', 'role'],
+  },
+  {
+    form: 'token list',
+    operation: 'listTokens',
+    columns: ['id', 'role', 'name', 'start', 'last4', 'created_at', 'last_used_at', 'revoked_at', 'is_orphaned'],
+  },
+  { form: 'token revoke <TOKEN>', operation: 'revokeToken', columns: ['id', 'name', 'role', 'revoked_at'] },
+];
 
-/** The commands of a group that call an operation. */
+/** The first words of these commands. */
+export const operationWords = Object.keys(areas);
+
+/** The commands with this first word. */
 export async function operationCommands(word: string): Promise<readonly CommandForm[]> {
-  const group = groups[word];
-  const routes = (await group?.routes()) ?? [];
-  return (group?.forms ?? []).map((form) => commandOf(form, operationNamed(routes, form.operation)));
+  const routes = (await areas[word]?.()) ?? [];
+  const ofWord = forms.filter(({ form }) => form.split(' ')[0] === word);
+  return ofWord.map((form) => commandOf(form, operationNamed(routes, form.operation)));
 }
 
 function commandOf(form: OperationForm, operation: Operation): CommandForm {
@@ -248,22 +211,10 @@ function commandOf(form: OperationForm, operation: Operation): CommandForm {
     writes: { app: '<APP>  an app, by its id or its name', webhook: '<ID>', q: '--search <TEXT>', ...form.writes },
     run: (_input, given) =>
       withDatabase(loadCommandConfig(), async (context) => {
-        const parts = await form.parts?.(context);
-        const call = {
-          operation,
-          given: { ...form.otherwise?.(given), ...given },
-          seals: form.seals,
-          ofAll: form.ofAll,
-          parts,
-        };
-        const document = await callOperation(context, call);
-        return {
-          document,
-          columns: form.columns,
-          once,
-          also: form.also?.(document),
-          problem: form.problem?.(document),
-        };
+        const [{ seals, ofAll, columns }, parts] = [form, await form.parts?.(context)];
+        const all = { ...form.otherwise?.(given), ...given };
+        const document = await callOperation(context, { operation, given: all, seals, ofAll, parts });
+        return { document, columns, once, also: form.also?.(document), problem: form.problem?.(document) };
       }),
   };
 }

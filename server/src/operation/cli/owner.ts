@@ -3,37 +3,34 @@
 import { z } from 'zod';
 import { createResetLink, createSetupLink, linkPath } from '../../teams/accounts/links.ts';
 import { firstOrganisationId } from '../../teams/apps/queries.ts';
-import { loadCommandConfig } from '../process/service-place.ts';
 import type { Answer } from './answer.ts';
-import { command } from './command.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import type { CommandContext } from './context.ts';
+import { databaseCommand } from './database-command.ts';
 
-export const ownerCommands = [
-  command({
+export const commands = [
+  databaseCommand({
     form: 'owner setup-link',
     help: 'print the link of the first owner; an earlier link stops working',
-    input: z.strictObject({}),
-    run: () =>
-      printLink('setup', 'It makes the first owner, once.', (context) => createSetupLink(context, firstOrganisationId)),
+    run: async (context) =>
+      shown(context, 'setup', await createSetupLink(context, firstOrganisationId), 'It makes the first owner, once.'),
   }),
-  command({
+  databaseCommand({
     form: 'owner reset-password <EMAIL>',
     help: 'print a link that sets a new password, within an hour',
-    input: z.strictObject({ email: z.string() }),
-    run: ({ email }) =>
-      printLink('reset', 'It sets a new password, once and within an hour.', (context) =>
-        createResetLink(context, email),
-      ),
+    fields: { email: z.string() },
+    async run(context, { email }) {
+      const what = 'It sets a new password, once and within an hour.';
+      return shown(context, 'reset', await createResetLink(context, email), what);
+    },
   }),
 ];
 
-async function printLink(
+function shown(
+  { config }: CommandContext,
   kind: Parameters<typeof linkPath>[0],
+  { secret }: { readonly secret: string },
   what: string,
-  make: (context: CommandContext) => Promise<{ readonly secret: string }>,
-): Promise<Answer> {
-  const config = loadCommandConfig();
-  const { secret } = await withDatabase(config, make);
+): Answer {
   // Without PUBLIC_URL the link is printed as a path.
   const link = `${config.publicUrl ?? ''}${linkPath(kind, secret)}`;
   return { document: { link }, text: `  ${link}\n\n${what} The link is shown this once.` };

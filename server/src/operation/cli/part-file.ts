@@ -4,7 +4,7 @@
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { open, rename, truncate } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 import type { Table } from './export-tables.ts';
 import { writeText } from './output-stream.ts';
 import type { RowFormat } from './row-format.ts';

@@ -11,10 +11,9 @@ import { z } from 'zod';
 import { loadConfig, processEnvironment } from '../../config.ts';
 import { installed } from '../../ground/install.ts';
 import { loadCommandConfig } from '../process/service-place.ts';
-import { type AnswerOptions, note } from './answer.ts';
-import { CommandError } from './command-error.ts';
+import { type AnswerOptions, CommandError, note } from './answer.ts';
+import { wholeNumber } from './command.ts';
 import { runCommandGroup, untilEnded } from './command-group.ts';
-import { wholeNumber } from './whole-number.ts';
 
 const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.string(), z.string()) });
 
@@ -22,7 +21,7 @@ const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.st
 // package.
 const besides = installed('sandbox/bin/sandbox.mjs');
 
-export function addSandboxCommand(program: Command): void {
+export function commands(program: Command): void {
   program
     .command('sandbox')
     .argument('[COMMAND...]', 'after --: a command to run beside it, with settings that send its pushes here')

@@ -18,10 +18,9 @@ import { type AppOnDevices, connectToSandbox, type SandboxDevices } from '../see
 import { seedDevices } from '../seed/seed-devices.ts';
 import { appOnDevices, setSeedChannels } from '../seed/set-channels.ts';
 import { makeToken } from '../seed/tokens.ts';
-import { type Answer, note } from './answer.ts';
+import { type Answer, CommandError, note } from './answer.ts';
 import { describe, describeKeys } from './app.ts';
 import { command, wholeBetween } from './command.ts';
-import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
@@ -30,32 +29,29 @@ import { printable } from './render.ts';
 const devicesMax = 100_000_000;
 const noteEvery = 25_000;
 
-interface SeedOptions {
-  readonly devices: number;
-  readonly seed: string;
-  readonly sandbox?: string | undefined;
-}
+const input = z.strictObject({
+  app: z.string().optional(),
+  devices: wholeBetween(1, devicesMax),
+  seed: z.string().default('carillon'),
+  sandbox: z.string().optional(),
+});
+type Given = z.output<typeof input>;
 
-export const seedCommands = [
+export const commands = [
   command({
     form: 'seed [APP]',
     help: 'add believable users, devices and events; without APP in a new app on the plan unlimited',
-    input: z.strictObject({
-      app: z.string().optional(),
-      devices: wholeBetween(1, devicesMax),
-      seed: z.string().default('carillon'),
-      sandbox: z.string().optional(),
-    }),
+    input,
     writes: {
       devices: '--devices <N>  how many devices',
       seed: '--seed <S>  the same seed makes the same people',
       sandbox: '--sandbox <URL>  the inbox address of a sandbox, whose browsers and phones the devices are',
     },
-    run: ({ app, ...options }) => seed(app, options),
+    run: seed,
   }),
 ];
 
-async function seed(appName: string | undefined, options: SeedOptions): Promise<Answer> {
+async function seed({ app: appName, ...options }: Given): Promise<Answer> {
   const config = loadCommandConfig();
   const sandbox = options.sandbox === undefined ? undefined : await connectToSandbox(options.sandbox);
   return withDatabaseOrNew(config, async (context) => {
@@ -142,7 +138,7 @@ function progressTo(total: number): (done: number) => void {
 function present(
   app: App,
   keys: NewApp | undefined,
-  options: SeedOptions,
+  options: Omit<Given, 'app'>,
   seeded: { devices: number; users: number; events: number; known: number; seconds: number },
 ): Answer {
   const count = (value: number): string => value.toLocaleString('en-US');

@@ -2,7 +2,7 @@
 // optional subject; or a list of such pairs.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './answer.ts';
 
 const pair = z.object({ publicKey: z.string(), privateKey: z.string(), subject: z.string().optional() });
 export type VapidPair = z.infer<typeof pair>;
