@@ -84,6 +84,11 @@ export const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'And
 export const channels = ['webpush', 'apns', 'fcm'] as const;
 export const platformNames = { web: 'Web', ios: 'iOS', android: 'Android' } as const;
 
+const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+
+/** The time zones to choose from. One that the browser does not know comes first. */
+export const zonesWith = (zone: string): string[] => (zone === '' || zones.includes(zone) ? zones : [zone, ...zones]);
+
 const languages = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' });
 
 /** `pt-BR` reads as `Portuguese (Brazil)`. A tag without a known language is unchanged. */

@@ -7,6 +7,9 @@ import {
   type QueryKey,
   type QueryObserverOptions,
   queryOptions,
+  type UseQueryOptions,
+  useInfiniteQuery,
+  useQuery,
 } from '@tanstack/react-query';
 import { type Answer, call, type Given, type OperationName, Problem } from './client.ts';
 
@@ -60,6 +63,18 @@ export const queryOf = <Name extends OperationName>(name: Name, given: Given<Nam
     queryFn: ({ signal }) => call(name, given, { signal }),
   });
 
+type Options<Name extends OperationName, Data> = Omit<
+  UseQueryOptions<Answer<Name>, Error, Data>,
+  'queryKey' | 'queryFn'
+>;
+
+/** One answer on a page, and the state of its request. */
+export const useAnswer = <Name extends OperationName, Data = Answer<Name>>(
+  name: Name,
+  given: Given<Name>,
+  options?: Options<Name, Data>,
+) => useQuery({ ...(queryOf(name, given) as UseQueryOptions<Answer<Name>, Error, Data>), ...options });
+
 interface Page {
   readonly next_cursor: string | null;
 }
@@ -77,6 +92,14 @@ export const pagesOf = <Name extends Answering<Page>>(name: Name, given: Given<N
     initialPageParam: from,
     getNextPageParam: ({ next_cursor }: Answer<Name>) => next_cursor ?? undefined,
   });
+
+/** A list on a page, and the state of its requests. */
+export const usePages = <Name extends Answering<Page>>(
+  name: Name,
+  given: Given<Name>,
+  from?: string,
+  options?: Partial<Pick<ReturnType<typeof pagesOf<Name>>, 'enabled' | 'refetchInterval'>>,
+) => useInfiniteQuery({ ...pagesOf(name, given, from), ...options });
 
 /** Whether a key is that of a list's pages. */
 export const isOfPages = ({ queryKey }: { readonly queryKey: QueryKey }): boolean => queryKey[2] === 'pages';

@@ -1,9 +1,8 @@
 // The frame around the pages of one app. It says when the app is not there, and when it is a test
 // app.
-import { useQuery } from '@tanstack/react-query';
 import { Suspense } from 'react';
 import { Outlet } from 'react-router';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
 import { LiveFeed } from './live-feed.tsx';
@@ -11,7 +10,7 @@ import { Loaded } from './loaded.tsx';
 
 export function AppFrame() {
   const appId = useAppId();
-  const app = useQuery(queryOf('getApp', { app: appId }));
+  const app = useAnswer('getApp', { app: appId });
   return (
     <Loaded query={app}>
       {({ is_test, suspended_at }) => (

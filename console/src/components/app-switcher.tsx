@@ -1,10 +1,9 @@
 // The present app, and the way to the others.
 import { Menu, Tooltip, VisuallyHidden } from '@mantine/core';
 import { IconApps, IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { ListedApp } from '../api/objects.ts';
-import { queryOf, whole } from '../api/queries.ts';
+import { useAnswer, whole } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 
@@ -14,9 +13,9 @@ function tellApp({ plan, is_test, suspended_at }: ListedApp): string {
 }
 
 export function AppSwitcher({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
-  const { data: apps = [], has_more: hasMore = false } = useQuery(queryOf('listApps', whole)).data ?? {};
+  const { data: apps = [], has_more: hasMore = false } = useAnswer('listApps', whole).data ?? {};
   // The list may contain only the oldest apps, so the present one is added.
-  const own = useQuery({ ...queryOf('getApp', { app: appId ?? '' }), enabled: appId !== undefined }).data;
+  const own = useAnswer('getApp', { app: appId ?? '' }, { enabled: appId !== undefined }).data;
   const { may } = useMay('app.create');
   const present = own ?? apps.find(({ id }) => id === appId);
   const name = present?.name ?? (appId === undefined ? 'Choose an app' : '…');

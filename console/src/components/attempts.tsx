@@ -1,8 +1,7 @@
 // The last attempts of a webhook, each with its duration drawn.
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { WebhookAttempt } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { formatDuration } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -16,7 +15,7 @@ import { isGood, shortAnswer, tellAnswer } from './webhook-text.ts';
 const timeLimitMs = 5000;
 
 export function Attempts({ app, webhook }: { app: string; webhook: string }) {
-  const attempts = useQuery({ ...queryOf('listWebhookAttempts', { webhook }), refetchInterval: 5000 });
+  const attempts = useAnswer('listWebhookAttempts', { webhook }, { refetchInterval: 5000 });
   return (
     <Card title="Last attempts" isFlush>
       <Loaded query={attempts}>

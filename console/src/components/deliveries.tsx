@@ -1,8 +1,7 @@
 // The deliveries of a message: one row per device, filtered in the address.
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { messageCan } from '../api/can.ts';
 import type { Delivery } from '../api/objects.ts';
-import { pagesOf } from '../api/queries.ts';
+import { usePages } from '../api/queries.ts';
 import { codeTitle, codeTitles } from '../failure-codes.ts';
 import { channelNames, formatDuration } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -76,8 +75,7 @@ const channels = Object.entries(channelNames) as [string, string][];
 export function Deliveries({ app, message }: { app: string; message: string }) {
   const { filters, field, from } = useFilters(['status', 'channel', 'code']);
   const { code: error_code, ...rest } = filters;
-  const query = useInfiniteQuery({
-    ...pagesOf('listDeliveries', { app, id: message, ...rest, error_code }, from),
+  const query = usePages('listDeliveries', { app, id: message, ...rest, error_code }, from, {
     // The list itself says whether outcomes follow, so its last read is never too early.
     refetchInterval: ({ state: { data } }) =>
       data?.pages.some(({ status }) => messageCan(status, 'watch')) ? 3000 : false,

@@ -1,11 +1,10 @@
 // Why did this person, or this device, get nothing? One message is explained in detail. Without a
 // message, the newest messages are listed with their verdicts.
 import { Button, Select } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Given } from '../api/client.ts';
 import type { Explanation } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { codeTitle } from '../failure-codes.ts';
 import { count, withLocalTimes } from '../format.ts';
 import { paths } from '../paths.ts';
@@ -29,12 +28,9 @@ export function Explain({ question }: { question: Given<'explain'> }) {
   const chosen = search.get('explain');
   const setChosen = (message: string | null) =>
     change({ explain: message }, { replace: true, preventScrollReset: true });
-  const messages = useQuery(queryOf('listMessages', { app, limit: offered })).data?.data ?? [];
-  const newest = useQuery({ ...queryOf('explain', question), enabled: chosen === null });
-  const one = useQuery({
-    ...queryOf('explain', { ...question, message_id: chosen ?? '' }),
-    enabled: chosen !== null,
-  });
+  const messages = useAnswer('listMessages', { app, limit: offered }).data?.data ?? [];
+  const newest = useAnswer('explain', question, { enabled: chosen === null });
+  const one = useAnswer('explain', { ...question, message_id: chosen ?? '' }, { enabled: chosen !== null });
   const names = new Map(messages.map((message) => [message.id, nameOf(message)]));
   return (
     <Card

@@ -1,7 +1,6 @@
 // The first step of an empty page as code: the address of this service, this app's keys as far as
 // they are shown, and ids that the app has.
-import { useQuery } from '@tanstack/react-query';
-import { queryOf, whole } from '../api/queries.ts';
+import { useAnswer, whole } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { curlOf } from './curl.ts';
@@ -15,7 +14,7 @@ const prefixes = { server: 'sk_live_…', client: 'ck_live_…' } as const;
 export function useShownKey(scope: keyof typeof prefixes): string {
   const app = useAppId();
   const { may } = useMay('key.edit');
-  const keys = useQuery({ ...queryOf('listKeys', { app, ...whole }), enabled: may }).data?.data;
+  const keys = useAnswer('listKeys', { app, ...whole }, { enabled: may }).data?.data;
   const key = keys?.find((each) => each.scope === scope && each.revoked_at === null);
   return key ? `${key.start}…${key.last4}` : prefixes[scope];
 }
@@ -23,8 +22,8 @@ export function useShownKey(scope: keyof typeof prefixes): string {
 /** The ids that examples name: those of the app's first user and device, where there are any. */
 function useSomeIds() {
   const app = useAppId();
-  const users = useQuery({ ...queryOf('listUsers', { app, limit: 1 }), enabled: useMay('user.read').may });
-  const devices = useQuery({ ...queryOf('listDevices', { app, limit: 1 }), enabled: useMay('device.read').may });
+  const users = useAnswer('listUsers', { app, limit: 1 }, { enabled: useMay('user.read').may });
+  const devices = useAnswer('listDevices', { app, limit: 1 }, { enabled: useMay('device.read').may });
   return { user: users.data?.data[0]?.external_id ?? 'u-42', device: devices.data?.data[0]?.id };
 }
 

@@ -3,11 +3,10 @@
 import { ActionIcon, Drawer, Tooltip, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useLocalStorage, useMediaQuery } from '@mantine/hooks';
 import { IconLayoutSidebar, IconMenu2, IconMoon, IconSun } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { Navigate, Outlet, ScrollRestoration, useLocation, useMatch, useNavigation } from 'react-router';
 import { onSessionEnd, Problem } from '../api/client.ts';
-import { keyOf, queryClient, queryOf } from '../api/queries.ts';
+import { keyOf, queryClient, useAnswer } from '../api/queries.ts';
 import { paths } from '../paths.ts';
 import { Bell } from '../ui/bell.tsx';
 import { AccountMenu } from './account-menu.tsx';
@@ -21,7 +20,7 @@ import { SecretsOnce } from './secret-once.tsx';
 
 export function Frame() {
   const location = useLocation();
-  const session = useQuery(queryOf('getSession', {}));
+  const session = useAnswer('getSession', {});
   // The session's own request is refused too. It must not be repeated for its own refusal, or the
   // requests would never end.
   useEffect(

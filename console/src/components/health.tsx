@@ -1,10 +1,9 @@
 // One dot in the header: all channels and webhooks of the app are healthy, or the first one that is
 // not.
 import { Popover, Stack, UnstyledButton } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Credential, Webhook } from '../api/objects.ts';
-import { queryOf, whole } from '../api/queries.ts';
+import { useAnswer, whole } from '../api/queries.ts';
 import { channelNames } from '../format.ts';
 import { paths } from '../paths.ts';
 import { useIsPaused } from './paused-bar.tsx';
@@ -51,8 +50,8 @@ interface Concerns {
 }
 
 export function useConcerns(appId: string): Concerns {
-  const channels = useQuery(queryOf('listChannels', { app: appId, ...whole })).data?.data;
-  const webhooks = useQuery(queryOf('listWebhooks', { app: appId, ...whole })).data?.data;
+  const channels = useAnswer('listChannels', { app: appId, ...whole }).data?.data;
+  const webhooks = useAnswer('listWebhooks', { app: appId, ...whole }).data?.data;
   const concerns = concernsOf(appId, channels ?? [], webhooks ?? []);
   return { concerns, isKnown: channels !== undefined && webhooks !== undefined, isNew: channels?.length === 0 };
 }

@@ -1,8 +1,7 @@
 // One message over time: when it was sent, when people displayed and clicked it, and what they
 // bought.
-import { useQuery } from '@tanstack/react-query';
 import type { Message, MessageFigures } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { channelNames, channels, formatNumber, formatShare } from '../format.ts';
 import { formatMoney } from '../money.ts';
 import { Card, Figures } from '../ui/card.tsx';
@@ -17,10 +16,7 @@ type Series<Kind extends string> = {
 };
 
 const useFigures = (app: string, { id, status }: Message) =>
-  useQuery({
-    ...queryOf('getMessageFigures', { app, id }),
-    refetchInterval: status === 'sending' ? 5_000 : 60_000,
-  });
+  useAnswer('getMessageFigures', { app, id }, { refetchInterval: status === 'sending' ? 5_000 : 60_000 });
 
 /** Sent → displayed → clicked → bought. */
 export function Funnel({ app, message }: { app: string; message: Message }) {

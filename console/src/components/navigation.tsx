@@ -55,6 +55,23 @@ export const pagesOfOrganisation: readonly Entry[] = [
   { name: 'Audit', to: paths.organisationAudit, icon: IconHistory, needs: 'audit.read' },
 ];
 
+/** The pages of Settings. */
+export const settingsPages: readonly {
+  readonly name: string;
+  readonly path: (app: string) => string;
+  readonly needs?: Act;
+}[] = [
+  { name: 'Keys', path: paths.settings, needs: 'key.edit' },
+  { name: 'Channels', path: paths.channels },
+  { name: 'Webhooks', path: paths.webhooks },
+  { name: 'Identity', path: paths.identity },
+  { name: 'Plan and usage', path: paths.usage, needs: 'plan.edit' },
+  { name: 'Client events', path: paths.clientEvents, needs: 'app.edit' },
+  { name: 'General', path: paths.general, needs: 'app.edit' },
+  { name: 'Audit', path: paths.audit, needs: 'audit.read' },
+  { name: 'Danger zone', path: paths.danger, needs: 'app.suspend' },
+];
+
 export function Navigation({ appId, isNarrow }: { appId: string | undefined; isNarrow: boolean }) {
   const { role, organisation } = useSession();
   return (

@@ -8,11 +8,10 @@ import { type KeyboardEvent, useEffect, useEffectEvent, useId, useMemo, useState
 import { useNavigate } from 'react-router';
 import { allowedFor, mayDo, type Role } from '../api/can.ts';
 import { call } from '../api/client.ts';
-import { ownKey, queryOf, whole } from '../api/queries.ts';
+import { ownKey, useAnswer, whole } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { paths } from '../paths.ts';
-import { pagesOfApp, pagesOfOrganisation } from './navigation.tsx';
-import { settingsPages } from './settings-pages.ts';
+import { pagesOfApp, pagesOfOrganisation, settingsPages } from './navigation.tsx';
 
 interface Hit {
   readonly kind: string;
@@ -219,7 +218,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
 
 function usePages(appId: string | undefined): Hit[] {
   const { role } = useSession();
-  const apps = useQuery(queryOf('listApps', whole)).data?.data;
+  const apps = useAnswer('listApps', whole).data?.data;
   return useMemo(() => {
     const own = [...(appId === undefined ? [] : pagesOfApp(appId)), ...pagesOfOrganisation];
     return [

@@ -1,8 +1,8 @@
 // A bar on every page while sends are paused, as after a restore, until somebody resumes them.
 import { Button } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
-import { queryOf, refresh } from '../api/queries.ts';
+import { refresh, useAnswer } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { count } from '../format.ts';
 import { RelativeTime } from '../ui/relative-time.tsx';
@@ -15,11 +15,11 @@ const reasons = {
   other_server: 'the data was copied to another server',
 } as const;
 
-export const useIsPaused = (): boolean => useQuery(queryOf('getPause', {})).data?.paused === true;
+export const useIsPaused = (): boolean => useAnswer('getPause', {}).data?.paused === true;
 
 export function PausedBar() {
   const { may, reason } = useMay('system.resume');
-  const pause = useQuery(queryOf('getPause', {})).data;
+  const pause = useAnswer('getPause', {}).data;
   const resume = useMutation({
     mutationFn: () => call('resume', {}),
     onSuccess: () => refresh('getPause'),

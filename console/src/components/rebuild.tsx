@@ -1,8 +1,8 @@
 // The rebuild of stored totals of reports: the state of the last one, and the button for another.
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
 import type { ReportRebuild } from '../api/objects.ts';
-import { queryClient, queryOf } from '../api/queries.ts';
+import { queryClient, queryOf, useAnswer } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { count } from '../format.ts';
 import { Card } from '../ui/card.tsx';
@@ -11,10 +11,11 @@ import { ConfirmButton } from './confirm.tsx';
 
 export function Rebuild({ app }: { app: string }) {
   const { may, reason } = useMay('report.rebuild');
-  const last = useQuery({
-    ...queryOf('getReportRebuild', { app }),
-    refetchInterval: ({ state: { data } }) => (data?.rebuild && isOpen(data.rebuild) ? 2000 : false),
-  }).data?.rebuild;
+  const last = useAnswer(
+    'getReportRebuild',
+    { app },
+    { refetchInterval: ({ state: { data } }) => (data?.rebuild && isOpen(data.rebuild) ? 2000 : false) },
+  ).data?.rebuild;
   const ask = useMutation({
     mutationFn: () => call('rebuildReports', { app, body: {} }),
     onSuccess: (rebuild) => queryClient.setQueryData(queryOf('getReportRebuild', { app }).queryKey, { rebuild }),

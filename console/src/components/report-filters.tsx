@@ -3,10 +3,9 @@ import { Button, CopyButton, Group, Select, TextInput } from '@mantine/core';
 import { IconCheck, IconLink, IconPrinter } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useHref } from 'react-router';
+import { zonesWith } from '../format.ts';
 import { formatDayOf } from './report-text.ts';
 import { addDays, dayIn, daysOf, presets, searchOfView, useReportView } from './report-view.ts';
-
-const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 
 export function ReportFilters({ children }: { children?: ReactNode }) {
   const { view, change } = useReportView();
@@ -51,7 +50,7 @@ export function ReportFilters({ children }: { children?: ReactNode }) {
           w={144}
           searchable
           limit={40}
-          data={zones.includes(zone) ? zones : [zone, ...zones]}
+          data={zonesWith(zone)}
           value={zone}
           onChange={(value) => change({ tz: value })}
         />

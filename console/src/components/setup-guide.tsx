@@ -3,10 +3,9 @@
 import { Anchor, Button, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { IconCircle, IconCircleCheck } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
-import { queryOf, whole } from '../api/queries.ts';
+import { useAnswer, whole } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -91,19 +90,19 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
   // The live feed has no devices and users, so these are requested until the first one exists.
   const untilFirst = (page: { readonly data: readonly unknown[] } | undefined) =>
     page && page.data.length > 0 ? false : lookEveryMs;
-  const channels = useQuery({ ...queryOf('listChannels', { app, ...whole }), ...look });
-  const devices = useQuery({
-    ...queryOf('listDevices', { app, limit: 1 }),
-    enabled: isWanted,
-    refetchInterval: ({ state }) => untilFirst(state.data),
-  });
-  const users = useQuery({
-    ...queryOf('listUsers', { app, limit: 1 }),
-    enabled: isWanted,
-    refetchInterval: ({ state }) => untilFirst(state.data),
-  });
-  const messages = useQuery({ ...queryOf('listMessages', { app, limit: 10 }), ...look });
-  const webhooks = useQuery({ ...queryOf('listWebhooks', { app, ...whole }), ...look });
+  const channels = useAnswer('listChannels', { app, ...whole }, look);
+  const devices = useAnswer(
+    'listDevices',
+    { app, limit: 1 },
+    { enabled: isWanted, refetchInterval: ({ state }) => untilFirst(state.data) },
+  );
+  const users = useAnswer(
+    'listUsers',
+    { app, limit: 1 },
+    { enabled: isWanted, refetchInterval: ({ state }) => untilFirst(state.data) },
+  );
+  const messages = useAnswer('listMessages', { app, limit: 10 }, look);
+  const webhooks = useAnswer('listWebhooks', { app, ...whole }, look);
   const sent = messages.data?.data ?? [];
   // The live feed updates the newest messages. Others are requested only if none of the newest was
   // clicked.
@@ -115,11 +114,11 @@ function useSteps(app: string, isWanted: boolean): readonly Step[] | undefined {
     getInitialValueInEffect: false,
   });
   const isOlderAsked = isWanted && sent.length > 0 && !isNewestClicked && !wasClicked;
-  const older = useQuery({
-    ...queryOf('getFirstClick', { app }),
-    enabled: isOlderAsked,
-    refetchInterval: ({ state }) => (state.data?.seen ? false : lookForClickEveryMs),
-  });
+  const older = useAnswer(
+    'getFirstClick',
+    { app },
+    { enabled: isOlderAsked, refetchInterval: ({ state }) => (state.data?.seen ? false : lookForClickEveryMs) },
+  );
   const isSeen = isNewestClicked || older.data?.seen === true;
   const isClicked = wasClicked || isSeen;
   useEffect(() => {

@@ -1,10 +1,9 @@
 // The history of one user: deliveries and events, one list at a time, chosen in the address; and
 // the segments that select the user now.
 import { Button } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import type { EventOfUser } from '../api/objects.ts';
-import { pagesOf } from '../api/queries.ts';
+import { usePages } from '../api/queries.ts';
 import { count } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -71,7 +70,7 @@ const columns: readonly Column<EventOfUser>[] = [
 
 function Events({ app, user }: { app: string; user: string }) {
   const { from } = useFilters([]);
-  const query = useInfiniteQuery(pagesOf('listUserEvents', { app, external_id: user }, from));
+  const query = usePages('listUserEvents', { app, external_id: user }, from);
   return (
     <List
       label="Events"
@@ -93,9 +92,10 @@ function Events({ app, user }: { app: string; user: string }) {
 
 /** Segments are tested one after another, because each needs its own query. */
 export function UserSegments({ app, user }: { app: string; user: string }) {
-  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery(
-    pagesOf('listUserSegments', { app, external_id: user }),
-  );
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = usePages('listUserSegments', {
+    app,
+    external_id: user,
+  });
   const selecting = data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <Card title="Segments">

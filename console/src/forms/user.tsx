@@ -10,9 +10,8 @@ import { propertyTypeNames } from '../components/property-text.ts';
 import { type Draft, editing } from '../components/use-draft.ts';
 import { useEditForm } from '../components/use-edit-form.ts';
 import { editOf, fieldOf, keysOf, typeOf, type UserValues, valuesOf } from '../components/user-values.ts';
+import { zonesWith } from '../format.ts';
 import { paths } from '../paths.ts';
-
-const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 
 interface UserFormProps {
   readonly app: string;
@@ -63,7 +62,7 @@ export function TimeZoneSelect({ form, description }: { form: Draft<UserValues>[
       searchable
       clearable
       limit={40}
-      data={typeof zone !== 'string' || zone === '' || zones.includes(zone) ? zones : [zone, ...zones]}
+      data={zonesWith(String(zone ?? ''))}
       {...form.getInputProps('timezone')}
       value={typeof zone === 'string' && zone !== '' ? zone : null}
       onChange={(value) => form.setFieldValue('timezone', value ?? '')}

@@ -1,12 +1,11 @@
 // An invitation: who invites, to which role, and the account that accepts.
 import { Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import type { Link } from '../api/objects.ts';
-import { queryClient, queryOf } from '../api/queries.ts';
+import { queryClient, useAnswer } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
 import { Form } from '../components/form.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -19,7 +18,7 @@ import { PageHead } from '../ui/page-head.tsx';
 
 export function AcceptInvite() {
   const [secret] = useState(secretOfLink);
-  const link = useQuery(queryOf('getLink', { body: { secret } }));
+  const link = useAnswer('getLink', { body: { secret } });
   return (
     <div style={{ maxWidth: 480, margin: '8vh auto', padding: '0 16px' }}>
       <Loaded query={link}>{(data) => <Join secret={secret} invitation={data} />}</Loaded>
@@ -29,7 +28,7 @@ export function AcceptInvite() {
 
 function Join({ secret, invitation }: { secret: string; invitation: Link }) {
   const navigate = useNavigate();
-  const welcome = useQuery(queryOf('getWelcome', {})).data;
+  const welcome = useAnswer('getWelcome', {}).data;
   const form = useForm({ initialValues: { name: '', email: invitation.email ?? '', password: '' } });
   const save = useSave({
     form,

@@ -1,8 +1,7 @@
 // One delivery: everything that happened between us, the push service and the device, in order.
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { Delivery } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { stateOf } from '../components/deliveries.tsx';
 import { DeliveryTimeline } from '../components/delivery-timeline.tsx';
@@ -22,11 +21,12 @@ import { RelativeTime } from '../ui/relative-time.tsx';
 export function DeliveryPage() {
   const app = useAppId();
   const { message = '', device = '' } = useParams();
-  const query = useQuery({
-    ...queryOf('listDeliveries', { app, id: message, device_id: device, limit: 1 }),
-    refetchInterval: ({ state }) => (state.data?.data[0]?.status === 'retrying' ? 3000 : false),
-  });
-  const parent = useQuery(queryOf('getMessage', { app, id: message })).data;
+  const query = useAnswer(
+    'listDeliveries',
+    { app, id: message, device_id: device, limit: 1 },
+    { refetchInterval: ({ state }) => (state.data?.data[0]?.status === 'retrying' ? 3000 : false) },
+  );
+  const parent = useAnswer('getMessage', { app, id: message }).data;
   const name = parent ? nameOf({ id: parent.id, name: parent.name, title: parent.content.title }) : message;
   return (
     <Loaded query={query}>

@@ -1,7 +1,6 @@
 // Every browser and phone that the app can reach, or could.
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedDevice } from '../api/objects.ts';
-import { pagesOf, queryOf } from '../api/queries.ts';
+import { useAnswer, usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { ChoiceField } from '../components/filter-fields.tsx';
 import { FirstDevice } from '../components/first-code.tsx';
@@ -40,8 +39,8 @@ const states = [
 export function Devices() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q', 'platform', 'status']);
-  const query = useInfiniteQuery(pagesOf('listDevices', { app, ...filters }, from));
-  const overview = useQuery(queryOf('getOverview', { app, tz: browserZone })).data;
+  const query = usePages('listDevices', { app, ...filters }, from);
+  const overview = useAnswer('getOverview', { app, tz: browserZone }).data;
   return (
     <>
       <PageHead title="Devices" answer={tellDevices(overview)} />

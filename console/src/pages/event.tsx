@@ -1,9 +1,8 @@
 // One name of events: how often, with which properties, and the latest ones.
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { CataloguedEvent, RecentEvent } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { HiddenValue } from '../components/hidden-values.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -23,7 +22,7 @@ import { RelativeTime } from '../ui/relative-time.tsx';
 export function EventPage() {
   const app = useAppId();
   const { event = '' } = useParams();
-  const query = useQuery({ ...queryOf('getEventName', { app, name: event }), refetchInterval: 10_000 });
+  const query = useAnswer('getEventName', { app, name: event }, { refetchInterval: 10_000 });
   return <Loaded query={query}>{(data) => <Whole app={app} event={data} />}</Loaded>;
 }
 
@@ -106,10 +105,7 @@ const lookEveryMs = 10_000;
 
 /** The newest events. A separate page follows events as they arrive. */
 function Recent({ app, name }: { app: string; name: string }) {
-  const query = useQuery({
-    ...queryOf('listRecentEvents', { app, name, limit: shownMax }),
-    refetchInterval: lookEveryMs,
-  });
+  const query = useAnswer('listRecentEvents', { app, name, limit: shownMax }, { refetchInterval: lookEveryMs });
   return (
     <Card title="The latest events" isFlush actions={<Link to={paths.liveEvents(app, name)}>Follow them live</Link>}>
       <Loaded query={query}>{({ data }) => <Rows app={app} events={data} />}</Loaded>

@@ -1,7 +1,6 @@
 // The names of events that were tracked, with how often and when.
-import { useInfiniteQuery } from '@tanstack/react-query';
 import type { CataloguedEvent } from '../api/objects.ts';
-import { pagesOf } from '../api/queries.ts';
+import { usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { FirstEvent } from '../components/first-code.tsx';
 import { FoundList, useFilters } from '../components/list.tsx';
@@ -46,7 +45,7 @@ const columns: readonly Column<CataloguedEvent>[] = [
 export function Events() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(pagesOf('listEventNames', { app, q: filters.q }, from));
+  const query = usePages('listEventNames', { app, q: filters.q }, from);
   return (
     <>
       <PageHead

@@ -1,10 +1,9 @@
 // The apps of the organisation. With one app there is nothing to choose.
 import { Button } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { ListedApp } from '../api/objects.ts';
-import { pagesOf } from '../api/queries.ts';
+import { usePages } from '../api/queries.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { SearchField } from '../components/filter-fields.tsx';
 import { List, useFilters } from '../components/list.tsx';
@@ -43,7 +42,7 @@ export function Home() {
   const { organisation } = useSession();
   const { may, reason } = useMay('app.create');
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(pagesOf('listApps', { q: filters.q }, from));
+  const query = usePages('listApps', { q: filters.q }, from);
   const rows = query.data?.pages.reduce((sum, { data }) => sum + data.length, 0) ?? 0;
   const create = may && (
     <Button component={Link} to={paths.newApp} leftSection={<IconPlus size={16} aria-hidden />}>

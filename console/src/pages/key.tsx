@@ -1,8 +1,7 @@
 // One key: what it may do, who made it, whether it is in use, and its end.
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import type { Key } from '../api/objects.ts';
-import { queryOf, refresh } from '../api/queries.ts';
+import { refresh, useAnswer } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { KeyActs, keyStateOf } from '../components/key-acts.tsx';
@@ -17,10 +16,11 @@ import { RelativeTime, useNow } from '../ui/relative-time.tsx';
 export function KeyPage() {
   const app = useAppId();
   const { key = '' } = useParams();
-  const query = useQuery({
-    ...queryOf('listKeys', { app, q: key, limit: 1 }),
-    select: ({ data }) => data.find(({ id }) => id === key) ?? null,
-  });
+  const query = useAnswer(
+    'listKeys',
+    { app, q: key, limit: 1 },
+    { select: ({ data }) => data.find(({ id }) => id === key) ?? null },
+  );
   return (
     <Loaded query={query}>
       {(found) =>

@@ -1,10 +1,9 @@
 // The keys of an app: who calls the API. A key is shown once, when it is made.
 import { Select, TextInput } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { call } from '../api/client.ts';
 import type { Key, MadeKey, NewKey } from '../api/objects.ts';
-import { pagesOf, refresh } from '../api/queries.ts';
+import { refresh, usePages } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { tellAuthor } from '../components/author.ts';
 import { Form } from '../components/form.tsx';
@@ -24,7 +23,7 @@ export function Keys() {
   const app = useAppId();
   const { may, reason } = useMay('key.edit');
   const { filters, from } = useFilters(['q']);
-  const keys = useInfiniteQuery({ ...pagesOf('listKeys', { app, q: filters.q }, from), enabled: may });
+  const keys = usePages('listKeys', { app, q: filters.q }, from, { enabled: may });
   if (!may) {
     return (
       <>

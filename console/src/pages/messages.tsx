@@ -1,7 +1,6 @@
 // All messages of an app, newest first.
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedMessage } from '../api/objects.ts';
-import { pagesOf, queryOf } from '../api/queries.ts';
+import { useAnswer, usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { ComposeLink, HowToSend } from '../components/compose-link.tsx';
 import { ChoiceField } from '../components/filter-fields.tsx';
@@ -66,8 +65,8 @@ const states = [
 export function Messages() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q', 'status']);
-  const query = useInfiniteQuery(pagesOf('listMessages', { app, ...filters }, from));
-  const overview = useQuery(queryOf('getOverview', { app, tz: browserZone })).data;
+  const query = usePages('listMessages', { app, ...filters }, from);
+  const overview = useAnswer('getOverview', { app, tz: browserZone }).data;
   const isFiltered = filters.q !== undefined || filters.status !== undefined;
   return (
     <>

@@ -1,7 +1,6 @@
 // An address of the console that leads nowhere, and the ways on from it.
-import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'react-router';
-import { queryOf, whole } from '../api/queries.ts';
+import { useAnswer, whole } from '../api/queries.ts';
 import { commandKey } from '../components/palette.tsx';
 import { paths } from '../paths.ts';
 import { Card } from '../ui/card.tsx';
@@ -11,7 +10,7 @@ const shownApps = 8;
 
 export function NotFound() {
   const { pathname } = useLocation();
-  const apps = useQuery(queryOf('listApps', whole)).data?.data ?? [];
+  const apps = useAnswer('listApps', whole).data?.data ?? [];
   const named = apps.find(({ id }) => pathname.startsWith(paths.overview(id)));
   return (
     <>

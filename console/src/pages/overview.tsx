@@ -1,9 +1,8 @@
 // The first page of an app: what needs attention, the main figures, and the last messages.
 import { IconAlertTriangle } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Usage } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { useApp, useAppId, useMay } from '../api/session.ts';
 import { HowToSend } from '../components/compose-link.tsx';
 import { FirstSend } from '../components/first-code.tsx';
@@ -30,8 +29,8 @@ export function Overview() {
   const { concerns, isKnown } = useConcerns(app);
   const isPaused = useIsPaused();
   const canSeePlan = useMay('plan.edit').may;
-  const usage = useQuery({ ...queryOf('getUsage', { app }), enabled: canSeePlan }).data;
-  const isNew = useQuery(queryOf('listMessages', { app, limit: newestShown })).data?.data.length === 0;
+  const usage = useAnswer('getUsage', { app }, { enabled: canSeePlan }).data;
+  const isNew = useAnswer('listMessages', { app, limit: newestShown }).data?.data.length === 0;
   const all = [...concerns, ...concernsOfQuota(app, usage)];
   return (
     <>
@@ -83,10 +82,7 @@ function NeedsAttention({ concerns }: { concerns: readonly Concern[] }) {
 
 function LastMessages({ app }: { app: string }) {
   const isLive = useIsLive();
-  const newest = useQuery({
-    ...queryOf('listMessages', { app, limit: newestShown }),
-    refetchInterval: isLive ? false : 5000,
-  });
+  const newest = useAnswer('listMessages', { app, limit: newestShown }, { refetchInterval: isLive ? false : 5000 });
   return (
     <Card title="Last messages" actions={<Link to={paths.messages(app)}>All messages</Link>}>
       <Loaded query={newest} skeleton={<SkeletonRows rows={3} />}>

@@ -1,11 +1,10 @@
 // The catalog of properties: the keys of users and devices, and their uses.
 import { Select, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import type { CataloguedProperty } from '../api/objects.ts';
-import { pagesOf, refresh } from '../api/queries.ts';
+import { refresh, usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { FirstProperty } from '../components/first-code.tsx';
 import { Form } from '../components/form.tsx';
@@ -55,7 +54,7 @@ const columns: readonly Column<CataloguedProperty>[] = [
 export function Properties() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(pagesOf('listProperties', { app, q: filters.q }, from));
+  const query = usePages('listProperties', { app, q: filters.q }, from);
   return (
     <>
       <PageHead

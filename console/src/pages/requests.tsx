@@ -1,8 +1,7 @@
 // The latest requests of callers, and their answers.
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { RequestEntry } from '../api/objects.ts';
-import { queryOf } from '../api/queries.ts';
+import { useAnswer } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { DeveloperTabs } from '../components/developer-tabs.tsx';
 import { ChoiceField, SearchField } from '../components/filter-fields.tsx';
@@ -73,7 +72,7 @@ const answers = [
 export function Requests() {
   const app = useAppId();
   const { filters, field } = useFilters(['status', 'path', 'key']);
-  const query = useQuery(queryOf('listRequests', { app, ...filters }));
+  const query = useAnswer('listRequests', { app, ...filters });
   const isFiltered = Object.values(filters).some(Boolean);
   const isNoneFound = isFiltered && query.data?.data.length === 0;
   return (

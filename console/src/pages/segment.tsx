@@ -1,11 +1,10 @@
 // One segment: who is in it now, what uses it, and everything that can be done with it.
 import { Alert } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { call } from '../api/client.ts';
 import type { Segment, SegmentUses } from '../api/objects.ts';
-import { queryClient, queryOf, refresh } from '../api/queries.ts';
+import { queryClient, queryOf, refresh, useAnswer } from '../api/queries.ts';
 import { useAppId, useMay } from '../api/session.ts';
 import { ComposeLink } from '../components/compose-link.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
@@ -32,14 +31,14 @@ const reasons: Readonly<Record<string, string>> = {
 export function SegmentPage() {
   const app = useAppId();
   const { segment = '' } = useParams();
-  const query = useQuery(queryOf('getSegment', { app, id: segment }));
+  const query = useAnswer('getSegment', { app, id: segment });
   // Each segment has its own form.
   return <Loaded query={query}>{(data) => <Whole key={data.id} app={app} segment={data} />}</Loaded>;
 }
 
 function Whole({ app, segment }: { app: string; segment: Segment }) {
   const { may, reason } = useMay('segment.edit');
-  const uses = useQuery(queryOf('getSegmentUses', { app, id: segment.id }));
+  const uses = useAnswer('getSegmentUses', { app, id: segment.id });
   return (
     <>
       <PageHead

@@ -1,9 +1,8 @@
 // The segments of an app: filters with a name, each as a sentence.
 import { Button } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Segment } from '../api/objects.ts';
-import { pagesOf } from '../api/queries.ts';
+import { usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { toTree } from '../components/filter-builder/tree.ts';
 import { tell } from '../components/filter-builder/words.ts';
@@ -38,7 +37,7 @@ const columns: readonly Column<Segment>[] = [
 export function Segments() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(pagesOf('listSegments', { app, q: filters.q }, from));
+  const query = usePages('listSegments', { app, q: filters.q }, from);
   const make = (
     <May act="segment.edit">
       <Button component={Link} to={paths.newSegment(app)}>

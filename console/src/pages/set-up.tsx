@@ -1,11 +1,10 @@
 // The first visit: the one-time link makes its holder the owner.
 import { Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
-import { queryClient, queryOf } from '../api/queries.ts';
+import { queryClient, useAnswer } from '../api/queries.ts';
 import { ByOidc } from '../components/by-oidc.tsx';
 import { Form } from '../components/form.tsx';
 import { PersonFields, secretOfLink } from '../components/new-person.tsx';
@@ -17,7 +16,7 @@ import { PageHead } from '../ui/page-head.tsx';
 export function SetUp() {
   const navigate = useNavigate();
   const [secret] = useState(secretOfLink);
-  const welcome = useQuery(queryOf('getWelcome', {})).data;
+  const welcome = useAnswer('getWelcome', {}).data;
   const form = useForm({ initialValues: { organisation: '', name: '', email: '', password: '' } });
   const save = useSave({
     form,

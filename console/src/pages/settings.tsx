@@ -2,7 +2,7 @@
 import { Link, NavLink, Outlet, useMatch } from 'react-router';
 import { allowedFor } from '../api/can.ts';
 import { useApp, useAppId, useSession } from '../api/session.ts';
-import { settingsPages } from '../components/settings-pages.ts';
+import { settingsPages } from '../components/navigation.tsx';
 import { useShownTab } from '../components/use-shown-tab.ts';
 import { PageHead } from '../ui/page-head.tsx';
 

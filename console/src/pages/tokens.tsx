@@ -1,10 +1,9 @@
 // Operator tokens: what scripts and Terraform use in place of a person.
 import { Select, TextInput } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { roleNames } from '../api/can.ts';
 import { call } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/objects.ts';
-import { pagesOf, refresh } from '../api/queries.ts';
+import { refresh, usePages } from '../api/queries.ts';
 import { Form } from '../components/form.tsx';
 import { useFilters } from '../components/list.tsx';
 import { RowPages } from '../components/row-pages.tsx';
@@ -19,7 +18,7 @@ import { PageHead } from '../ui/page-head.tsx';
 
 export function Tokens() {
   const { filters, from } = useFilters(['q']);
-  const tokens = useInfiniteQuery(pagesOf('listTokens', { q: filters.q }, from));
+  const tokens = usePages('listTokens', { q: filters.q }, from);
   return (
     <>
       <PageHead

@@ -1,10 +1,9 @@
 // The plan of an app and how much of it is used, in deliveries.
 import { Select } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/client.ts';
 import type { App, Usage } from '../api/objects.ts';
-import { ofApp, queryClient, queryOf, refresh } from '../api/queries.ts';
+import { ofApp, queryClient, refresh, useAnswer } from '../api/queries.ts';
 import { useApp, useAppId } from '../api/session.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Loaded } from '../components/loaded.tsx';
@@ -18,7 +17,7 @@ import { Parts } from '../ui/state.tsx';
 export function UsagePage() {
   const app = useAppId();
   const whole = useApp();
-  const usage = useQuery(queryOf('getUsage', { app }));
+  const usage = useAnswer('getUsage', { app });
   return (
     <Loaded query={usage}>
       {(data) => (
@@ -93,7 +92,7 @@ function Months({ usage: { months, unit } }: { usage: Usage }) {
 }
 
 function PlanCard({ app, present }: { app: App; present: string }) {
-  const plans = useQuery(queryOf('listPlans', {}));
+  const plans = useAnswer('listPlans', {});
   const [chosen, setChosen] = useState(present);
   return (
     <Card title="Plan">

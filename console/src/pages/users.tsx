@@ -1,7 +1,6 @@
 // The people of an app, by the caller's own ids.
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedUser } from '../api/objects.ts';
-import { pagesOf, queryOf } from '../api/queries.ts';
+import { useAnswer, usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { FirstUser } from '../components/first-code.tsx';
 import { FoundList, useFilters } from '../components/list.tsx';
@@ -27,11 +26,8 @@ const columns: readonly Column<ListedUser>[] = [
 export function Users() {
   const app = useAppId();
   const { filters, field, from } = useFilters(['q']);
-  const query = useInfiniteQuery(pagesOf('listUsers', { app, q: filters.q }, from));
-  const reach = useQuery({
-    ...queryOf('previewAudience', { app, body: { audience: { all: true } } }),
-    staleTime: 60_000,
-  }).data;
+  const query = usePages('listUsers', { app, q: filters.q }, from);
+  const reach = useAnswer('previewAudience', { app, body: { audience: { all: true } } }, { staleTime: 60_000 }).data;
   return (
     <>
       <PageHead title="Users" answer={tellUsers(reach)} />

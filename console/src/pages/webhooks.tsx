@@ -1,8 +1,7 @@
 // The endpoints that are told of outcomes and clicks.
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { call } from '../api/client.ts';
-import { pagesOf, refresh } from '../api/queries.ts';
+import { refresh, usePages } from '../api/queries.ts';
 import { useAppId } from '../api/session.ts';
 import { FailureDots } from '../components/failure-dots.tsx';
 import { useFilters } from '../components/list.tsx';
@@ -20,7 +19,7 @@ import { Empty } from '../ui/empty.tsx';
 export function Webhooks() {
   const app = useAppId();
   const { filters, from } = useFilters(['q']);
-  const webhooks = useInfiniteQuery(pagesOf('listWebhooks', { app, q: filters.q }, from));
+  const webhooks = usePages('listWebhooks', { app, q: filters.q }, from);
   const add = (
     <May act="webhook.edit" size={13}>
       <NewDialog label="New webhook" title="New webhook">

@@ -7,7 +7,7 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { call } from '../../api/client.ts';
 import type { DraftPage } from '../../api/objects.ts';
-import { allOf, keyOf, queryClient, queryOf, refresh } from '../../api/queries.ts';
+import { allOf, keyOf, queryClient, refresh, useAnswer } from '../../api/queries.ts';
 import { paths } from '../../paths.ts';
 import { Empty } from '../../ui/empty.tsx';
 import { RelativeTime } from '../../ui/relative-time.tsx';
@@ -120,10 +120,7 @@ function Shelf<Item extends ShelfItem>(props: ListedShelfProps<Item>) {
 
 function Drafts({ app, onChosen }: ShelfProps) {
   const find = useFind();
-  const query = useQuery({
-    ...queryOf('listDrafts', { app, q: find.q }),
-    placeholderData: keepPreviousData,
-  });
+  const query = useAnswer('listDrafts', { app, q: find.q }, { placeholderData: keepPreviousData });
   const titleOf = ({ name, title }: ListedDraft) => name || title || 'Without a title';
   const remove = useMutation({
     // The draft is read first, so that it can be restored.
@@ -170,10 +167,7 @@ function Drafts({ app, onChosen }: ShelfProps) {
 
 function Templates({ app, onChosen }: ShelfProps) {
   const find = useFind();
-  const query = useQuery({
-    ...queryOf('listTemplates', { app, q: find.q }),
-    placeholderData: keepPreviousData,
-  });
+  const query = useAnswer('listTemplates', { app, q: find.q }, { placeholderData: keepPreviousData });
   const [open, setOpen] = useState<string | null>(null);
   return (
     <Shelf
@@ -216,7 +210,7 @@ function Templates({ app, onChosen }: ShelfProps) {
 }
 
 function Versions({ app, template, onChosen }: ShelfProps & { template: string }) {
-  const query = useQuery(queryOf('getTemplate', { app, template }));
+  const query = useAnswer('getTemplate', { app, template });
   return (
     <Loaded query={query}>
       {({ versions }) => (

@@ -234,9 +234,6 @@ export function requestOf(form: MessageForm): MessageRequest {
   };
 }
 
-/** Whether a person has begun: an untouched form needs no draft. */
-export const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
-
 /**
  * The text of the field for an instant: `2026-12-01T09:00`. A local time keeps its written hour.
  * Any other instant is shown by the browser's clock, whatever its offset.

@@ -6,7 +6,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { call, Problem } from '../../api/client.ts';
 import type { Content, Template } from '../../api/objects.ts';
-import { allOf, queryOf, refresh } from '../../api/queries.ts';
+import { allOf, refresh, useAnswer } from '../../api/queries.ts';
 import { tellAuthor } from '../author.ts';
 import { ChangeList } from '../change-list.tsx';
 import { changesOf } from '../draft-merge.ts';
@@ -116,7 +116,7 @@ interface ChangedMeanwhileProps {
 }
 
 function ChangedMeanwhile({ app, content, seen, present, onSave }: ChangedMeanwhileProps) {
-  const base = useQuery(queryOf('getTemplateVersion', { app, template: seen.id, version: String(seen.version) }));
+  const base = useAnswer('getTemplateVersion', { app, template: seen.id, version: String(seen.version) });
   const changesSince = (before: object) => {
     // The name is no field of this form, so it was not changed here.
     const mine: Record<string, unknown> = { name: seen.name, ...content };

@@ -2,11 +2,11 @@
 import { ActionIcon, Button, Group, Select, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconTrash } from '@tabler/icons-react';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { call, Problem } from '../../api/client.ts';
 import type { Content, TestUsers } from '../../api/objects.ts';
-import { queryClient, queryOf, refresh } from '../../api/queries.ts';
+import { queryClient, queryOf, refresh, useAnswer } from '../../api/queries.ts';
 import { count } from '../../format.ts';
 import { Card } from '../../ui/card.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -27,7 +27,7 @@ const outcomes: Readonly<Record<OwnBrowserResult, string>> = {
 };
 
 export function Tests({ app, content, isReady }: TestsProps) {
-  const list = useQuery(queryOf('getTestUsers', { app }));
+  const list = useAnswer('getTestUsers', { app });
   const own = useMutation({ mutationFn: () => sendToOwnBrowser(app, content) });
   const toUsers = useMutation({
     mutationFn: () => call('sendToTestUsers', { app, body: { content } }),

@@ -4,7 +4,8 @@ import { type RefObject, useEffect, useRef, useState } from 'react';
 import { call, isKeptAlive, Problem } from '../../api/client.ts';
 import type { Draft } from '../../api/objects.ts';
 import { refresh } from '../../api/queries.ts';
-import { isSame, type MessageForm } from './message-form.ts';
+import { isSame } from '../draft-merge.ts';
+import type { MessageForm } from './message-form.ts';
 import { mintId } from './mint-id.ts';
 
 /**

@@ -2,10 +2,9 @@
 // the exact number of devices as it is now.
 import { Select, Textarea } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { Link } from 'react-router';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { count } from '../../format.ts';
 import { paths } from '../../paths.ts';
 import { Card } from '../../ui/card.tsx';
@@ -128,16 +127,13 @@ const segmentsShown = 50;
 function SegmentSelect({ app, label, placeholder, value, onChange, isClearable = false }: SegmentSelectProps) {
   const [search, setSearch] = useState('');
   const [asked] = useDebouncedValue(search.trim(), 150);
-  const listed = useQuery({
-    ...queryOf('listSegments', { app, limit: segmentsShown, q: asked.slice(0, 128) }),
-    placeholderData: (before) => before,
-  });
+  const listed = useAnswer(
+    'listSegments',
+    { app, limit: segmentsShown, q: asked.slice(0, 128) },
+    { placeholderData: (before) => before },
+  );
   // The chosen segment is shown by name even if it is not among the first.
-  const chosen = useQuery({
-    ...queryOf('getSegment', { app, id: value ?? '' }),
-    enabled: value !== null,
-    retry: false,
-  });
+  const chosen = useAnswer('getSegment', { app, id: value ?? '' }, { enabled: value !== null, retry: false });
   const found = (listed.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
   const isListed = found.some((each) => each.value === value);
   const own = value !== null && !isListed ? [{ value, label: chosen.data?.name ?? value }] : [];

@@ -1,9 +1,8 @@
 // The value of a comparison, in the form that its operator takes. Suggestions are real values.
 import { Autocomplete, MultiSelect, NumberInput, Select, TagsInput, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { platformNames } from '../../format.ts';
 import { HiddenValue } from '../hidden-values.tsx';
 import { useBuilder } from './builder-context.ts';
@@ -53,10 +52,11 @@ const suggestPauseMs = 150;
 function useSuggestions({ field, samples }: SuggestedProps, typed: string, isOpen: boolean): string[] {
   const { app, isReadOnly } = useBuilder();
   const [search] = useDebouncedValue(typed, suggestPauseMs);
-  const query = useQuery({
-    ...queryOf('suggestValues', { app, field: field ?? '', q: search.slice(0, 128) }),
-    enabled: isOpen && field !== null && !isReadOnly,
-  });
+  const query = useAnswer(
+    'suggestValues',
+    { app, field: field ?? '', q: search.slice(0, 128) },
+    { enabled: isOpen && field !== null && !isReadOnly },
+  );
   const values = field === null ? samples : (query.data?.data ?? samples);
   return [...new Set(values.map(String))];
 }

@@ -1,8 +1,7 @@
 // The browsers that are signed in, each of which can be signed out.
 
-import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/client.ts';
-import { queryOf, refresh, whole } from '../../api/queries.ts';
+import { refresh, useAnswer, whole } from '../../api/queries.ts';
 import { ConfirmButton } from '../../components/confirm.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { tellBrowser } from '../../format.ts';
@@ -11,7 +10,7 @@ import { RelativeTime } from '../../ui/relative-time.tsx';
 import { State } from '../../ui/state.tsx';
 
 export function Sessions() {
-  const sessions = useQuery(queryOf('listSessions', whole));
+  const sessions = useAnswer('listSessions', whole);
   return (
     <Card title="Sessions" isFlush>
       <Loaded query={sessions}>

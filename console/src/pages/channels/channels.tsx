@@ -1,7 +1,6 @@
 // The ways to reach devices: whether each works, its credential, and a test.
 
-import { useQuery } from '@tanstack/react-query';
-import { queryOf, whole } from '../../api/queries.ts';
+import { useAnswer, whole } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { Loaded } from '../../components/loaded.tsx';
 import { channels } from '../../format.ts';
@@ -9,7 +8,7 @@ import { ChannelCard } from './channel-card.tsx';
 
 export function Channels() {
   const app = useAppId();
-  const listed = useQuery(queryOf('listChannels', { app, ...whole }));
+  const listed = useAnswer('listChannels', { app, ...whole });
   return (
     <Loaded query={listed}>
       {({ data }) =>

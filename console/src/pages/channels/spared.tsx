@@ -1,9 +1,8 @@
 // The devices that a suspect credential would have cost.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { ChannelName } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useMay } from '../../api/session.ts';
 import { codeTitle } from '../../failure-codes.ts';
 import { channelNames, count } from '../../format.ts';
@@ -16,7 +15,7 @@ const sparedShown = 10;
 export function Spared({ app, id }: { app: string; id: ChannelName }) {
   const { may } = useMay('device.read');
   const { data: devices = [], has_more: hasMore } =
-    useQuery({ ...queryOf('listSparedDevices', { app, channel: id }), enabled: may }).data ?? {};
+    useAnswer('listSparedDevices', { app, channel: id }, { enabled: may }).data ?? {};
   if (devices.length === 0) return null;
   const [newest] = devices;
   const codes = [...new Set(devices.map(({ error_code }) => error_code))];

@@ -1,9 +1,8 @@
 // One browser or phone: its facts, how its state changed, and what it got.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { Device } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { DeliveryHistory } from '../../components/delivery-history.tsx';
 import { Explain } from '../../components/explain.tsx';
@@ -20,7 +19,7 @@ import { History, tellReason } from './history.tsx';
 export function DevicePage() {
   const app = useAppId();
   const { device = '' } = useParams();
-  const query = useQuery(queryOf('getDevice', { app, id: device }));
+  const query = useAnswer('getDevice', { app, id: device });
   return (
     <Loaded query={query}>
       {(data) => (

@@ -1,9 +1,8 @@
 // The facts of a device, with the credential that reaches it.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import type { Device } from '../../api/objects.ts';
-import { queryOf, whole } from '../../api/queries.ts';
+import { useAnswer, whole } from '../../api/queries.ts';
 import { Status } from '../../components/status.tsx';
 import { channelNames, platformNames } from '../../format.ts';
 import { paths } from '../../paths.ts';
@@ -20,7 +19,7 @@ function known(facts: readonly (readonly [name: string, value: string | null])[]
  * phone's channel.
  */
 function CredentialOf({ app, device }: { app: string; device: Device }) {
-  const channels = useQuery(queryOf('listChannels', { app, ...whole })).data?.data;
+  const channels = useAnswer('listChannels', { app, ...whole }).data?.data;
   const ofChannel = channels?.filter(({ channel }) => channel === device.channel) ?? [];
   const current = ofChannel.find((each) => each.current);
   const found = ofChannel.find((each) => each.credential_id === device.credential_id) ?? current;

@@ -1,10 +1,9 @@
 // Whether a device must prove its user, and the secret with which your server proves it.
 import { Button, Switch } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Identify } from '../../api/objects.ts';
-import { queryOf, refresh } from '../../api/queries.ts';
+import { refresh, useAnswer } from '../../api/queries.ts';
 import { useAppId, useMay } from '../../api/session.ts';
 import { ActProblem } from '../../components/change-list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -16,7 +15,7 @@ import { describeSecrets, Secrets, showSecret, type Wanted } from './secrets.tsx
 
 export function IdentityPage() {
   const app = useAppId();
-  const identity = useQuery(queryOf('getIdentify', { app }));
+  const identity = useAnswer('getIdentify', { app });
   return <Loaded query={identity}>{(data) => <Whole app={app} identity={data} />}</Loaded>;
 }
 

@@ -1,10 +1,9 @@
 // The facts of a message: its audience, its times and its maker.
 
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { Message } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { toTree } from '../../components/filter-builder/tree.ts';
 import { tell } from '../../components/filter-builder/words.ts';
 import { count } from '../../format.ts';
@@ -69,7 +68,7 @@ function describeAudience(app: string, audience: Message['audience']): ReactNode
 
 /** The segment by its name; by its id while the name is read, and when the segment is deleted. */
 function SegmentLink({ app, id }: { app: string; id: string }) {
-  const name = useQuery({ ...queryOf('getSegment', { app, id }), retry: false }).data?.name;
+  const name = useAnswer('getSegment', { app, id }, { retry: false }).data?.name;
   return (
     <>
       Segment{' '}

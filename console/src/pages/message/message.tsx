@@ -1,10 +1,9 @@
 // One message: its results, the reasons of failures, and every delivery.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import { messageCan } from '../../api/can.ts';
 import type { Message } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { ApiCall } from '../../components/api-call.tsx';
 import { ComposeLink } from '../../components/compose-link.tsx';
@@ -27,13 +26,16 @@ export function MessagePage() {
   const app = useAppId();
   const { message = '' } = useParams();
   const isLive = useIsLive();
-  const query = useQuery({
-    ...queryOf('getMessage', { app, id: message }),
-    // Without the live feed, changing numbers are read once a second, and a scheduled message is
-    // read rarely.
-    refetchInterval: ({ state: { data } }) =>
-      !isLive && data && messageCan(data.status, 'watch') ? (data.status === 'sending' ? 1000 : 30_000) : false,
-  });
+  const query = useAnswer(
+    'getMessage',
+    { app, id: message },
+    {
+      // Without the live feed, changing numbers are read once a second, and a scheduled message is
+      // read rarely.
+      refetchInterval: ({ state: { data } }) =>
+        !isLive && data && messageCan(data.status, 'watch') ? (data.status === 'sending' ? 1000 : 30_000) : false,
+    },
+  );
   return <Loaded query={query}>{(data) => <Whole app={app} message={data} />}</Loaded>;
 }
 

@@ -1,14 +1,13 @@
 // The values that a change of a property removes, and the answers that it makes stale.
 
-import { useQuery } from '@tanstack/react-query';
-import { queryOf, refresh } from '../../api/queries.ts';
+import { refresh, useAnswer } from '../../api/queries.ts';
 import { Loaded } from '../../components/loaded.tsx';
 import { count } from '../../format.ts';
 import { SegmentNames } from './segment-names.tsx';
 
 /** The values that a change removes, counted at this moment. */
 export function Consequences({ app, property, then }: { app: string; property: string; then: string }) {
-  const query = useQuery(queryOf('getPropertyConsequences', { app, key: property }));
+  const query = useAnswer('getPropertyConsequences', { app, key: property });
   return (
     <Loaded query={query}>
       {({ values, segments }) => (

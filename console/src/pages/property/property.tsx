@@ -1,10 +1,9 @@
 // One property: its values, its uses, values that did not fit, and its changes, each with its
 // effect.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { CataloguedProperty } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { HiddenValue, HiddenValuesNote } from '../../components/hidden-values.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -23,7 +22,7 @@ import { SegmentNames } from './segment-names.tsx';
 export function PropertyPage() {
   const app = useAppId();
   const { property = '' } = useParams();
-  const query = useQuery(queryOf('getProperty', { app, key: property }));
+  const query = useAnswer('getProperty', { app, key: property });
   return <Loaded query={query}>{(data) => <Whole app={app} property={data} />}</Loaded>;
 }
 

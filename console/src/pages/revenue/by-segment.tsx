@@ -2,12 +2,12 @@
 // takes time, so the page shows the rest meanwhile.
 import { MultiSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
 import type { Given } from '../../api/client.ts';
 import type { RevenueRow } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { queryOf, useAnswer } from '../../api/queries.ts';
 import { CsvButton } from '../../components/report-chart.tsx';
 import { useReportView } from '../../components/report-view.ts';
 import { formatNumber } from '../../format.ts';
@@ -27,11 +27,11 @@ export function BySegment({ asked, currency }: { asked: Given<'reportRevenue'>; 
   const chosen = (address.get('segments') ?? '').split(',').filter(Boolean).slice(0, chosenMost);
   const [search, setSearch] = useState('');
   const [found] = useDebouncedValue(search.trim(), 150);
-  const listed = useQuery({
-    ...queryOf('listSegments', { app, limit: segmentsShown, q: found.slice(0, 128) }),
-    placeholderData: keepPreviousData,
-    staleTime: 60_000,
-  });
+  const listed = useAnswer(
+    'listSegments',
+    { app, limit: segmentsShown, q: found.slice(0, 128) },
+    { placeholderData: keepPreviousData, staleTime: 60_000 },
+  );
   // A chosen segment is shown by name even if it is not in the list.
   const names = useQueries({
     queries: chosen.map((id) => ({ ...queryOf('getSegment', { app, id }), staleTime: 60_000, retry: false })),

@@ -1,12 +1,11 @@
 // The sign-in page, beside the parts that run here. If no session can be kept, it gives the reason
 // instead of a form.
 import { Button, Divider, Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
 import { addressOf } from '../../api/client.ts';
 import type { Entered, Welcome } from '../../api/objects.ts';
-import { queryClient, queryOf } from '../../api/queries.ts';
+import { queryClient, useAnswer } from '../../api/queries.ts';
 import { Loaded } from '../../components/loaded.tsx';
 import { WhatRuns } from '../../components/what-runs.tsx';
 import { paths } from '../../paths.ts';
@@ -16,7 +15,7 @@ import { Password } from './password.tsx';
 import { SecondFactor } from './second-factor.tsx';
 
 export function SignIn() {
-  const welcome = useQuery(queryOf('getWelcome', {}));
+  const welcome = useAnswer('getWelcome', {});
   return (
     <div className="sign-in">
       <section aria-labelledby="sign-in-heading">

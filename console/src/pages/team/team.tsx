@@ -2,10 +2,9 @@
 // link.
 
 import { Modal, Stack } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invite, Member, Token } from '../../api/objects.ts';
-import { pagesOf } from '../../api/queries.ts';
+import { usePages } from '../../api/queries.ts';
 import { useSession } from '../../api/session.ts';
 import { useFilters } from '../../components/list.tsx';
 import { RowPages } from '../../components/row-pages.tsx';
@@ -22,7 +21,7 @@ import { RequireTwoFactor } from './require-two-factor.tsx';
 export function TeamPage() {
   const { organisation } = useSession();
   const { filters, from } = useFilters(['q']);
-  const team = useInfiniteQuery(pagesOf('getTeam', { q: filters.q }, from));
+  const team = usePages('getTeam', { q: filters.q }, from);
   const first = team.data?.pages[0];
   const [left, setLeft] = useState<readonly Token[]>([]);
   return (

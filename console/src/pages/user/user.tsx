@@ -1,9 +1,8 @@
 // One person: what is known, which devices they have, and why they got a message or not.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { ListedDevice, User } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useAppId } from '../../api/session.ts';
 import { Explain } from '../../components/explain.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -22,8 +21,8 @@ import { Actions, Edit } from './actions.tsx';
 export function UserPage() {
   const app = useAppId();
   const { user: externalId = '' } = useParams();
-  const user = useQuery(queryOf('getUser', { app, external_id: externalId }));
-  const devices = useQuery(queryOf('listDevices', { app, external_id: externalId, limit: 100 }));
+  const user = useAnswer('getUser', { app, external_id: externalId });
+  const devices = useAnswer('listDevices', { app, external_id: externalId, limit: 100 });
   return (
     <Loaded query={user}>
       {(data) => {

@@ -1,9 +1,8 @@
 // One webhook: whether it works, what its endpoint answered, and how to verify what it sends.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import type { Webhook } from '../../api/objects.ts';
-import { queryOf } from '../../api/queries.ts';
+import { useAnswer } from '../../api/queries.ts';
 import { useAppId, useMay } from '../../api/session.ts';
 import { Attempts } from '../../components/attempts.tsx';
 import { FailureDots } from '../../components/failure-dots.tsx';
@@ -25,13 +24,13 @@ export function WebhookPage() {
   const app = useAppId();
   const { webhook = '' } = useParams();
   const isLive = useIsLive();
-  const query = useQuery({ ...queryOf('getWebhook', { webhook }), refetchInterval: isLive ? false : 5000 });
+  const query = useAnswer('getWebhook', { webhook }, { refetchInterval: isLive ? false : 5000 });
   return <Loaded query={query}>{(data) => <Whole app={app} webhook={data} />}</Loaded>;
 }
 
 function Whole({ app, webhook }: { app: string; webhook: Webhook }) {
   const canEdit = useMay('webhook.edit');
-  const attempts = useQuery(queryOf('listWebhookAttempts', { webhook: webhook.id })).data;
+  const attempts = useAnswer('listWebhookAttempts', { webhook: webhook.id }).data;
   const isNew = attempts?.data.length === 0;
   return (
     <>
