@@ -1,6 +1,7 @@
 // Analyzes tables that have outgrown their statistics. A connection keeps a plan until the statistics
 // of its tables change, and PostgreSQL itself renews them once a minute at the earliest. A plan that
 // was made for a nearly empty table would read all of the table until then.
+import { listValues } from './answer.ts';
 import type { Sql } from './db.ts';
 
 /**
@@ -27,11 +28,10 @@ export async function analyzeGrown(sql: Sql): Promise<void> {
 
 // Only the owner may analyze a table.
 async function listGrown(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
+  return listValues(sql`
     SELECT c.oid::regclass::text AS name FROM pg_class c
     WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND pg_has_role(c.relowner, 'USAGE')
       AND pg_relation_size(c.oid) >=
         current_setting('block_size')::bigint * greatest(${pagesLeast}::bigint, ${growth}::bigint * c.relpages)
-    ORDER BY name`;
-  return rows.map(({ name }) => name);
+    ORDER BY name`);
 }

@@ -1,6 +1,7 @@
 // A transaction that ends early when nobody waits for its result any more. The statement under way
 // is canceled in the database, because a long count would otherwise keep a core busy for nobody.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getRow } from './answer.ts';
 import { readOneSnapshot, type Sql, type Tx, transaction } from './db.ts';
 
 /**
@@ -40,8 +41,8 @@ export async function cancelableTransaction<Result>(
     return await transaction(sql, async (tx) => {
       // The level of a transaction comes before any other statement.
       if (isOneSnapshot) await readOneSnapshot(tx);
-      const [own] = await tx<{ pid: number; began: string }[]>`
-        SELECT pg_backend_pid() AS pid, extract(epoch FROM transaction_timestamp())::text AS began`;
+      const own = await getRow(tx<{ pid: number; began: string }[]>`
+        SELECT pg_backend_pid() AS pid, extract(epoch FROM transaction_timestamp())::text AS began`);
       const over = new AbortController();
       let canceling: Promise<void> | undefined;
       // A request between two statements cancels nothing, so it is repeated. If a request fails,
@@ -51,9 +52,7 @@ export async function cancelableTransaction<Result>(
         while (!over.signal.aborted) {
           await cancelSql`
             SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-            WHERE pid = ${own?.pid ?? 0}::int AND extract(epoch FROM xact_start)::text = ${own?.began ?? ''}`.catch(
-            () => undefined,
-          );
+            WHERE pid = ${own.pid}::int AND extract(epoch FROM xact_start)::text = ${own.began}`.catch(() => undefined);
           await sleep(cancelAgainMs, undefined, { signal: over.signal }).catch(() => undefined);
         }
       };

@@ -40,9 +40,9 @@ async function setUp(connectionsMax: number) {
 
 /** Ends backends as an operator or a failing server does, and returns when they are gone. */
 async function terminate(admin: Sql, pids: readonly number[]): Promise<void> {
-  await admin`SELECT pg_terminate_backend(pid) FROM unnest(${pids as number[]}::int[]) AS pid`;
+  await admin`SELECT pg_terminate_backend(pid) FROM unnest(${pids}::int[]) AS pid`;
   for (;;) {
-    const left = await admin`SELECT 1 FROM pg_stat_activity WHERE pid = ANY(${pids as number[]}::int[])`;
+    const left = await admin`SELECT 1 FROM pg_stat_activity WHERE pid = ANY(${pids}::int[])`;
     if (left.length === 0) return;
   }
 }

@@ -1,5 +1,6 @@
 export { describeUnsafeWay, readAddress } from './address.ts';
 export { analyzeGrown } from './analyze-grown.ts';
+export { findRow, findValue, getRow, getValue, listValues } from './answer.ts';
 export { bareArray } from './array-text.ts';
 export { type Cancel, CanceledError, cancelableTransaction } from './cancelable.ts';
 export { copyBytes, copyRows } from './copy-rows.ts';

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getValue, listValues } from './answer.ts';
 import type { Sql, Tx } from './db.ts';
 import { type Blocker, describeBlocker } from './tell-waits.ts';
 
@@ -105,8 +106,7 @@ const looksBeforeTelling = 5;
 // CONCURRENTLY waits for every snapshot, so the two processes would wait for each other.
 async function takeTurn(connection: Tx, lock: number, tell: (line: string) => void): Promise<void> {
   for (let look = 1; ; look++) {
-    const [row] = await connection<{ isMine: boolean }[]>`SELECT pg_try_advisory_lock(${lock}) AS is_mine`;
-    if (row?.isMine) return;
+    if (await getValue(connection`SELECT pg_try_advisory_lock(${lock})`)) return;
     if (look === looksBeforeTelling) {
       for (const holder of await listMigrating(connection, lock))
         tell(`another migration runs: ${describeBlocker(holder)}`);
@@ -125,10 +125,8 @@ function listMigrating(connection: Tx, lock: number): PromiseLike<Blocker[]> {
 
 /** Lists the names of migrations that have not been applied. */
 export async function missingOf(sql: Sql, wanted: readonly Migration[]): Promise<string[]> {
-  const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
-  if (!table?.exists) return wanted.map((migration) => migration.name);
-  const applied = await sql<{ number: number }[]>`SELECT number FROM schema_migrations`;
-  const numbers = new Set(applied.map((row) => row.number));
+  if (!(await getValue(sql`SELECT to_regclass('schema_migrations')`))) return wanted.map((migration) => migration.name);
+  const numbers = new Set(await listValues<number>(sql`SELECT number FROM schema_migrations`));
   return wanted.filter((migration) => !numbers.has(migration.number)).map((migration) => migration.name);
 }
 

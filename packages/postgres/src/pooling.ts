@@ -2,6 +2,7 @@
 // each transaction another connection cannot be used. One that keeps a connection for each session
 // can: a session brings its settings with it (`db.ts`).
 import { randomBytes } from 'node:crypto';
+import { getValue } from './answer.ts';
 import { connect } from './db.ts';
 
 export class PoolingError extends Error {
@@ -26,8 +27,7 @@ export async function checkPooling(url: string): Promise<void> {
         // A setting of one session must be invisible to another.
         const word = randomBytes(8).toString('hex');
         await one`SELECT set_config('pooling.word', ${word}, false)`;
-        const [row] = await other<{ heard: string | null }[]>`SELECT current_setting('pooling.word', true) AS heard`;
-        if (row?.heard !== word) continue;
+        if ((await getValue(other`SELECT current_setting('pooling.word', true)`)) !== word) continue;
         throw new PoolingError(
           'DATABASE_URL leads to a pooler in transaction or statement mode, which cannot carry LISTEN, session locks and settings: use its session mode (PgBouncer: pool_mode = session), or the database itself.',
         );

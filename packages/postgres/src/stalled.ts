@@ -75,7 +75,7 @@ const waitingOf = (sql: Sql, program: string) => sql`
     AND a.state = 'active' AND a.wait_event = 'ClientRead'`;
 
 async function listWaiting(sql: Sql, isWaiting: Fragment): Promise<Waiting[]> {
-  return sql<Waiting[]>`
+  return sql`
     SELECT a.pid, a.state_change::text AS begun_at,
       (extract(epoch FROM now() - a.state_change) * 1000)::float8 AS begun_ms_ago, c.bytes_processed AS bytes,
       (extract(epoch FROM now()) * 1000)::float8 AS now_ms

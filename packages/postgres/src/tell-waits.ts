@@ -52,7 +52,7 @@ export function describeBlocker({ pid, application, seconds }: Blocker): string 
 }
 
 async function listBlockers(sql: Sql): Promise<Blocker[]> {
-  return sql<Blocker[]>`
+  return sql`
     SELECT DISTINCT b.pid, a.application_name AS application,
       extract(epoch FROM clock_timestamp() - a.xact_start)::int AS seconds
     FROM pg_stat_activity waiting CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS b (pid)

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { getValue } from '../answer.ts';
 import { connect, isOfServer, type Reserved, type Tx } from '../db.ts';
 import { owner } from './owner.ts';
 import { isAlive, readIfThere } from './unfinished.ts';
@@ -67,9 +68,8 @@ export async function knock(host: string, postmaster: Postmaster): Promise<Conne
       release();
       return lost;
     };
-    const [row] = await sql<{ text: string }[]>`SELECT pg_read_file('postmaster.pid') AS text`;
-    const isTheSame = row && parsePostmaster(row.text).identity === postmaster.identity;
-    if (isTheSame) return { ...postmaster, sql, host, lost, end };
+    const text = await getValue<string>(sql`SELECT pg_read_file('postmaster.pid')`);
+    if (parsePostmaster(text).identity === postmaster.identity) return { ...postmaster, sql, host, lost, end };
     await end();
     return 'silent';
   } catch (error) {

@@ -2,6 +2,7 @@
 // it, and is no superuser. So no statement that a caller could make the service run reads a file,
 // starts a program or reaches another database.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findValue } from '../answer.ts';
 import { connect, type Tx } from '../db.ts';
 import { writeAccess } from './access.ts';
 import type { Cluster } from './cluster.ts';
@@ -27,12 +28,12 @@ export async function provideDatabase(connection: Connection, cluster: Cluster):
   if (!role) await sql.unsafe(`CREATE ROLE ${owner.serviceRole} LOGIN`).catch(unlessMadeMeanwhile);
   // Migrations name the transaction that they wait for, and `doctor` names the disk with the data.
   await sql.unsafe(`GRANT pg_monitor TO ${owner.serviceRole}`);
-  const [database] = await sql<{ isOurs: boolean }[]>`
-    SELECT pg_get_userbyid(datdba) = ${owner.serviceRole} AS "isOurs" FROM pg_database WHERE datname = ${owner.name}`;
-  if (!database)
+  const isOurs = await findValue<boolean>(sql`
+    SELECT pg_get_userbyid(datdba) = ${owner.serviceRole} FROM pg_database WHERE datname = ${owner.name}`);
+  if (isOurs === undefined)
     await sql.unsafe(`CREATE DATABASE ${owner.name} OWNER ${owner.serviceRole}`).catch(unlessMadeMeanwhile);
   await admitRole(connection, cluster);
-  if (database?.isOurs === false) await giveDatabase(addressOf(connection, owner.name));
+  if (isOurs === false) await giveDatabase(addressOf(connection, owner.name));
 }
 
 /** 42P04, 42710 and 23505 (from the catalog's own index): it exists. */

@@ -2,6 +2,7 @@
 // killed process left running or starts one; the last user stops it. Never refuses a healthy data
 // directory, and never serves one directory to two services.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findValue, getRow, getValue } from '../answer.ts';
 import type { Tx } from '../db.ts';
 import { findCluster, makeCluster } from './cluster.ts';
 import { owner } from './owner.ts';
@@ -95,13 +96,13 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
    * it, it is not restarted; the processes of the service then wait for connections.
    */
   async function isTooSmall(sql: Tx): Promise<boolean> {
-    const [row] = await sql<{ most: number; isShared: boolean }[]>`
+    const { most, isShared } = await getRow(sql<{ most: number; isShared: boolean }[]>`
       SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
-        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${locks.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
-    if (!row || connections === undefined || row.most >= connections) return false;
-    const what = `PostgreSQL runs with ${row.most} connections, and ${connections} are needed`;
-    log(row.isShared ? `${what}; a command uses it, so it is left as it is until the next start` : what);
-    return !row.isShared;
+        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${locks.inUse} AND pid <> pg_backend_pid()) AS is_shared`);
+    if (connections === undefined || most >= connections) return false;
+    const what = `PostgreSQL runs with ${most} connections, and ${connections} are needed`;
+    log(isShared ? `${what}; a command uses it, so it is left as it is until the next start` : what);
+    return !isShared;
   }
 
   async function rejoin(): Promise<Connection | undefined> {
@@ -128,8 +129,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const { sql } = connection;
     try {
       await sql`SELECT pg_advisory_unlock_shared(${locks.inUse})`;
-      const [row] = await sql<{ isLast: boolean }[]>`SELECT pg_try_advisory_lock(${locks.inUse}) AS "isLast"`;
-      if (row?.isLast) await server.stop();
+      const isLast = await getValue(sql`SELECT pg_try_advisory_lock(${locks.inUse})`);
+      if (isLast) await server.stop();
     } catch (error) {
       if (!isConnectionLost(error)) throw error;
     } finally {
@@ -171,11 +172,11 @@ async function becomeTheService(sql: Tx, dataDir: string): Promise<void> {
     await sql`SELECT pg_advisory_lock(${locks.service})`;
   } catch (error) {
     if (!hasCode(error, /^55P03$/)) throw error;
-    const [holder] = await sql<{ name: string }[]>`
-      SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
-      WHERE locktype = 'advisory' AND objid = ${locks.service} AND granted`;
+    const holder = await findValue<string>(sql`
+      SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE locktype = 'advisory' AND objid = ${locks.service} AND granted`);
     throw new Error(
-      `Another service (${holder?.name ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
+      `Another service (${holder ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
     );
   }
 }

@@ -2,7 +2,7 @@
 // time to time and adds its own steady time, which nobody sets. When the host's clocks or the
 // database's have stepped, the clock is in doubt until it knows which, and nothing begins (R-100).
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, getRow, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { type HostClock, HostWatch, hostClock, stepMsLeast } from '../host/host-clock.ts';
 
 /**
@@ -80,19 +80,16 @@ export function nowOf(tx: Tx, clock: Clock): Fragment {
  */
 export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
   const read = clock.beginReading();
-  const [row] = await tx<{ nowMs: number; serverMs: number }[]>`
+  const { nowMs, serverMs } = await getRow(tx<{ nowMs: number; serverMs: number }[]>`
     SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms,
-      (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS server_ms`;
-  if (!row) throw new Error('the database returned no time');
-  read(row.serverMs);
-  return row.nowMs;
+      (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS server_ms`);
+  read(serverMs);
+  return nowMs;
 }
 
 /** Reads the server's clock where there is no `Clock` yet, in milliseconds since the epoch. */
 export async function readServerMs(sql: Sql): Promise<number> {
-  const [row] = await sql<{ ms: number }[]>`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`;
-  if (!row) throw new Error('the database returned no time');
-  return row.ms;
+  return getValue(sql`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`);
 }
 
 /** A clock that tests can set; production never does. */

@@ -1,7 +1,7 @@
 // The one row that all processes of a service share: the keys of receipt tokens, and the identity
 // of the database's server.
 import { randomBytes } from 'node:crypto';
-import type { Sql } from '@carillon/postgres';
+import { getValue, type Sql } from '@carillon/postgres';
 import type { Seal } from '../secrets/seal.ts';
 import type { ClockStep } from './clock.ts';
 import { findStoredKeys, firstKeyPlace, openStoredKeys } from './receipt-keys.ts';
@@ -18,8 +18,8 @@ export interface Instance {
  * an existing master key.
  */
 export async function isInstanceMade(sql: Sql): Promise<boolean> {
-  const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('instance') IS NOT NULL AS exists`;
-  return table?.exists === true && (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
+  const isMigrated = await getValue<boolean>(sql`SELECT to_regclass('instance') IS NOT NULL`);
+  return isMigrated && (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The stored keys of receipt tokens: sealed in the instance's row, newest first. Each is bound to
 // its number, counted from the first key ever. No opened key is logged.
 import { randomBytes } from 'node:crypto';
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import { type Resealed, resealed, resealRows } from '../secrets/reseal.ts';
 import type { Seal, SealPlace } from '../secrets/seal.ts';
 import type { Clock } from './clock.ts';
@@ -32,10 +32,9 @@ const placeAt = ({ records, forgotten }: StoredKeys, i: number): SealPlace =>
 
 /** Reads the keys; undefined when no service has run on this database yet. */
 export async function findStoredKeys(tx: Tx): Promise<StoredKeys | undefined> {
-  const [row] = await tx<StoredKeys[]>`
+  return findRow(tx`
     SELECT receipt_keys AS records, receipt_keys_made_at AS made_at, receipt_keys_forgotten AS forgotten
-    FROM instance WHERE id = 1`;
-  return row;
+    FROM instance WHERE id = 1`);
 }
 
 /** Throws `SealError` for a key that the available master key does not open. */
@@ -79,7 +78,7 @@ export async function resealReceiptKeys({ sql, seal }: { sql: Sql; seal: Seal })
       const again = stored.records.map((record, i) => resealed(seal, record, placeAt(stored, i)));
       const result = await sql`
         UPDATE instance SET receipt_keys = ${again}::text[]
-        WHERE id = 1 AND receipt_keys = ${stored.records as string[]}::text[]`;
+        WHERE id = 1 AND receipt_keys = ${stored.records}::text[]`;
       return result.count === 1;
     },
     nameOf: () => 'the keys of receipt tokens',

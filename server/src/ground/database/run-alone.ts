@@ -2,7 +2,7 @@
 // nothing else, and ends with the process that holds it, however it ends. The work must be safe to
 // run twice all the same, because a lost connection releases the lock while the work continues.
 
-import { type Sql, transaction } from '@carillon/postgres';
+import { getValue, type Sql, transaction } from '@carillon/postgres';
 import { type AdvisoryLock, advisoryLocks } from './advisory-locks.ts';
 
 /** Runs `work`. Returns false and does nothing when another process holds the lock. */
@@ -12,10 +12,7 @@ export async function runAlone(sql: Sql, lock: AdvisoryLock, work: () => Promise
     await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
     // One message without parameters: a statement with parameters would leave a portal open.
     // VACUUM, DETACH PARTITION and others would wait for its snapshot as long as the work takes.
-    const [row] = await tx.unsafe<{ locked: boolean }[]>(
-      `SELECT pg_try_advisory_xact_lock(${advisoryLocks[lock]}) AS locked`,
-    );
-    if (!row?.locked) return false;
+    if (!(await getValue(tx.unsafe(`SELECT pg_try_advisory_xact_lock(${advisoryLocks[lock]})`)))) return false;
     await work();
     return true;
   });

@@ -17,11 +17,11 @@ export interface KeysOfName {
 
 /** Lists the keys that events of these names have in the catalog. */
 export async function listKeysOfNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<KeysOfName[]> {
-  return tx<KeysOfName[]>`
+  return tx`
     SELECT name, array_agg(key) AS keys, count(*) FILTER (WHERE by_client) AS by_clients
     FROM (
       SELECT name, key, bool_and(by_client) AS by_client FROM event_properties
-      WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[]) GROUP BY name, key
+      WHERE app_id = ${appId} AND name = ANY(${names}::text[]) GROUP BY name, key
     ) AS known
     GROUP BY name`;
 }
@@ -80,7 +80,7 @@ export async function listEventNames(
 ): Promise<EventNameRow[]> {
   const begins = prefix === null ? tx`` : tx`AND starts_with(lower(name), lower(${prefix}::text))`;
   const after = afterName === null ? begins : tx`AND name > ${afterName} ${begins}`;
-  return tx<EventNameRow[]>`
+  return tx`
     SELECT name, sum(count)::bigint AS count, max(last_at) AS last_at
     FROM (
       SELECT name, count, last_at FROM event_names WHERE app_id = ${appId} ${after}
@@ -124,10 +124,10 @@ export async function listEventProperties(
       ? tx`samples`
       : tx`(
         SELECT coalesce(jsonb_agg(s.sample), '[]') FROM jsonb_array_elements(samples) AS s (sample)
-        WHERE coalesce(sample_subjects ->> s.sample::text <> ALL(${erased as Uuid[]}::text[]), true)) AS samples`;
-  return tx<EventPropertyRow[]>`
+        WHERE coalesce(sample_subjects ->> s.sample::text <> ALL(${erased}::text[]), true)) AS samples`;
+  return tx`
     SELECT name, key, type, ${samples} FROM event_properties
-    WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
+    WHERE app_id = ${appId} AND name = ANY(${names}::text[])
     ORDER BY name, key, type`;
 }
 
@@ -137,7 +137,7 @@ export async function listEventProperties(
  */
 export async function clearSamplesOf(tx: Tx, appId: Uuid, subjectIds: readonly Uuid[]): Promise<void> {
   const isKept = tx`
-    coalesce(p.sample_subjects ->> s.sample::text <> ALL(${subjectIds as Uuid[]}::text[]), false)`;
+    coalesce(p.sample_subjects ->> s.sample::text <> ALL(${subjectIds}::text[]), false)`;
   await tx`
     UPDATE event_properties AS p SET
       samples = (SELECT coalesce(jsonb_agg(s.sample), '[]') FROM jsonb_array_elements(p.samples) AS s (sample) WHERE ${isKept}),

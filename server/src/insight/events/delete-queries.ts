@@ -1,5 +1,5 @@
 // SQL: deletes one name of events, day by day.
-import type { Sql, Tx } from '@carillon/postgres';
+import { getValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Span } from './totals-queries.ts';
 
@@ -8,7 +8,7 @@ import type { Span } from './totals-queries.ts';
  * name.
  */
 export async function listDaysOfName(sql: Sql, appId: Uuid, name: string): Promise<Date[]> {
-  const rows = await sql<{ day: Date }[]>`
+  return listValues(sql`
     SELECT DISTINCT day::timestamp AT TIME ZONE 'UTC' AS day
     FROM (
       SELECT DISTINCT (at AT TIME ZONE 'UTC')::date AS day FROM events WHERE app_id = ${appId} AND name = ${name}
@@ -19,8 +19,7 @@ export async function listDaysOfName(sql: Sql, appId: Uuid, name: string): Promi
       UNION ALL
       SELECT DISTINCT day FROM subject_events WHERE app_id = ${appId} AND name = ${name}
     ) AS days
-    ORDER BY day`;
-  return rows.map(({ day }) => day);
+    ORDER BY day`);
 }
 
 /**
@@ -40,12 +39,11 @@ export async function deleteDayOfName(tx: Tx, appId: Uuid, name: string, { from,
 
 /** Counts the events of a name. */
 export async function countEventsOfName(sql: Sql, appId: Uuid, name: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
+  return getValue(sql`
     SELECT coalesce(sum(count), 0)::bigint AS count
     FROM (
       SELECT count FROM event_names WHERE app_id = ${appId} AND name = ${name}
       UNION ALL
       SELECT count FROM rollup_deltas WHERE app_id = ${appId} AND name = ${name}
-    ) AS counted`;
-  return row?.count ?? 0;
+    ) AS counted`);
 }

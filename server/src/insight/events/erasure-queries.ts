@@ -1,6 +1,6 @@
 // SQL: events and daily counts of erased users, and of devices that belonged to them. Amounts and
 // counts stay unchanged.
-import type { Tx } from '@carillon/postgres';
+import { listValues, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { boundsOf, type DayOfEvents, ofSubjects } from './history-queries.ts';
 
@@ -32,12 +32,12 @@ export interface ForgottenDevice {
  * transaction that adds to these counts waits.
  */
 export async function deleteDayCounts(tx: Tx, day: DayOfEvents, deviceIds: readonly Uuid[]): Promise<Set<Uuid>> {
-  const rows = await tx<{ subjectId: Uuid }[]>`
+  const ids = await listValues<Uuid>(tx`
     DELETE FROM subject_events
     WHERE app_id = ${day.appId} AND name = ${day.name} AND day = ${day.day}::date
-      AND subject_id = ANY(${deviceIds as Uuid[]}::uuid[])
-    RETURNING subject_id`;
-  return new Set(rows.map(({ subjectId }) => subjectId));
+      AND subject_id = ANY(${deviceIds}::uuid[])
+    RETURNING subject_id`);
+  return new Set(ids);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SQL: the events of one person, or of a few: the days, and each event. The daily counts lead to
 // the days. Within a day the index by time and subject leads to the parts of the table that may
 // contain the person's events.
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 /**
@@ -9,11 +9,10 @@ import type { Uuid } from '../../ground/values/ids.ts';
  * that are still to be folded into it.
  */
 export async function listEventNames(sql: Sql, appId: Uuid, after: string, limit: number): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
+  return listValues(sql`
     SELECT name FROM event_names WHERE app_id = ${appId} AND name > ${after}
     UNION SELECT name FROM rollup_deltas WHERE app_id = ${appId} AND name > ${after}
-    ORDER BY name LIMIT ${limit}`;
-  return rows.map(({ name }) => name);
+    ORDER BY name LIMIT ${limit}`);
 }
 
 /** A UTC day on which some of the subjects have events of a name. */
@@ -30,10 +29,10 @@ export async function listSubjectDays(
   names: readonly string[],
   subjectIds: readonly Uuid[],
 ): Promise<SubjectDay[]> {
-  return sql<SubjectDay[]>`
+  return sql`
     SELECT DISTINCT name, day::text AS day FROM subject_events
-    WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
-      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])
+    WHERE app_id = ${appId} AND name = ANY(${names}::text[])
+      AND subject_id = ANY(${subjectIds}::uuid[])
     ORDER BY name, day`;
 }
 
@@ -56,7 +55,7 @@ const lookedForMax = 16;
 
 /** A condition that selects the events of these subjects. */
 export function ofSubjects(tx: Tx, subjectIds: readonly Uuid[]): Fragment {
-  const ids = tx`${subjectIds as Uuid[]}::uuid[]`;
+  const ids = tx`${subjectIds}::uuid[]`;
   return subjectIds.length <= lookedForMax ? tx`subject_id = ANY(${ids})` : tx`subject_id IN (SELECT unnest(${ids}))`;
 }
 
@@ -81,7 +80,7 @@ export async function listSubjectEvents(
   limit: number,
 ): Promise<SubjectEvent[]> {
   const { from, before } = boundsOf(day);
-  return sql<SubjectEvent[]>`
+  return sql`
     SELECT id, at, device_id, external_id, properties FROM events
     WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
       AND ${ofSubjects(sql, subjectIds)} ${afterId === null ? sql`` : sql`AND id > ${afterId}`}
@@ -113,7 +112,7 @@ export async function listDayEvents(
   const { from, before } = boundsOf({ day });
   const earlier =
     position === null ? sql`` : sql`AND (at, id) < (${position.at}::text::timestamptz, ${position.id}::uuid)`;
-  return sql<EventOfSubject[]>`
+  return sql`
     SELECT id, name, subject_id, at, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at_text,
       device_id, external_id, properties
     FROM events

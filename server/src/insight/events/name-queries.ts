@@ -1,6 +1,6 @@
 // SQL: the names of an app's events and their number, among the folded sums and the deltas.
 
-import type { Tx } from '@carillon/postgres';
+import { getValue, listValues, type Tx } from '@carillon/postgres';
 import { advisoryLocksOfApp } from '../../ground/database/advisory-locks.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -13,35 +13,32 @@ export async function lockNames(tx: Tx, appId: Uuid): Promise<void> {
 
 /** Selects the names that were tracked already. */
 export async function listStoredNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<string[]> {
-  const rows = await tx<{ name: string }[]>`
-    SELECT name FROM event_names WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
+  return listValues(tx`
+    SELECT name FROM event_names WHERE app_id = ${appId} AND name = ANY(${names}::text[])
     UNION
-    SELECT name FROM rollup_deltas WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])`;
-  return rows.map(({ name }) => name);
+    SELECT name FROM rollup_deltas WHERE app_id = ${appId} AND name = ANY(${names}::text[])`);
 }
 
 /** Counts the names that were tracked. */
 export async function countStoredNames(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`
+  return getValue(tx`
     SELECT count(*) AS count
     FROM (
       SELECT name FROM event_names WHERE app_id = ${appId}
       UNION
       SELECT name FROM rollup_deltas WHERE app_id = ${appId}
-    ) AS tracked`;
-  return row?.count ?? 0;
+    ) AS tracked`);
 }
 
 /** Counts the names that client keys added. */
 export async function countClientNames(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`SELECT count(*) FROM client_names WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(tx`SELECT count(*) FROM client_names WHERE app_id = ${appId}`);
 }
 
 /** Records that client keys added these names. */
 export async function insertClientNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<void> {
   await tx`
-    INSERT INTO client_names (app_id, name) SELECT ${appId}, name FROM unnest(${names as string[]}::text[]) AS n (name)
+    INSERT INTO client_names (app_id, name) SELECT ${appId}, name FROM unnest(${names}::text[]) AS n (name)
     ON CONFLICT DO NOTHING`;
 }
 

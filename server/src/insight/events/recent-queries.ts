@@ -21,8 +21,8 @@ export async function listDaysOfNames(
   names: readonly string[],
   since: Date,
 ): Promise<DayOfName[]> {
-  const ofNames = sql`app_id = ${appId} AND name = ANY(${names as string[]}::text[]) AND bucket >= ${since}`;
-  return sql<DayOfName[]>`
+  const ofNames = sql`app_id = ${appId} AND name = ANY(${names}::text[]) AND bucket >= ${since}`;
+  return sql`
     SELECT name, (bucket AT TIME ZONE 'UTC')::date::text AS day, sum(count)::bigint AS count
     FROM (
       SELECT name, bucket, count FROM rollups WHERE ${ofNames}
@@ -56,9 +56,9 @@ export async function listRecentEvents(
       ? sql``
       : sql`AND at <= ${before.at}::text::timestamptz
           AND (at, id) < (${before.at}::text::timestamptz, ${before.id}::uuid)`;
-  return sql<RecentEvent[]>`
+  return sql`
     SELECT id, at, at::text AS at_text, device_id, external_id, properties FROM events
     WHERE app_id = ${appId} AND name = ${name} ${position}
-      ${erased.length === 0 ? sql`` : sql`AND subject_id <> ALL(${erased as Uuid[]}::uuid[])`}
+      ${erased.length === 0 ? sql`` : sql`AND subject_id <> ALL(${erased}::uuid[])`}
     ORDER BY at DESC, id DESC LIMIT ${limit}`;
 }

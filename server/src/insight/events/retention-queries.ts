@@ -1,5 +1,5 @@
 // SQL: which events are kept, and which may be deleted.
-import type { Sql, Tx } from '@carillon/postgres';
+import { getValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Times } from './spans.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { Times } from './spans.ts';
  * PostgreSQL writes them.
  */
 export async function listAttachedSpans(tx: Tx, table: string): Promise<{ name: string; bound: string }[]> {
-  return tx<{ name: string; bound: string }[]>`
+  return tx`
     SELECT c.relname::text AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = ${table}::regclass AND c.relname ~ ('^' || ${table}::text || '_[0-9]{4}([0-9]{2})?(_[0-9]+)?$')`;
@@ -15,8 +15,7 @@ export async function listAttachedSpans(tx: Tx, table: string): Promise<{ name: 
 
 /** Returns whether a table or another relation has this name. */
 export async function isNameTaken(tx: Tx, name: string): Promise<boolean> {
-  const [row] = await tx<{ isTaken: boolean }[]>`SELECT to_regclass(${name}) IS NOT NULL AS is_taken`;
-  return row?.isTaken ?? false;
+  return getValue(tx`SELECT to_regclass(${name}) IS NOT NULL AS is_taken`);
 }
 
 /** Finds the instant from which all events are kept; null when nothing was ever deleted. */
@@ -34,10 +33,7 @@ export async function raiseKeptSince(sql: Sql, keptSince: Date): Promise<void> {
 
 /** Finds the time of the oldest event in a span; null when there is none. */
 export async function findOldestEvent(sql: Sql, { from, to }: Times): Promise<Date | null> {
-  const [row] = await sql<
-    { oldest: Date | null }[]
-  >`SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND at < ${to}`;
-  return row?.oldest ?? null;
+  return getValue(sql`SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND at < ${to}`);
 }
 
 /** Deletes the events of a span of time. */

@@ -1,6 +1,6 @@
 // SQL: the latest events of an app, for people who watch them arrive.
 
-import { type Sql, unprepared } from '@carillon/postgres';
+import { listValues, type Sql, unprepared } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { SubjectEvent } from './history-queries.ts';
@@ -11,14 +11,13 @@ export interface ArrivedEvent extends SubjectEvent {
 
 /** Lists the names of an app's latest events. */
 export async function listLastNames(sql: Sql, appId: Uuid, limit: number): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
+  return listValues(sql`
     SELECT name FROM (
       SELECT name, last_at FROM event_names WHERE app_id = ${appId}
       UNION ALL
       SELECT name, last_at FROM rollup_deltas WHERE app_id = ${appId}
     ) AS counted
-    GROUP BY name ORDER BY max(last_at) DESC, name LIMIT ${limit}`;
-  return rows.map(({ name }) => name);
+    GROUP BY name ORDER BY max(last_at) DESC, name LIMIT ${limit}`);
 }
 
 const daysBack = 7;
@@ -34,7 +33,7 @@ export async function listLastEvents(
   names: readonly string[],
   { erased, limit }: { readonly erased: readonly Uuid[]; readonly limit: number },
 ): Promise<ArrivedEvent[]> {
-  const ofNobodyErased = erased.length === 0 ? sql`` : sql`AND subject_id <> ALL(${erased as Uuid[]}::uuid[])`;
+  const ofNobodyErased = erased.length === 0 ? sql`` : sql`AND subject_id <> ALL(${erased}::uuid[])`;
   // One part for each name: the index by name and time gives the last rows without a sort.
   const parts = names.map(
     (name, i) => sql`${i === 0 ? sql`` : sql`UNION ALL`} (
@@ -44,5 +43,5 @@ export async function listLastEvents(
       ORDER BY at DESC LIMIT ${limit})`,
   );
   // The id is minted when the event is received, so its order is that of receiving.
-  return unprepared(sql<ArrivedEvent[]>`SELECT * FROM (${parts}) AS last ORDER BY id DESC`);
+  return unprepared(sql`SELECT * FROM (${parts}) AS last ORDER BY id DESC`);
 }

@@ -1,5 +1,5 @@
 // SQL: the sums of reports, and building them again from the stored events.
-import type { Sql, Tx } from '@carillon/postgres';
+import { getRow, getValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { Uuid } from '../../ground/values/ids.ts';
  * statement, so that a reader sees each delta exactly once.
  */
 export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
-  const [row] = await sql<{ folded: number }[]>`
+  return getValue(sql`
     WITH taken AS (
       DELETE FROM rollup_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM rollup_deltas LIMIT ${limit}))
       RETURNING app_id, name, bucket, currency, count, amount, last_at
@@ -25,8 +25,7 @@ export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
         count = rollups.count + excluded.count, amount = rollups.amount + excluded.amount,
         last_at = greatest(rollups.last_at, excluded.last_at)
     )
-    SELECT count(*) AS folded FROM taken`;
-  return row?.folded ?? 0;
+    SELECT count(*) AS folded FROM taken`);
 }
 
 /**
@@ -34,14 +33,14 @@ export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
  * there are none.
  */
 export async function findTimesOfEvents(sql: Sql, appId: Uuid): Promise<{ first: Date; last: Date } | null> {
-  const [row] = await sql<{ first: Date | null; last: Date | null }[]>`
+  const { first, last } = await getRow(sql<{ first: Date | null; last: Date | null }[]>`
     SELECT min(first) AS first, max(last) AS last
     FROM (
       SELECT min(at) AS first, max(at) AS last FROM events WHERE app_id = ${appId}
       UNION ALL
       SELECT min(bucket), max(bucket) FROM rollups WHERE app_id = ${appId}
-    ) AS times`;
-  return row?.first && row.last ? { first: row.first, last: row.last } : null;
+    ) AS times`);
+  return first && last && { first, last };
 }
 
 /** A span of time; `to` is excluded. */
@@ -55,7 +54,7 @@ export interface Span {
  * counts.
  */
 export async function listDaysOfEvents(sql: Sql, appId: Uuid, { from, to }: Span): Promise<Date[]> {
-  const rows = await sql<{ day: Date }[]>`
+  return listValues(sql`
     SELECT DISTINCT day::timestamp AT TIME ZONE 'UTC' AS day
     FROM (
       SELECT DISTINCT (at AT TIME ZONE 'UTC')::date AS day FROM events WHERE app_id = ${appId} AND at >= ${from} AND at < ${to}
@@ -67,8 +66,7 @@ export async function listDaysOfEvents(sql: Sql, appId: Uuid, { from, to }: Span
       WHERE app_id = ${appId} AND day >= (${from}::timestamptz AT TIME ZONE 'UTC')::date
         AND day < (${to}::timestamptz AT TIME ZONE 'UTC')::date
     ) AS days
-    ORDER BY day`;
-  return rows.map(({ day }) => day);
+    ORDER BY day`);
 }
 
 export async function deleteDeltas(tx: Tx, appId: Uuid, { from, to }: Span): Promise<void> {
@@ -115,7 +113,7 @@ export async function deleteEventNames(tx: Tx, appId: Uuid): Promise<void> {
 export async function repairDayCounts(tx: Tx, appId: Uuid, { from, to }: Span): Promise<boolean> {
   const day = tx`(${from}::timestamptz AT TIME ZONE 'UTC')::date`;
   const same = tx`s.app_id = ${appId} AND s.name = w.name AND s.subject_id = w.subject_id AND s.day = ${day}`;
-  const [row] = await tx<{ isLate: boolean }[]>`
+  return getValue(tx`
     WITH wrong AS MATERIALIZED (
       SELECT name, subject_id, c.count, c.last_at, d.count AS wrong_count, d.last_at AS wrong_last_at
       FROM (
@@ -140,8 +138,7 @@ export async function repairDayCounts(tx: Tx, appId: Uuid, { from, to }: Span): 
       DELETE FROM subject_events AS s USING wrong AS w
       WHERE ${same} AND w.count IS NULL AND s.count = w.wrong_count
     )
-    SELECT EXISTS (SELECT FROM wrong WHERE count > wrong_count AND last_at < wrong_last_at) AS is_late`;
-  return row?.isLate ?? false;
+    SELECT EXISTS (SELECT FROM wrong WHERE count > wrong_count AND last_at < wrong_last_at) AS is_late`);
 }
 
 /**

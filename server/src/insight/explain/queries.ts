@@ -2,7 +2,7 @@
 // rooms and writes none. Every statement starts at a person, a device or a message, so its cost
 // does not grow with the audience.
 
-import type { Fragment, Sql } from '@carillon/postgres';
+import { type Fragment, findRow, listValues, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { DeviceStatus, InvalidReason } from '../../people/devices/device.ts';
@@ -29,9 +29,8 @@ const messageColumns = (sql: Sql): Fragment => sql`
 
 /** Finds a message of the app. */
 export async function findExplained(sql: Sql, appId: Uuid, id: Uuid): Promise<ExplainedMessage | undefined> {
-  const [message] = await sql<ExplainedMessage[]>`
-    SELECT ${messageColumns(sql)} FROM messages WHERE app_id = ${appId} AND id = ${id}`;
-  return message;
+  return findRow(sql`
+    SELECT ${messageColumns(sql)} FROM messages WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 /** Lists the newest messages of the app that are at most `days` old, newest first. */
@@ -41,7 +40,7 @@ export async function listNewest(
   days: number,
   limit: number,
 ): Promise<ExplainedMessage[]> {
-  return sql<ExplainedMessage[]>`
+  return sql`
     SELECT ${messageColumns(sql)} FROM messages
     WHERE app_id = ${appId} AND created_at >= ${clock.now} - ${days}::int * interval '1 day'
     ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
@@ -53,9 +52,8 @@ export async function findProfileOf(
   appId: Uuid,
   externalId: string,
 ): Promise<{ id: Uuid; createdAt: Date } | undefined> {
-  const [user] = await sql<{ id: Uuid; createdAt: Date }[]>`
-    SELECT id, created_at FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
-  return user;
+  return findRow(sql`
+    SELECT id, created_at FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`);
 }
 
 export interface ExplainedDevice {
@@ -83,7 +81,7 @@ export async function listDevicesOfUser(
   externalId: string,
   limit: number,
 ): Promise<ExplainedDevice[]> {
-  return sql<ExplainedDevice[]>`
+  return sql`
     SELECT ${deviceColumns(sql)} FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
     WHERE a.app_id = ${appId} AND a.external_id = ${externalId}
     ORDER BY a.active DESC, a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
@@ -91,9 +89,9 @@ export async function listDevicesOfUser(
 
 /** Lists devices of the app by their ids. */
 export async function listDevicesById(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<ExplainedDevice[]> {
-  return sql<ExplainedDevice[]>`
+  return sql`
     SELECT ${deviceColumns(sql)} FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
-    WHERE a.app_id = ${appId} AND a.device_id = ANY(${ids as Uuid[]}::uuid[])`;
+    WHERE a.app_id = ${appId} AND a.device_id = ANY(${ids}::uuid[])`;
 }
 
 /** Counts the devices of a user by status. */
@@ -112,9 +110,8 @@ export async function countDevicesOfUser(
 
 /** Lists the former users of a device. */
 export async function listFormerUsers(sql: Sql, appId: Uuid, deviceId: Uuid): Promise<Uuid[]> {
-  const rows = await sql<{ userId: Uuid }[]>`
-    SELECT user_id FROM former_links WHERE app_id = ${appId} AND device_id = ${deviceId}`;
-  return rows.map(({ userId }) => userId);
+  return listValues(sql`
+    SELECT user_id FROM former_links WHERE app_id = ${appId} AND device_id = ${deviceId}`);
 }
 
 export interface ExplainedDelivery {
@@ -143,11 +140,11 @@ export async function listDeliveriesOf(
   { firstBatchId, lastBatchId }: { readonly firstBatchId: Uuid; readonly lastBatchId: Uuid },
   deviceId: Uuid | null,
 ): Promise<ExplainedDelivery[]> {
-  return sql<ExplainedDelivery[]>`
+  return sql`
     SELECT batch_id, device_id, channel, status, error_code, attempts, provider_status, done_at, displayed_at, clicked_at,
       dismissed_at, action, timeline
     FROM deliveries
-    WHERE coalesce(user_id, device_id) = ANY(${people as Uuid[]}::uuid[])
+    WHERE coalesce(user_id, device_id) = ANY(${people}::uuid[])
       AND batch_id BETWEEN ${firstBatchId}::uuid AND ${lastBatchId}::uuid
       ${deviceId === null ? sql`` : sql`AND device_id = ${deviceId}`}`;
 }
@@ -175,14 +172,14 @@ export async function listOpenPlaces(
   messageId: Uuid,
   deviceIds: readonly Uuid[],
 ): Promise<OpenPlace[]> {
-  return sql<OpenPlace[]>`
+  return sql`
     WITH RECURSIVE open AS (
       SELECT array_agg(id ORDER BY id) AS ids FROM batches
       WHERE app_id = ${appId} AND message_id = ${messageId} AND state <> 'done'
       GROUP BY due_at, skip_reason
     ), search AS (
       SELECT open.ids, wanted.device_id, 1 AS low, cardinality(open.ids) AS high
-      FROM open CROSS JOIN unnest(${deviceIds as Uuid[]}::uuid[]) AS wanted (device_id)
+      FROM open CROSS JOIN unnest(${deviceIds}::uuid[]) AS wanted (device_id)
       UNION ALL
       SELECT s.ids, s.device_id,
         CASE WHEN s.first_id <= s.device_id THEN s.middle ELSE s.low END,

@@ -1,6 +1,6 @@
 // SQL: rebuilds of reports that the console asked for. Owns `report_rebuilds`.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -24,8 +24,7 @@ const columns = (tx: Tx) => tx`
 
 /** Finds the rebuild of an app that was asked for last. */
 export async function findRebuild(sql: Sql, appId: Uuid): Promise<AskedRebuild | undefined> {
-  const [row] = await sql<AskedRebuild[]>`SELECT ${columns(sql)} FROM report_rebuilds WHERE app_id = ${appId}`;
-  return row;
+  return findRow(sql`SELECT ${columns(sql)} FROM report_rebuilds WHERE app_id = ${appId}`);
 }
 
 /** Stores the request. Undefined: a rebuild of the app waits or runs, and nothing was stored. */
@@ -35,23 +34,21 @@ export async function insertRebuild(
   appId: Uuid,
   { fromAt, toAt }: Pick<AskedRebuild, 'fromAt' | 'toAt'>,
 ): Promise<AskedRebuild | undefined> {
-  const [row] = await tx<AskedRebuild[]>`
+  return findRow(tx`
     INSERT INTO report_rebuilds AS r (app_id, asked_at, from_at, to_at) VALUES (${appId}, ${clock.now}, ${fromAt}, ${toAt})
     ON CONFLICT (app_id) DO UPDATE SET
       asked_at = excluded.asked_at, from_at = excluded.from_at, to_at = excluded.to_at, started_at = NULL,
       finished_at = NULL, failed = false, tries = 0, events = NULL, purchases = NULL
     WHERE r.finished_at IS NOT NULL
-    RETURNING ${columns(tx)}`;
-  return row;
+    RETURNING ${columns(tx)}`);
 }
 
 /** Begins the rebuild that waits longest, also one whose process has died. */
 export async function startNextRebuild(sql: Sql, clock: Clock): Promise<AskedRebuild | undefined> {
-  const [row] = await sql<AskedRebuild[]>`
+  return findRow(sql`
     UPDATE report_rebuilds SET started_at = ${clock.now}, tries = tries + 1
     WHERE app_id = (SELECT app_id FROM report_rebuilds WHERE finished_at IS NULL ORDER BY asked_at, app_id LIMIT 1)
-    RETURNING ${columns(sql)}`;
-  return row;
+    RETURNING ${columns(sql)}`);
 }
 
 /** Ends a rebuild. `done` null: it failed. */

@@ -1,7 +1,7 @@
 // SQL: the events that are classed, the deliveries to their people, and the settled results. No
 // statement joins events with deliveries: results of one statement are passed to the next as
 // arrays.
-import { copyRows, type Fragment, type Tx } from '@carillon/postgres';
+import { copyRows, type Fragment, getValue, listValues, type Tx } from '@carillon/postgres';
 import { writeDecimal } from '../../ground/values/decimal.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { AttributedName, AttributionClass } from './attribution.ts';
@@ -42,14 +42,14 @@ export async function listEvents(tx: Tx, asked: EventsAsked): Promise<Attributab
     AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 240)
     AND id > ${from.receivedTo} ${upTo(from)}`;
   const after = tx`AND at >= ${from.at} AND (at > ${from.at} OR id > ${from.id})`;
-  return tx<AttributableEvent[]>`
+  return tx`
     SELECT id, at, subject_id, device_id, external_id, coalesce(currency, '') AS currency,
       coalesce(amount, 0)::text AS amount
     FROM events
     WHERE app_id = ${appId} AND name = ${name} ${isLate ? late : after}
       ${to === undefined ? tx`` : tx`AND id <= ${to.receivedTo} ${upTo(to)}`}
       ${range === undefined ? tx`` : tx`AND ${within(tx, tx`at`, range)}`}
-      ${subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`}
+      ${subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds}::uuid[])`}
     ORDER BY ${isLate ? tx`id` : tx`at, id`} LIMIT ${limit}`;
 }
 
@@ -61,9 +61,9 @@ export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Ran
   const firstOf = (name: AttributedName): Fragment => tx`
     (SELECT at FROM events WHERE app_id = ${appId} AND name = ${name} AND at >= ${new Date(fromMs)} AND at < ${new Date(toMs)}
     ORDER BY at LIMIT 1)`;
-  const [row] = await tx<{ at: Date | null }[]>`
-    SELECT least(${firstOf('purchase')}, ${firstOf('install')}, ${firstOf('session_start')}) AS at`;
-  return row?.at?.getTime();
+  const at = await getValue<Date | null>(tx`
+    SELECT least(${firstOf('purchase')}, ${firstOf('install')}, ${firstOf('session_start')}) AS at`);
+  return at?.getTime();
 }
 
 export interface DeviceOwner {
@@ -74,9 +74,9 @@ export interface DeviceOwner {
 
 /** Finds the current users of devices. Devices without a user are omitted. */
 export async function listOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
-  return tx<DeviceOwner[]>`
+  return tx`
     SELECT device_id, user_id, external_id FROM audience
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND user_id IS NOT NULL`;
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[]) AND user_id IS NOT NULL`;
 }
 
 /** Lists the current devices of users. */
@@ -85,17 +85,16 @@ export async function listDevicesOfUsers(
   appId: Uuid,
   externalIds: readonly string[],
 ): Promise<{ deviceId: Uuid; userId: Uuid }[]> {
-  return tx<{ deviceId: Uuid; userId: Uuid }[]>`
+  return tx`
     SELECT device_id, user_id FROM audience
-    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds}::text[])`;
 }
 
 /** Lists the former users of these devices. Deliveries to the devices may be stored under them. */
 export async function listFormerOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
-  const rows = await tx<{ userId: Uuid }[]>`
+  return listValues(tx`
     SELECT DISTINCT user_id FROM former_links
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
-  return rows.map(({ userId }) => userId);
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[])`);
 }
 
 export interface StoredDelivery {
@@ -122,9 +121,9 @@ export async function listDeliveriesUnder(
   const to = new Date(range.toMs + 1);
   // The sub-select hides the ids from the planner. Otherwise the planner would look up each id in
   // the statistics of each partition, which takes longer than some of the scans.
-  return tx<StoredDelivery[]>`
+  return tx`
     SELECT device_id, user_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
-    WHERE coalesce(user_id, device_id) = ANY(ARRAY(SELECT unnest(${ids as Uuid[]}::uuid[]))) AND batch_id < ${beforeBatchId}
+    WHERE coalesce(user_id, device_id) = ANY(ARRAY(SELECT unnest(${ids}::uuid[]))) AND batch_id < ${beforeBatchId}
       AND status = 1 AND done_at < ${to} AND (done_at >= ${from} OR (clicked_at >= ${from} AND clicked_at < ${to}))`;
 }
 
@@ -134,8 +133,8 @@ export async function listMessagesOfBatches(
   appId: Uuid,
   batchIds: readonly Uuid[],
 ): Promise<{ id: Uuid; messageId: Uuid }[]> {
-  return tx<{ id: Uuid; messageId: Uuid }[]>`
-    SELECT id, message_id FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[]) AND app_id = ${appId}`;
+  return tx`
+    SELECT id, message_id FROM batches WHERE id = ANY(${batchIds}::uuid[]) AND app_id = ${appId}`;
 }
 
 /**
@@ -229,7 +228,7 @@ export async function listAttributions(
   appId: Uuid,
   range: Range,
 ): Promise<{ eventId: Uuid; class: AttributionClass; messageId: Uuid | null }[]> {
-  return tx<{ eventId: Uuid; class: AttributionClass; messageId: Uuid | null }[]>`
+  return tx`
     SELECT event_id, class, message_id FROM attributions
     WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at <= ${new Date(range.toMs)}`;
 }
@@ -266,7 +265,7 @@ export async function deleteTotalsOfKept(
   keptFrom: Uuid,
 ): Promise<{ bucket: Date; messageId: Uuid; count: number }[]> {
   const ofRange = tx`app_id = ${appId} AND name = ${name} AND ${within(tx, tx`bucket`, range)}`;
-  return tx<{ bucket: Date; messageId: Uuid; count: number }[]>`
+  return tx`
     WITH gone AS (
       DELETE FROM credited_totals WHERE ${ofRange} AND message_id IN (${keptMessages(tx, appId, keptFrom)})
     )
@@ -305,7 +304,7 @@ export async function listAttributionsOfUser(
   afterId: Uuid | null,
   limit: number,
 ): Promise<AttributionOfUser[]> {
-  return tx<AttributionOfUser[]>`
+  return tx`
     SELECT event_id, at, currency, trim_scale(amount)::text AS amount, window_hours, class, message_id FROM attributions
     WHERE app_id = ${appId} AND subject_id = ${userId} ${afterId === null ? tx`` : tx`AND event_id > ${afterId}`}
     ORDER BY event_id LIMIT ${limit}`;

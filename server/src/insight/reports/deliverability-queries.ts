@@ -23,7 +23,7 @@ export async function sumOutcomes(
   periods: readonly Range[],
 ): Promise<OutcomeCount[]> {
   const inRange = tx`app_id = ${appId} AND ${within(tx, tx`bucket`, range)}`;
-  return tx<OutcomeCount[]>`
+  return tx`
     SELECT ${periodOf(tx, tx`bucket`, periods)} AS period, channel, vendor, code, step, sum(count)::bigint AS count
     FROM (
       SELECT bucket, channel, vendor, code, step, count FROM delivery_totals WHERE ${inRange}

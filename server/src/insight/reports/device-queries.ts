@@ -32,8 +32,8 @@ const changes = (tx: Tx, appId: Uuid, since: string | null): Fragment => {
  * the last one has no end.
  */
 export async function sumDeviceTotals(tx: Tx, appId: Uuid, starts: readonly string[]): Promise<DeviceSums[]> {
-  return tx<DeviceSums[]>`
-    SELECT width_bucket(bucket, ${starts as string[]}::timestamptz[]) - 1 AS period, platform,
+  return tx`
+    SELECT width_bucket(bucket, ${starts}::timestamptz[]) - 1 AS period, platform,
       sum(registered)::bigint AS registered, sum(invalid)::bigint AS invalid,
       sum(unsubscribed)::bigint AS unsubscribed, sum(gained)::bigint AS gained
     FROM ${changes(tx, appId, starts[0] ?? null)} GROUP BY 1, 2`;
@@ -41,7 +41,7 @@ export async function sumDeviceTotals(tx: Tx, appId: Uuid, starts: readonly stri
 
 /** Counts the active devices of each platform. A platform without one is left out. */
 export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Platform; active: number }[]> {
-  return tx<{ platform: Platform; active: number }[]>`
+  return tx`
     SELECT platform, count(*) AS active FROM audience WHERE app_id = ${appId} AND active GROUP BY platform`;
 }
 
@@ -56,7 +56,7 @@ export interface ChangeCount {
 /** Counts the changes of a range, change by change. Reads only devices that changed in it. */
 export async function countChanges(tx: Tx, appId: Uuid, from: string, to: string): Promise<ChangeCount[]> {
   const inRange = tx`at >= ${from}::timestamptz AND at < ${to}::timestamptz`;
-  return tx<ChangeCount[]>`
+  return tx`
     SELECT platform, status, former, count(*) AS count
     FROM (
       SELECT platform, status, at, lag(status) OVER (PARTITION BY device_id ORDER BY at, id) AS former FROM device_changes

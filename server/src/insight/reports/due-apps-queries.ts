@@ -62,7 +62,7 @@ const isAhead = (sql: Sql): Fragment => sql`k.checked_at > now() + interval '1 m
 export async function noteChecked(sql: Sql, apps: readonly DueApp[], at: Date): Promise<void> {
   await sql`
     INSERT INTO attribution_checks AS k (app_id, checked_at)
-    SELECT app_id, ${at} FROM unnest(${apps.map(({ id }) => id)}::uuid[]) AS t (app_id) ORDER BY app_id
+    SELECT t.id, ${at} FROM ${sql.rows('t', { uuid: ['id'] }, apps)} ORDER BY t.id
     ON CONFLICT (app_id) DO UPDATE
     SET checked_at = CASE WHEN ${isAhead(sql)} THEN excluded.checked_at
       ELSE greatest(k.checked_at, excluded.checked_at) END`;

@@ -44,7 +44,7 @@ export async function listFunnels(
   after: { readonly startedAt: string; readonly messageId: Uuid } | null,
   limit: number,
 ): Promise<MessageFunnel[]> {
-  return tx<MessageFunnel[]>`
+  return tx`
     WITH page AS (
       SELECT id, name, started_at, ${counterSums(tx)} FROM messages
       WHERE ${started(tx, appId, range)}
@@ -70,7 +70,7 @@ export async function sumFunnels(
   range: Range,
   periods: readonly Range[],
 ): Promise<PeriodFunnel[]> {
-  return tx<PeriodFunnel[]>`
+  return tx`
     SELECT ${periodOf(tx, tx`m.started_at`, periods)} AS period, sum(m.accepted)::bigint AS accepted,
       sum(m.sent)::bigint AS sent, sum(m.failed)::bigint AS failed, sum(m.skipped)::bigint AS skipped,
       coalesce(sum(b.displayed), 0)::bigint AS displayed, coalesce(sum(b.clicked), 0)::bigint AS clicked,
@@ -110,8 +110,8 @@ export async function listCreditedRevenue(
   messageIds: readonly Uuid[],
   tallied: readonly Tallied[],
 ): Promise<(CreditedRevenue & { messageId: Uuid })[]> {
-  const messages = tx`SELECT unnest(${messageIds as Uuid[]}::uuid[])`;
-  return tx<(CreditedRevenue & { messageId: Uuid })[]>`
+  const messages = tx`SELECT unnest(${messageIds}::uuid[])`;
+  return tx`
     SELECT message_id, currency, class, sum(count)::bigint AS count, sum(amount)::text AS amount
     FROM (${credited(tx, appId, tallied, messages)}) AS c GROUP BY 1, 2, 3`;
 }
@@ -125,7 +125,7 @@ export async function sumCreditedRevenue(
   tallied: readonly Tallied[],
 ): Promise<(CreditedRevenue & { period: number })[]> {
   const messages = tx`SELECT id FROM messages WHERE ${started(tx, appId, range)}`;
-  return tx<(CreditedRevenue & { period: number })[]>`
+  return tx`
     SELECT ${periodOf(tx, tx`m.started_at`, periods)} AS period, c.currency, c.class, sum(c.count)::bigint AS count,
       sum(c.amount)::text AS amount
     FROM (${credited(tx, appId, tallied, messages)}) AS c

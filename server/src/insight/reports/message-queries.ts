@@ -1,6 +1,6 @@
 // SQL: when the deliveries of one message were sent, failed, displayed, clicked and dismissed.
 // Other rooms own messages, batches and deliveries.
-import type { Tx } from '@carillon/postgres';
+import { findRow, getRow, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 export interface MessageRun {
@@ -12,11 +12,10 @@ export interface MessageRun {
 }
 
 export async function findRun(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageRun | undefined> {
-  const [row] = await tx<MessageRun[]>`
+  return findRow(tx`
     SELECT started_at, finished_at, webpush_accepted + apns_accepted + fcm_accepted AS accepted,
       webpush_sent + apns_sent + fcm_sent AS sent, webpush_failed + apns_failed + fcm_failed AS failed
-    FROM messages WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+    FROM messages WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 export interface MessageBatches {
@@ -29,15 +28,14 @@ export interface MessageBatches {
 
 /** Sums the marks of all batches of a message, and picks some of the batches. */
 export async function pickBatches(tx: Tx, messageId: Uuid, everyNth: number): Promise<MessageBatches> {
-  const [row] = await tx<MessageBatches[]>`
+  return getRow(tx`
     SELECT coalesce(sum(displayed), 0)::bigint AS displayed, coalesce(sum(clicked), 0)::bigint AS clicked,
       coalesce(sum(dismissed), 0)::bigint AS dismissed,
       coalesce(array_agg(id ORDER BY id) FILTER (WHERE place % ${everyNth}::int = 0), '{}') AS ids
     FROM (
       SELECT id, displayed, clicked, dismissed, row_number() OVER (ORDER BY id) - 1 AS place
       FROM batches WHERE message_id = ${messageId}
-    ) AS placed`;
-  return row ?? { displayed: 0, clicked: 0, dismissed: 0, ids: [] };
+    ) AS placed`);
 }
 
 export const momentKinds = ['sent', 'failed', 'displayed', 'clicked', 'dismissed'] as const;
@@ -67,7 +65,7 @@ export async function countMoments(
   },
 ): Promise<MomentCount[]> {
   const { from, outcomeSeconds, markSeconds, marksMost } = steps;
-  return tx<MomentCount[]>`
+  return tx`
     SELECT m.kind, d.channel, m.step, count(*) AS count
     FROM deliveries d CROSS JOIN LATERAL (
       SELECT v.kind, CASE WHEN v.is_mark
@@ -80,6 +78,6 @@ export async function countMoments(
       ) AS v (kind, is_mark, at)
       WHERE v.at IS NOT NULL
     ) AS m
-    WHERE d.batch_id = ANY(${batchIds as Uuid[]}::uuid[])
+    WHERE d.batch_id = ANY(${batchIds}::uuid[])
     GROUP BY 1, 2, 3`;
 }

@@ -1,5 +1,5 @@
 // SQL: unsettled events that were classed ahead.
-import type { Tx } from '@carillon/postgres';
+import { listValues, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import type { Classed } from './class-between.ts';
@@ -67,11 +67,11 @@ export async function deleteOpenCredits(
 ): Promise<void> {
   await tx`
     DELETE FROM open_credits
-    WHERE app_id = ${appId} AND name = ${name} AND event_id = ANY(${eventIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND name = ${name} AND event_id = ANY(${eventIds}::uuid[])`;
 }
 
 export async function deleteOpenCreditsOf(tx: Tx, appId: Uuid, subjectIds: readonly Uuid[]): Promise<void> {
-  await tx`DELETE FROM open_credits WHERE app_id = ${appId} AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`;
+  await tx`DELETE FROM open_credits WHERE app_id = ${appId} AND subject_id = ANY(${subjectIds}::uuid[])`;
 }
 
 export interface OpenSum {
@@ -90,23 +90,22 @@ export async function sumOpenCredits(
   name: AttributedName,
   { range, periods, without }: { range: Range; periods: readonly Range[]; without: readonly Uuid[] },
 ): Promise<OpenSum[]> {
-  return tx<OpenSum[]>`
+  return tx`
     SELECT ${periodOf(tx, tx`at`, periods)} AS period, currency, class, message_id, count(*) AS count,
       sum(amount)::text AS amount
     FROM open_credits
     WHERE app_id = ${appId} AND name = ${name} AND ${within(tx, tx`at`, range)}
-      ${without.length === 0 ? tx`` : tx`AND subject_id <> ALL(${without as Uuid[]}::uuid[])`}
+      ${without.length === 0 ? tx`` : tx`AND subject_id <> ALL(${without}::uuid[])`}
     GROUP BY 1, 2, 3, 4`;
 }
 
 /** Lists the erased users whose events still name them, and their former devices. */
 export async function listBeingErased(tx: Tx, appId: Uuid): Promise<{ userId: Uuid; deviceIds: Uuid[] }[]> {
-  return tx<{ userId: Uuid; deviceIds: Uuid[] }[]>`SELECT user_id, device_ids FROM erasures WHERE app_id = ${appId}`;
+  return tx`SELECT user_id, device_ids FROM erasures WHERE app_id = ${appId}`;
 }
 
 /** Finds the current external ids of these users. Ids of nobody are omitted. */
 export async function listExternalIds(tx: Tx, appId: Uuid, userIds: readonly Uuid[]): Promise<string[]> {
-  const rows = await tx<{ externalId: string }[]>`
-    SELECT external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
-  return rows.map(({ externalId }) => externalId);
+  return listValues(tx`
+    SELECT external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds}::uuid[])`);
 }

@@ -1,6 +1,6 @@
 // SQL: the sums that reports show: whole quarters of an hour from stored sums, and the ends of a
 // range from single rows. Reads other rooms' tables and writes nothing.
-import type { Fragment, Tx } from '@carillon/postgres';
+import { type Fragment, getValue, type Tx } from '@carillon/postgres';
 import { writeDecimal } from '../../ground/values/decimal.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { AttributedName } from './attribution.ts';
@@ -43,7 +43,7 @@ export async function sumEvents(
   { periods, split }: Cut,
 ): Promise<EventTotal[]> {
   const isOfMost = 'mostOf' in names;
-  const named = isOfMost ? tx`` : tx`AND name = ANY(${names as string[]}::text[])`;
+  const named = isOfMost ? tx`` : tx`AND name = ANY(${names}::text[])`;
   const columns = tx`name, bucket AS at, currency, count, amount`;
   const inner = tx`${named} AND ${within(tx, tx`bucket`, split.inner)}`;
   const edges = split.edges.map(
@@ -55,7 +55,7 @@ export async function sumEvents(
   const most = isOfMost
     ? tx`WHERE name IN (SELECT name FROM summed GROUP BY name ORDER BY sum(count) DESC, name LIMIT ${names.mostOf})`
     : tx``;
-  return tx<EventTotal[]>`
+  return tx`
     WITH summed AS (
       SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, sum(count)::bigint AS count, sum(amount)::text AS amount
       FROM (
@@ -98,7 +98,7 @@ export async function sumSettledCredits(
   { periods, split }: Cut,
   messageId: Uuid | null,
 ): Promise<CreditTotal[]> {
-  return tx<CreditTotal[]>`
+  return tx`
     SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, class, sum(count)::bigint AS count,
       sum(amount)::text AS amount
     FROM (${settledCredits(tx, appId, name, split)}) AS credited
@@ -154,7 +154,7 @@ export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Pr
       ? tx``
       : tx`WHERE by_message.direct_amount < ${after.directAmount}::numeric OR (by_message.direct_amount = ${after.directAmount}::numeric
           AND (message_id, currency) > (${after.messageId}::uuid, ${after.currency}::text))`;
-  return tx<MessageRevenue[]>`
+  return tx`
     SELECT message_id, currency, direct_amount::text, direct_count, influenced_amount::text, influenced_count
     FROM (
       SELECT message_id, currency,
@@ -175,8 +175,7 @@ export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Pr
  * credits.
  */
 export async function isKnownMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
-  const [row] = await tx<{ isKnown: boolean }[]>`
+  return getValue(tx`
     SELECT EXISTS (SELECT FROM messages WHERE app_id = ${appId} AND id = ${id})
-      OR EXISTS (SELECT FROM credited_totals WHERE app_id = ${appId} AND message_id = ${id}) AS is_known`;
-  return row?.isKnown ?? false;
+      OR EXISTS (SELECT FROM credited_totals WHERE app_id = ${appId} AND message_id = ${id}) AS is_known`);
 }

@@ -1,5 +1,5 @@
 // SQL: the time span of an app's events.
-import type { Sql } from '@carillon/postgres';
+import { getRow, type Sql } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 /** Finds the times of the first and the last event of these names; undefined when there is none. */
@@ -8,7 +8,7 @@ export async function findEventRange(
   appId: Uuid,
   names: readonly string[],
 ): Promise<{ first: Date; last: Date } | undefined> {
-  const [row] = await sql<{ first: Date | null; last: Date | null }[]>`
-    SELECT min(at) AS first, max(at) AS last FROM events WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])`;
-  return row?.first && row.last ? { first: row.first, last: row.last } : undefined;
+  const { first, last } = await getRow(sql<{ first: Date | null; last: Date | null }[]>`
+    SELECT min(at) AS first, max(at) AS last FROM events WHERE app_id = ${appId} AND name = ANY(${names}::text[])`);
+  return first && last ? { first, last } : undefined;
 }

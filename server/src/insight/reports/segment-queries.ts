@@ -20,7 +20,7 @@ export async function listDevicesInSegment(
 ): Promise<{ deviceId: Uuid; userId: Uuid | null }[]> {
   const { names, range, limit } = of;
   const matches = filterToSql({ tx, appId, now: clock.now }, filter);
-  return tx<{ deviceId: Uuid; userId: Uuid | null }[]>`
+  return tx`
     WITH of_range AS MATERIALIZED (
       SELECT DISTINCT device_id, external_id FROM events
       WHERE app_id = ${appId} AND name = ANY(${names as AttributedName[]}::text[])

@@ -28,7 +28,7 @@ export async function deleteBeyond(sql: Sql, appIds: readonly Uuid[], kept: numb
   await sql`
     DELETE FROM request_chunks AS c USING (
       SELECT app_id, refused, id, sum(size) OVER (PARTITION BY app_id, refused ORDER BY id DESC) - size AS newer
-      FROM request_chunks WHERE app_id = ANY(${appIds as Uuid[]}::uuid[])
+      FROM request_chunks WHERE app_id = ANY(${appIds}::uuid[])
     ) AS counted
     WHERE counted.newer >= ${kept}::int AND c.app_id = counted.app_id AND c.refused = counted.refused AND c.id = counted.id`;
 }
@@ -40,7 +40,7 @@ export async function deleteChunksBefore(sql: Sql, before: Date): Promise<void> 
 
 /** Lists the newest chunks of an app since an instant, newest first, until each kind has `kept`. */
 export async function listChunks(sql: Sql, appId: Uuid, since: Date, kept: number): Promise<RequestChunk[]> {
-  return sql<RequestChunk[]>`
+  return sql`
     SELECT app_id, id, refused, entries FROM (
       SELECT app_id, id, refused, entries, sum(size) OVER (PARTITION BY refused ORDER BY id DESC) - size AS newer
       FROM request_chunks WHERE app_id = ${appId} AND id >= ${uuidFloorOf(since)}

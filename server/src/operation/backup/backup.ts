@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { majorVersion, openPool, type Tx } from '@carillon/postgres';
+import { getRow, majorVersion, openPool, type Tx } from '@carillon/postgres';
 import { encrypted } from './backup-encryption.ts';
 import { signed } from './backup-signature.ts';
 import { kindOf } from './cluster-files.ts';
@@ -80,14 +80,14 @@ export async function backUp(options: BackupOptions): Promise<BackupFacts> {
 }
 
 async function readBackupFacts(session: Tx): Promise<BackupFacts> {
-  const [row] = await session<{ postgres: string; madeAt: Date }[]>`
-    SELECT current_setting('server_version') AS postgres, now() AS made_at`;
+  const { postgres, madeAt } = await getRow(session<{ postgres: string; madeAt: Date }[]>`
+    SELECT current_setting('server_version') AS postgres, now() AS made_at`);
   return {
     format: 1,
-    postgres: row?.postgres ?? '',
+    postgres,
     postgres_major: majorVersion(),
     architecture: thisArchitecture,
-    made_at: row?.madeAt.toISOString() ?? '',
+    made_at: madeAt.toISOString(),
   };
 }
 
@@ -98,9 +98,8 @@ async function* entriesOf(session: Tx, clusterDir: string, facts: BackupFacts): 
   await session`SELECT pg_create_physical_replication_slot(${`carillon_backup_${process.pid}`}, true, true)`;
   await session`SELECT pg_backup_start('carillon backup', true)`;
   yield* directoryEntries(clusterDir, '');
-  const [end] = await session<{ label: string; lastSegment: string }[]>`
-    SELECT labelfile AS label, pg_walfile_name(lsn) AS last_segment FROM pg_backup_stop(false)`;
-  if (!end) throw new Error('the database did not end the backup');
+  const end = await getRow(session<{ label: string; lastSegment: string }[]>`
+    SELECT labelfile AS label, pg_walfile_name(lsn) AS last_segment FROM pg_backup_stop(false)`);
   yield* walEntries(clusterDir, end.label, end.lastSegment);
   const label = Buffer.from(end.label);
   yield* tarFile('backup_label', label.length, [label]);

@@ -1,5 +1,5 @@
 // SQL of the doctor.
-import type { Sql } from '@carillon/postgres';
+import { findValue, getRow, getValue, type Sql } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { PropertyType } from '../../people/properties/property.ts';
 
@@ -13,10 +13,9 @@ export async function readSettings(sql: Sql): Promise<ReadonlyMap<string, string
 
 /** Counts the connections of clients, and the connections that ordinary users may have. */
 export async function countConnections(sql: Sql): Promise<{ used: number; most: number }> {
-  const [row] = await sql<{ used: number; most: number }[]>`
+  return getRow(sql`
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
-      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint AS most`;
-  return row ?? { used: 0, most: 1 };
+      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint AS most`);
 }
 
 /** Returns whether the role of this connection is a superuser. */
@@ -29,10 +28,7 @@ export async function isSuperuser(sql: Sql): Promise<boolean> {
  * Reads the directory in which the server keeps its files; undefined for a role that may not know.
  */
 export async function readDataDirectory(sql: Sql): Promise<string | undefined> {
-  const [row] = await sql<
-    { directory: string }[]
-  >`SELECT setting AS directory FROM pg_settings WHERE name = 'data_directory'`;
-  return row?.directory;
+  return findValue(sql`SELECT setting AS directory FROM pg_settings WHERE name = 'data_directory'`);
 }
 
 export interface AssignedKey {
@@ -48,7 +44,7 @@ export interface AssignedKey {
 
 /** Lists every key of every app with its slot and its move to another slot. */
 export async function listAssignedKeys(sql: Sql): Promise<AssignedKey[]> {
-  return sql<AssignedKey[]>`
+  return sql`
     SELECT app_id, key, type, slot, move_slot, move_phase, moved_at < now() - interval '1 hour' AS is_stuck
     FROM properties ORDER BY app_id, key`;
 }
@@ -72,30 +68,28 @@ export interface TransactionFacts {
  * been open.
  */
 export async function readTransactionFacts(sql: Sql): Promise<TransactionFacts> {
-  const [row] = await sql<TransactionFacts[]>`
+  return getRow(sql`
     SELECT (SELECT extversion FROM pg_extension WHERE extname = 'citus') AS citus,
       current_setting('max_prepared_transactions')::int AS prepared_max,
       current_setting('max_connections')::int AS connections_max,
       (SELECT extract(epoch FROM max(now() - xact_start))::float8 FROM pg_stat_activity
-        WHERE datname = current_database() AND backend_type = 'client backend') AS oldest_seconds`;
-  return row ?? { citus: null, preparedMax: 0, connectionsMax: 0, oldestSeconds: null };
+        WHERE datname = current_database() AND backend_type = 'client backend') AS oldest_seconds`);
 }
 
 /** Lists transactions that were prepared and not ended, oldest first. */
 export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds: number }[]> {
-  return sql<{ gid: string; ageSeconds: number }[]>`
+  return sql`
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
 
 /** Lists apps without an identify secret, and tells whether each has users. */
 export async function listAppsWithoutSecret(sql: Sql): Promise<{ name: string; users: boolean }[]> {
-  return sql<{ name: string; users: boolean }[]>`
+  return sql`
     SELECT a.name, EXISTS (SELECT 1 FROM users u WHERE u.app_id = a.id) AS users FROM apps a
     WHERE a.identify_secret IS NULL AND a.deleted_at IS NULL ORDER BY a.created_at, a.id`;
 }
 
 /** Counts the devices of an app. */
 export async function countDevicesOfApp(sql: Sql, appId: Uuid): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`SELECT count(*) FROM audience WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(sql`SELECT count(*) FROM audience WHERE app_id = ${appId}`);
 }

@@ -1,7 +1,7 @@
 // SQL for metrics: counts over the tables of several rooms. No table is written here. Each
 // statement is cheap for any amount of data.
 
-import type { Sql } from '@carillon/postgres';
+import { getRow, getValue, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -29,7 +29,7 @@ export async function listOutboxStates(
   clock: Clock,
   { webhooksMax, countMax }: { webhooksMax: number; countMax: number },
 ): Promise<OutboxState[]> {
-  return sql<OutboxState[]>`
+  return sql`
     SELECT w.id, w.state = 'enabled' AS is_enabled, w.failures, w.in_flight_max,
       (SELECT count(*) FROM (SELECT 1 FROM webhook_events e
         WHERE e.app_id = w.app_id AND e.webhook_id = w.id LIMIT ${countMax}) AS counted) AS events,
@@ -50,20 +50,18 @@ interface QueueState {
 
 /** Counts batches that are not done: due, claimed, or waiting for their time. */
 export async function readQueueState(sql: Sql, clock: Clock): Promise<QueueState> {
-  const [row] = await sql<QueueState[]>`
+  return getRow(sql`
     SELECT count(*) FILTER (WHERE b.available_at <= ${clock.now}) AS due,
       count(*) FILTER (WHERE b.available_at > ${clock.now} AND b.state = 'claimed') AS claimed,
       count(*) FILTER (WHERE b.available_at > ${clock.now} AND b.state <> 'claimed') AS waiting,
       coalesce(extract(epoch FROM ${clock.now} - min(b.available_at) FILTER (WHERE b.available_at <= ${clock.now})), 0)::float8
         AS oldest_due_seconds
-    FROM batches b WHERE b.state <> 'done'`;
-  return row ?? { waiting: 0, due: 0, claimed: 0, oldestDueSeconds: 0 };
+    FROM batches b WHERE b.state <> 'done'`);
 }
 
 /** Counts messages whose time is still to come. */
 export async function countScheduled(sql: Sql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`SELECT count(*) FROM messages WHERE status = 'scheduled'`;
-  return row?.count ?? 0;
+  return getValue(sql`SELECT count(*) FROM messages WHERE status = 'scheduled'`);
 }
 
 interface PoolState {
@@ -75,7 +73,7 @@ interface PoolState {
 
 /** Counts the connections of all processes, on all nodes, by pool and by what they are doing. */
 export async function listConnections(sql: Sql): Promise<PoolState[]> {
-  return sql<PoolState[]>`
+  return sql`
     SELECT substr(application_name, 10) AS pool,
       CASE WHEN state = 'active' THEN 'active' WHEN state LIKE 'idle in transaction%' THEN 'in_transaction' ELSE 'idle' END AS state,
       count(*) AS connections
@@ -85,7 +83,7 @@ export async function listConnections(sql: Sql): Promise<PoolState[]> {
 
 /** Reads the planner's estimate of the number of devices; null: the planner has none yet. */
 export async function estimateDevices(sql: Sql): Promise<number | null> {
-  const [row] = await sql<{ devices: number }[]>`
-    SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`;
-  return row && row.devices >= 0 ? row.devices : null;
+  const devices = await getValue<number>(sql`
+    SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`);
+  return devices >= 0 ? devices : null;
 }

@@ -1,7 +1,7 @@
 // SQL: clears the rows of deleted apps, whichever room owns them. The tables come from the catalog,
 // so that no table of an app is forgotten.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { auditTable } from '../../teams/audit/queries.ts';
@@ -11,10 +11,9 @@ import { auditTable } from '../../teams/audit/queries.ts';
  * first.
  */
 export async function listAppsToClear(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
+  return listValues(sql`
     SELECT id FROM apps
-    WHERE deleted_at < ${clock.now} - ${minutes} * interval '1 minute' AND cleared_at IS NULL ORDER BY deleted_at`;
-  return rows.map(({ id }) => id);
+    WHERE deleted_at < ${clock.now} - ${minutes} * interval '1 minute' AND cleared_at IS NULL ORDER BY deleted_at`);
 }
 
 /**
@@ -22,12 +21,11 @@ export async function listAppsToClear(sql: Sql, clock: Clock, minutes: number): 
  * keeps its entries.
  */
 export async function listTablesOfApps(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
+  return listValues(sql`
     SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'app_id'
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> ${auditTable}
     ORDER BY array_position(ARRAY['device_tokens', 'users', 'people', 'audience', 'devices', 'keys', 'credentials'],
-      c.relname::text), c.relname`;
-  return rows.map(({ name }) => name);
+      c.relname::text), c.relname`);
 }
 
 /** Deletes up to `limit` rows of an app from one table or partition, and returns how many. */

@@ -2,7 +2,7 @@
 // (R-98). Reads settings only; opens no connection.
 
 import { availableParallelism } from 'node:os';
-import type { Sql } from '@carillon/postgres';
+import { getRow, type Sql } from '@carillon/postgres';
 import { type Config, ConfigError, type Role } from '../../config.ts';
 import { connectionsMaxOfProcess } from './databases.ts';
 
@@ -79,7 +79,7 @@ export function judgeConnections(plan: ProcessPlan, limits: ConnectionLimits): s
 
 /** Reads the limits that the server sets for this role and this database. */
 export async function readConnectionLimits(sql: Sql): Promise<ConnectionLimits> {
-  const [row] = await sql<ConnectionLimits[]>`
+  return getRow(sql`
     SELECT current_setting('max_connections')::int AS most,
       CASE WHEN r.rolsuper THEN 0
         ELSE current_setting('superuser_reserved_connections')::int
@@ -89,7 +89,5 @@ export async function readConnectionLimits(sql: Sql): Promise<ConnectionLimits> 
       CASE WHEN r.rolconnlimit >= 0 AND NOT r.rolsuper THEN r.rolconnlimit END AS role_max,
       CASE WHEN d.datconnlimit >= 0 AND NOT r.rolsuper THEN d.datconnlimit END AS database_max,
       (SELECT coalesce(sum(s.numbackends), 1)::int - 1 FROM pg_stat_database s) AS used
-    FROM pg_roles r, pg_database d WHERE r.rolname = current_user AND d.datname = current_database()`;
-  if (!row) throw new Error('the database does not say how many connections it allows');
-  return row;
+    FROM pg_roles r, pg_database d WHERE r.rolname = current_user AND d.datname = current_database()`);
 }

@@ -1,7 +1,7 @@
 // SQL: finds due work of all apps and rooms, by one statement a second for any number of apps and
 // webhooks.
 
-import type { Sql } from '@carillon/postgres';
+import { getRow, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 
 /** The work that is due now or before the next look, and the time of this look. */
@@ -29,7 +29,7 @@ export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<
   const soon = sql`${clock.now} + ${aheadMs}::float8 * interval '1 millisecond'`;
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
   const isPacedOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
-  const [due] = await sql<Due[]>`
+  const due = await getRow(sql<Due[]>`
     WITH RECURSIVE apps_open AS (
       (SELECT b.app_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id LIMIT 1)
       UNION ALL
@@ -44,7 +44,7 @@ export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<
       EXISTS (SELECT FROM webhook_work WHERE next_at <= ${soon}) AS webhooks,
       EXISTS (SELECT FROM instance WHERE id = 1 AND paused_at IS NOT NULL) AS is_paused,
       (SELECT receipt_keys_forgotten || '/' || cardinality(receipt_keys) FROM instance WHERE id = 1) AS receipt_keys,
-      (extract(epoch FROM now()) * 1000)::float8 AS at_ms`;
-  if (due?.atMs !== undefined) read(due.atMs);
-  return due ?? { batches: false, schedules: false, webhooks: false, isPaused: false };
+      (extract(epoch FROM now()) * 1000)::float8 AS at_ms`);
+  if (due.atMs !== undefined) read(due.atMs);
+  return due;
 }

@@ -1,5 +1,5 @@
 // SQL: how many devices and users an audience reaches.
-import type { Fragment } from '@carillon/postgres';
+import { type Fragment, getRow, getValue } from '@carillon/postgres';
 import { webDevicesBits } from './platform-units.ts';
 import { type AudienceContext, audiencePredicate, type ResolvedAudience } from './queries.ts';
 
@@ -26,27 +26,23 @@ const devicesOf = ({ tx }: AudienceContext): Fragment => tx`
   (coalesce(sum(a.platform_unit), 0) & ${2 ** webDevicesBits - 1}::bigint)::bigint AS web,
   (coalesce(sum(a.platform_unit), 0) >> ${webDevicesBits}::int)::bigint AS ios, count(*) AS devices`;
 
-const none: CountRow = { web: 0, ios: 0, devices: 0, users: 0 };
-
-function countOf(row: CountRow | undefined, isEstimated: boolean): AudienceCount {
-  const { web, ios, devices, users } = row ?? none;
+function countOf({ web, ios, devices, users }: CountRow, isEstimated: boolean): AudienceCount {
   return { web, ios, android: devices - web - ios, devices, users, isEstimated };
 }
 
 /** Counts the devices that a send would reach now. */
 export async function countDevices(context: AudienceContext, audience: ResolvedAudience): Promise<number> {
   const { tx } = context;
-  const [row] = await tx<{ devices: number }[]>`
-    SELECT count(*) AS devices FROM audience a WHERE ${audiencePredicate(context, audience)}`;
-  return row?.devices ?? 0;
+  return getValue(tx`
+    SELECT count(*) AS devices FROM audience a WHERE ${audiencePredicate(context, audience)}`);
 }
 
 /** Returns the number of devices that the planner expects. Nothing is counted. */
 export async function expectDevices(context: AudienceContext, audience: ResolvedAudience): Promise<number> {
   const { tx } = context;
-  const [row] = await tx<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }[]>`
-    EXPLAIN (FORMAT JSON) SELECT FROM audience a WHERE ${audiencePredicate(context, audience)}`;
-  return Number(Object.values(row ?? {})[0]?.[0]?.Plan['Plan Rows'] ?? 0);
+  const [{ Plan: plan }] = await getValue<[{ Plan: { 'Plan Rows': number } }]>(tx`
+    EXPLAIN (FORMAT JSON) SELECT FROM audience a WHERE ${audiencePredicate(context, audience)}`);
+  return plan['Plan Rows'];
 }
 
 /** Counts devices and their users exactly; undefined as soon as the devices are too many for it. */
@@ -55,13 +51,13 @@ export async function countFew(
   audience: ResolvedAudience,
 ): Promise<AudienceCount | undefined> {
   const { tx } = context;
-  const [row] = await tx<CountRow[]>`
+  const row = await getRow(tx<CountRow[]>`
     SELECT ${devicesOf(context)}, count(DISTINCT a.user_id) AS users
     FROM (
       SELECT a.platform_unit, a.user_id FROM audience a WHERE ${audiencePredicate(context, audience)}
       LIMIT ${exactDevicesMax + 1}
-    ) AS a`;
-  return row && row.devices > exactDevicesMax ? undefined : countOf(row, false);
+    ) AS a`);
+  return row.devices > exactDevicesMax ? undefined : countOf(row, false);
 }
 
 /** Below this hash of their id are a sixteenth of all users, in every count the same. */
@@ -75,7 +71,7 @@ const sixteenthBelow = -(2 ** 31) + 2 ** 28;
 export async function countMany(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
   const { tx } = context;
   const matching = audiencePredicate(context, audience);
-  const [row] = await tx<CountRow[]>`
+  const row = await getRow(tx<CountRow[]>`
     SELECT web, ios, devices, CASE
       WHEN linked = 0 THEN 0
       WHEN sampled IS NULL THEN (SELECT count(DISTINCT a.user_id) FROM audience a WHERE ${matching})
@@ -85,6 +81,6 @@ export async function countMany(context: AudienceContext, audience: ResolvedAudi
       SELECT ${devicesOf(context)}, count(a.user_id) AS linked,
         array_agg(a.user_id) FILTER (WHERE uuid_hash(a.user_id) < ${sixteenthBelow}::int) AS sampled
       FROM audience a WHERE ${matching}
-    ) AS counted`;
+    ) AS counted`);
   return countOf(row, true);
 }

@@ -4,7 +4,6 @@
 // null, so a negation is exact. An event without a user counts for the user who owns the device
 // now.
 import type { Fragment, Tx } from '@carillon/postgres';
-import type { Uuid } from '../../ground/values/ids.ts';
 import type { CheckedCondition } from './check-filter.ts';
 import type { EventLeaf, Last } from './filter.ts';
 import { type SqlContext, testToSql } from './test-to-sql.ts';
@@ -86,7 +85,7 @@ function daysOfAllTime(context: SqlContext, { event }: EventLeaf<CheckedConditio
 
 /** Limits events to the subjects that the question is about. */
 function ofSubjects({ tx, subjects }: SqlContext): Fragment {
-  return subjects === undefined ? tx`` : tx`AND subject_id = ANY(${subjects as Uuid[]}::uuid[])`;
+  return subjects === undefined ? tx`` : tx`AND subject_id = ANY(${subjects}::uuid[])`;
 }
 
 /**

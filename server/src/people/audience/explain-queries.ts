@@ -1,7 +1,7 @@
 // SQL: whether each leaf of some filters is true of a few devices now, and the value that decides.
 // The predicate is that of a send, for single rows.
 
-import { type Fragment, type Sql, unprepared } from '@carillon/postgres';
+import { type Fragment, getValue, type Sql, unprepared } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { CheckedFilter } from './check-filter.ts';
@@ -36,9 +36,9 @@ export async function askLeaves(
   const context: SqlContext = { tx: sql, appId, now: clock.now, subjects };
   const truths = leaves.map((leaf, i) => sql`${i === 0 ? sql`` : sql`,`} (${filterToSql(context, leaf)}) IS TRUE`);
   const actuals = leaves.map((leaf, i) => sql`${i === 0 ? sql`` : sql`,`} ${actualToSql(context, leaf)}`);
-  return unprepared(sql<LeavesOfDevice[]>`
+  return unprepared(sql`
     SELECT a.device_id, ARRAY[${truths}] AS truths, to_jsonb(ARRAY[${actuals}]) AS actuals
-    FROM audience a WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`);
+    FROM audience a WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds}::uuid[])`);
 }
 
 /** Counts, for each filter, the active devices among these that it selects now. One statement. */
@@ -55,10 +55,11 @@ export async function countSelected(
   const counts = filters.map(
     (filter, i) => sql`${i === 0 ? sql`` : sql`,`} count(*) FILTER (WHERE ${filterToSql(context, filter)})::int`,
   );
-  const [row] = await unprepared(sql<{ counts: number[] }[]>`
+  return getValue(
+    unprepared(sql`
     SELECT ARRAY[${counts}] AS counts FROM audience a
-    WHERE a.app_id = ${appId} AND a.active AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`);
-  return row?.counts ?? [];
+    WHERE a.app_id = ${appId} AND a.active AND a.device_id = ANY(${deviceIds}::uuid[])`),
+  );
 }
 
 function actualToSql(context: SqlContext, leaf: CheckedLeafOfAnyKind): Fragment {

@@ -1,6 +1,6 @@
 // SQL: the fields that filters compare, and the indexes on `audience` that follow them.
 
-import type { Sql } from '@carillon/postgres';
+import { getValue, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -11,7 +11,7 @@ export const indexPrefix = 'audience_by_';
 export async function upsertFieldUses(sql: Sql, clock: Clock, appId: Uuid, fields: readonly string[]): Promise<void> {
   await sql`
     INSERT INTO field_uses AS u (app_id, field, previews, last_preview_at)
-    SELECT ${appId}, f.field, 1, ${clock.now} FROM unnest(${fields as string[]}::text[]) AS f (field) ORDER BY f.field
+    SELECT ${appId}, f.field, 1, ${clock.now} FROM unnest(${fields}::text[]) AS f (field) ORDER BY f.field
     ON CONFLICT (app_id, field) DO UPDATE SET previews = u.previews + 1, last_preview_at = ${clock.now}`;
 }
 
@@ -32,7 +32,7 @@ export interface FieldInUse {
  * Covers all apps, because they share the table.
  */
 export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<FieldInUse[]> {
-  return sql<FieldInUse[]>`
+  return sql`
     SELECT app_id, field, sum(uses)::bigint AS uses FROM (
       SELECT app_id, field, previews AS uses FROM field_uses WHERE previews >= ${previewsMin}
       UNION ALL SELECT app_id, unnest(fields), ${previewsMin}::int FROM segments
@@ -44,7 +44,7 @@ export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<Fi
  * also asks for events is omitted, because no audience row answers it.
  */
 export async function listFieldsTogether(sql: Sql): Promise<{ appId: Uuid; fields: string[] }[]> {
-  return sql<{ appId: Uuid; fields: string[] }[]>`
+  return sql`
     SELECT DISTINCT s.app_id, ARRAY(
       SELECT DISTINCT (field #>> '{}') COLLATE "C" FROM jsonb_path_query(nodes, '$.**.field') AS field ORDER BY 1
     ) AS fields
@@ -54,9 +54,8 @@ export async function listFieldsTogether(sql: Sql): Promise<{ appId: Uuid; field
 
 /** Counts the devices of an app, up to `most`. */
 export async function countDevicesUpTo(sql: Sql, appId: Uuid, most: number): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    SELECT count(*) AS count FROM (SELECT 1 FROM audience WHERE app_id = ${appId} LIMIT ${most}) AS some_devices`;
-  return row?.count ?? 0;
+  return getValue(sql`
+    SELECT count(*) AS count FROM (SELECT 1 FROM audience WHERE app_id = ${appId} LIMIT ${most}) AS some_devices`);
 }
 
 export interface SlotOfKey {
@@ -71,7 +70,7 @@ export interface SlotOfKey {
  * that the index exists before the slot is read.
  */
 export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<SlotOfKey[]> {
-  return sql<SlotOfKey[]>`
+  return sql`
     SELECT p.app_id, p.key, p.type, coalesce(p.slot, p.move_slot) AS slot
     FROM ${sql.rows('u', { uuid: ['appId'], text: ['key'] }, used)}
     JOIN properties p ON p.app_id = u.app_id AND p.key = u.key
@@ -93,7 +92,7 @@ export interface FollowingIndex {
 
 /** Lists the indexes on `audience` whose names begin with `prefix`. */
 export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<FollowingIndex[]> {
-  return sql<FollowingIndex[]>`
+  return sql`
     SELECT c.relname::text AS name, i.indisvalid AS is_valid, EXISTS (
       SELECT FROM pg_stat_progress_create_index p WHERE p.datname = current_database() AND p.index_relid = i.indexrelid
     ) AS is_being_built,

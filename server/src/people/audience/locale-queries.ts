@@ -1,18 +1,17 @@
 // SQL: devices' locales that an earlier version did not store in canonical form.
 
-import type { Sql } from '@carillon/postgres';
+import { listValues, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 /** Lists the passes that are due, as PostgreSQL writes their instants: a Date has no microseconds. */
 export async function listDuePasses(sql: Sql, clock: Clock): Promise<string[]> {
-  const rows = await sql<{ dueAt: string }[]>`
-    SELECT due_at::text AS due_at FROM locale_passes WHERE due_at <= ${clock.now}`;
-  return rows.map(({ dueAt }) => dueAt);
+  return listValues(sql`
+    SELECT due_at::text AS due_at FROM locale_passes WHERE due_at <= ${clock.now}`);
 }
 
 export async function deletePasses(sql: Sql, dueAts: readonly string[]): Promise<void> {
-  await sql`DELETE FROM locale_passes WHERE due_at = ANY(${dueAts as string[]}::text[]::timestamptz[])`;
+  await sql`DELETE FROM locale_passes WHERE due_at = ANY(${dueAts}::text[]::timestamptz[])`;
 }
 
 export interface StoredLocale {
@@ -27,7 +26,7 @@ export async function listLocales(
   after: Pick<StoredLocale, 'appId' | 'deviceId'>,
   limit: number,
 ): Promise<StoredLocale[]> {
-  return sql<StoredLocale[]>`
+  return sql`
     SELECT app_id, device_id, locale FROM audience
     WHERE (app_id, device_id) > (${after.appId}::uuid, ${after.deviceId}::uuid)
     ORDER BY app_id, device_id LIMIT ${limit}`;
@@ -47,7 +46,7 @@ export async function replaceLocale(
     UPDATE audience SET locale = ${locale}
     WHERE app_id = ${appId} AND device_id = ANY(ARRAY(
       SELECT device_id FROM audience
-      WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND locale = ${former}
+      WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[]) AND locale = ${former}
       FOR UPDATE SKIP LOCKED))`;
   return result.count;
 }

@@ -1,6 +1,6 @@
 // SQL: copies the values of a moving key into its slot on audience rows, one chunk at a time. No
 // statement waits for a locked row, and none locks more rows than a chunk.
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Property } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
@@ -29,10 +29,9 @@ const isToFill = (tx: Tx, moving: Moving): Fragment =>
  * devices are left.
  */
 export async function findChunkEnd(sql: Sql, appId: Uuid, after: Uuid, devices: number): Promise<Uuid | undefined> {
-  const [row] = await sql<{ deviceId: Uuid }[]>`
+  return findValue(sql`
     SELECT device_id FROM audience WHERE app_id = ${appId} AND device_id > ${after}
-    ORDER BY device_id OFFSET ${devices - 1} LIMIT 1`;
-  return row?.deviceId;
+    ORDER BY device_id OFFSET ${devices - 1} LIMIT 1`);
 }
 
 /**

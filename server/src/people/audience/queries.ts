@@ -1,5 +1,5 @@
 // SQL: the audience row of each device, which filters read, and the selection of audiences.
-import { bareArray, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { bareArray, type Fragment, findRow, getValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import { decodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { Audience } from './audience.ts';
@@ -75,16 +75,16 @@ export async function getAudienceRow(tx: Tx, appId: Uuid, deviceId: Uuid): Promi
 }
 
 export async function listAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<AudienceRow[]> {
-  return tx<AudienceRow[]>`
+  return tx`
     SELECT ${rowColumns(tx)} FROM audience a
-    WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+    WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds}::uuid[])`;
 }
 
 /** A device's user, and when the device was last seen. */
 export type DeviceOwner = Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>;
 
 export async function listDeviceOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
-  return tx<DeviceOwner[]>`
+  return tx`
     SELECT device_id, user_id, external_id, last_seen_at FROM audience
     WHERE app_id = ${appId} AND device_id = ANY(${bareArray(deviceIds)}::uuid[])`;
 }
@@ -116,15 +116,14 @@ export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: strin
 
 /** Selects from these devices the ones that belong to a user now. */
 export async function listLinkedIds(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`
+  return listValues(tx`
     SELECT device_id FROM audience
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND user_id IS NOT NULL`;
-  return rows.map((row) => row.deviceId);
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[]) AND user_id IS NOT NULL`);
 }
 
 /** Deletes the rows of devices that are deleted in this transaction. */
 export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
-  await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+  await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[])`;
 }
 
 /** A device of a user, with the fields that decide its place in a list and among too many devices. */
@@ -132,17 +131,16 @@ export type DeviceOfUser = Pick<AudienceRow, 'deviceId' | 'externalId' | 'active
 
 /** Lists the devices that belong to any of these users now. */
 export async function listDevicesOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<DeviceOfUser[]> {
-  return tx<DeviceOfUser[]>`
+  return tx`
     SELECT device_id, external_id, active, created_at, last_seen_at FROM audience
-    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds}::text[])`;
 }
 
 /** Finds the profile of an external id, to copy it onto the rows of its devices. */
 export async function findProfile(tx: Tx, appId: Uuid, externalId: string): Promise<Profile | undefined> {
-  const [profile] = await tx<Profile[]>`
+  return findRow(tx`
     SELECT id AS user_id, external_id, created_at, first_name, country, language, timezone, properties
-    FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
-  return profile;
+    FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`);
 }
 
 /** Writes one copy of a profile onto the rows of all devices that share it. */
@@ -155,14 +153,14 @@ export async function updateProfileCopy(
   // Column names are known words and slots (`slotColumn`), never a caller's text.
   await tx`
     UPDATE audience SET ${tx({ ...copy.columns, overflow: tx.json(copy.overflow) })}
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[])`;
 }
 
 /** Sets whether devices are active. */
 export async function updateActive(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[], isActive: boolean): Promise<void> {
   await tx`
     UPDATE audience SET active = ${isActive}
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[])`;
 }
 
 /** An audience whose filters were checked against the catalog. */
@@ -213,7 +211,7 @@ export async function countAudienceByZone(
   audience: ResolvedAudience,
 ): Promise<{ zone: string | null; devices: number }[]> {
   const { tx, appId, clock } = context;
-  return tx<{ zone: string | null; devices: number }[]>`
+  return tx`
     SELECT coalesce(a.timezone, a.user_timezone) AS zone, count(*) AS devices
     FROM audience a WHERE ${audiencePredicate({ tx, clock, appId }, audience)} GROUP BY 1`;
 }
@@ -233,10 +231,10 @@ export async function countUnmatched(
   const { tx, clock, appId } = context;
   const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
   // An id still counts as matched if the exclusion removes its devices.
-  const [row] = await tx<{ matched: number }[]>`
+  const matched = await getValue<number>(tx`
     SELECT count(DISTINCT ${id}) AS matched FROM audience a
-    WHERE ${audiencePredicate({ tx, clock, appId }, { ...audience, exclude: null })}`;
-  return asked - (row?.matched ?? 0);
+    WHERE ${audiencePredicate({ tx, clock, appId }, { ...audience, exclude: null })}`);
+  return asked - matched;
 }
 
 /**
@@ -250,10 +248,10 @@ export async function estimateCosts(
   const context = { tx, appId, now: clock.now };
   const costs: number[] = [];
   for (const filter of filters) {
-    const [row] = await tx<{ 'QUERY PLAN': [{ Plan: { 'Total Cost': number } }] }[]>`
+    const [{ Plan: plan }] = await getValue<[{ Plan: { 'Total Cost': number } }]>(tx`
       EXPLAIN (FORMAT JSON) SELECT count(*) FROM audience a
-      WHERE a.app_id = ${appId} AND a.active AND ${filterToSql(context, filter)}`;
-    costs.push(Number(Object.values(row ?? {})[0]?.[0]?.Plan['Total Cost'] ?? 0));
+      WHERE a.app_id = ${appId} AND a.active AND ${filterToSql(context, filter)}`);
+    costs.push(plan['Total Cost']);
   }
   return costs;
 }

@@ -65,5 +65,5 @@ function typed(tx: Tx, value: string | number | boolean | undefined): Fragment {
 }
 
 function typedList(tx: Tx, values: readonly (string | number | boolean)[]): Fragment {
-  return typeof values[0] === 'number' ? tx`${values as number[]}::float8[]` : tx`${values.map(String)}::text[]`;
+  return typeof values[0] === 'number' ? tx`${values}::float8[]` : tx`${values.map(String)}::text[]`;
 }

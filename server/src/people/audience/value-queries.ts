@@ -1,7 +1,7 @@
 // SQL: the different values of one column over an app's active devices: of a text column one after
 // the other from an index, and of any column the frequent ones. No statement reads all devices.
 
-import { beginsWith, type Sql, unprepared } from '@carillon/postgres';
+import { beginsWith, findRow, getValue, listValues, type Sql, unprepared } from '@carillon/postgres';
 import { nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Operand, Test } from './check-filter.ts';
@@ -34,12 +34,11 @@ export interface ExpectedValues {
  * the column's own index.
  */
 export async function estimateValues({ tx, appId }: AudienceContext, column: string): Promise<ExpectedValues | null> {
-  const [row] = await tx<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>`
+  const [{ Plan: plan }] = await getValue<[{ Plan: PlanNode }]>(tx`
     EXPLAIN (FORMAT JSON) SELECT a.${tx(column)} FROM audience a
-    WHERE a.app_id = ${appId} AND a.active AND a.${tx(column)} IS NOT NULL GROUP BY a.${tx(column)}`;
-  const plan = Object.values(row ?? {})[0]?.[0]?.Plan;
-  const devices = plan && rowsOfIndex(plan, indexPrefix + column);
-  return plan && devices !== undefined ? { values: plan['Plan Rows'], devices } : null;
+    WHERE a.app_id = ${appId} AND a.active AND a.${tx(column)} IS NOT NULL GROUP BY a.${tx(column)}`);
+  const devices = rowsOfIndex(plan, indexPrefix + column);
+  return devices !== undefined ? { values: plan['Plan Rows'], devices } : null;
 }
 
 function rowsOfIndex(node: PlanNode, index: string): number | undefined {
@@ -67,11 +66,10 @@ export async function findNextValue(
 ): Promise<NextValue | undefined> {
   const value = tx`a.${tx(column)}`;
   // No text sorts before the empty text.
-  const [row] = await tx<NextValue[]>`
+  return findRow(tx`
     SELECT ${value} AS value, ${testToSql(tx, nowOf(tx, clock), value, test)} AS is_match FROM audience a
     WHERE a.app_id = ${appId} AND a.active AND ${after === null ? tx`${value} >= ''` : tx`${value} > ${after}::text`}
-    ORDER BY ${value} LIMIT 1`;
-  return row;
+    ORDER BY ${value} LIMIT 1`);
 }
 
 /**
@@ -98,13 +96,14 @@ export async function listFrequentValues(
       : type === 'string'
         ? sql`AND ${beginsWith(sql, sql`lower(value)`, search)}`
         : sql`AND starts_with(value::text, ${search}::text)`;
-  const rows = await unprepared(sql<{ value: string | number }[]>`
+  return listValues(
+    unprepared(sql`
     SELECT value
     FROM (
       SELECT ${operandColumn(sql, operand)} AS value FROM audience a WHERE a.app_id = ${appId} AND a.active
       ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${devicesLookedAt}
     ) AS newest
     WHERE value IS NOT NULL ${begins}
-    GROUP BY value ORDER BY count(*) DESC, value LIMIT ${limit}`);
-  return rows.map(({ value }) => value);
+    GROUP BY value ORDER BY count(*) DESC, value LIMIT ${limit}`),
+  );
 }

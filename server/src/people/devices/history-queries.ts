@@ -1,7 +1,7 @@
 // SQL: whether devices are reachable: changes of their status, the mismatches counted against them,
 // and the history.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../../sending/channels/channel.ts';
 import type { DeviceStatus, InvalidReason } from './device.ts';
@@ -53,11 +53,10 @@ export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refu
 
 /** Lists the devices that a credential's refusals retired since an instant. */
 export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId: number, since: Date): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`
+  return listValues(tx`
     SELECT DISTINCT device_id FROM device_changes
     WHERE app_id = ${appId} AND credential_id = ${credentialId} AND at >= ${since} AND status = 'invalid'
-    ORDER BY device_id`;
-  return rows.map((row) => row.deviceId);
+    ORDER BY device_id`);
 }
 
 /**
@@ -70,9 +69,9 @@ export async function updateRestored(
   credentialId: number,
   ids: readonly Uuid[],
 ): Promise<DeviceChange[]> {
-  return tx<DeviceChange[]>`
+  return tx`
     UPDATE devices SET status = 'active', status_reason = NULL, mismatches = 0
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'invalid' AND token IS NOT NULL
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'invalid' AND token IS NOT NULL
       AND status_reason IN ('invalid_token', 'credential_mismatch')
       -- A browser belongs to the key it subscribed with; a phone to whichever is the current one.
       AND (platform <> 'web' OR credential_id IS NULL OR credential_id = ${credentialId})
@@ -114,16 +113,15 @@ export async function countMismatches(
 
 /** Selects the devices that have mismatches in a row. */
 export async function listMismatched(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Uuid[]> {
-  const rows = await tx<{ id: Uuid }[]>`
-    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
-  return rows.map((row) => row.id);
+  return listValues(tx`
+    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND mismatches > 0`);
 }
 
 /** Resets the mismatches in a row after a success. The caller has locked the devices. */
 export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET mismatches = 0
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND mismatches > 0`;
 }
 
 /**
@@ -170,7 +168,7 @@ export interface PastChange {
 
 /** Lists the complete history of these devices' states, oldest first. */
 export async function listDeviceChanges(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<PastChange[]> {
-  return sql<PastChange[]>`
+  return sql`
     SELECT device_id, at, status, reason FROM device_changes
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) ORDER BY at, id`;
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[]) ORDER BY at, id`;
 }

@@ -1,7 +1,7 @@
 // SQL: many new devices at once, for imports and for filling an app. Adds rows and never changes
 // one: a token that has a device keeps it.
 
-import { copyRows, type Tx } from '@carillon/postgres';
+import { copyRows, listValues, type Tx } from '@carillon/postgres';
 import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../../sending/channels/channel.ts';
 import type { StoredProperties } from '../properties/property.ts';
@@ -34,12 +34,12 @@ export async function insertTokens(
   devices: readonly Pick<DeviceToAdd, 'id' | 'platform' | 'token'>[],
 ): Promise<Set<Uuid>> {
   const hashed = devices.map(({ id, platform, token }) => ({ id, platform, hash: token.hash.toString('hex') }));
-  const rows = await tx<{ deviceId: Uuid }[]>`
+  const ids = await listValues<Uuid>(tx`
     INSERT INTO device_tokens (app_id, platform, token_hash, device_id)
     SELECT ${appId}, t.platform, decode(t.hash, 'hex'), t.id
     FROM ${tx.rows('t', { text: ['platform', 'hash'], uuid: ['id'] }, hashed)}
-    ON CONFLICT DO NOTHING RETURNING device_id`;
-  return new Set(rows.map((row) => row.deviceId));
+    ON CONFLICT DO NOTHING RETURNING device_id`);
+  return new Set(ids);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SQL: the former users of devices, by which reports find the deliveries of that time, and the
 // changes of people since their events were classed. Names users by ids only.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { listValues, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
 
@@ -13,7 +13,7 @@ import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
 export async function insertFormerLinks(tx: Tx, clock: Clock, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
   await tx`
     WITH linked AS (
-      SELECT device_id, user_id FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])
+      SELECT device_id, user_id FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds}::uuid[])
     ), ended AS (
       INSERT INTO former_links AS f (app_id, device_id, user_id, until)
       SELECT ${appId}::uuid, device_id, user_id, ${nowOf(tx, clock)} FROM linked WHERE user_id IS NOT NULL
@@ -41,7 +41,7 @@ export async function deleteFormerLinksOfUser(tx: Tx, clock: Clock, appId: Uuid,
  */
 export async function insertPeopleChange(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
-    INSERT INTO people_changes (app_id, id, ids) VALUES (${appId}, ${mintUuid(clock.nowMs())}, ${ids as Uuid[]}::uuid[])`;
+    INSERT INTO people_changes (app_id, id, ids) VALUES (${appId}, ${mintUuid(clock.nowMs())}, ${ids}::uuid[])`;
 }
 
 export interface PeopleChange {
@@ -52,12 +52,12 @@ export interface PeopleChange {
 
 /** Lists the changes that are not processed yet, the earliest first. */
 export async function listPeopleChanges(tx: Tx, appId: Uuid, limit: number): Promise<PeopleChange[]> {
-  return tx<PeopleChange[]>`SELECT id, ids FROM people_changes WHERE app_id = ${appId} ORDER BY id LIMIT ${limit}`;
+  return tx`SELECT id, ids FROM people_changes WHERE app_id = ${appId} ORDER BY id LIMIT ${limit}`;
 }
 
 /** Deletes changes that were processed. */
 export async function deletePeopleChanges(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
-  await tx`DELETE FROM people_changes WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+  await tx`DELETE FROM people_changes WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function deletePeopleChanges(tx: Tx, appId: Uuid, ids: readonly Uui
  * app without any costs one look at an index.
  */
 export async function listAppsWithFormerLinksBefore(sql: Sql, before: Date): Promise<Uuid[]> {
-  const rows = await sql<{ appId: Uuid }[]>`
+  return listValues(sql`
     WITH RECURSIVE linked AS (
       (SELECT app_id FROM former_links ORDER BY app_id LIMIT 1)
       UNION ALL
@@ -73,8 +73,7 @@ export async function listAppsWithFormerLinksBefore(sql: Sql, before: Date): Pro
       FROM linked WHERE linked.app_id IS NOT NULL
     )
     SELECT app_id FROM linked
-    WHERE EXISTS (SELECT FROM former_links f WHERE f.app_id = linked.app_id AND f.until < ${before}) ORDER BY app_id`;
-  return rows.map((row) => row.appId);
+    WHERE EXISTS (SELECT FROM former_links f WHERE f.app_id = linked.app_id AND f.until < ${before}) ORDER BY app_id`);
 }
 
 /**

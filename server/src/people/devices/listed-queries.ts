@@ -1,6 +1,6 @@
 // SQL: an app's devices, page by page.
 
-import { beginsWith, type Sql, type Tx } from '@carillon/postgres';
+import { beginsWith, findRow, type Sql, type Tx } from '@carillon/postgres';
 import { decodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../../sending/channels/channel.ts';
 import type { DeviceFacts } from '../audience/device-facts.ts';
@@ -41,7 +41,7 @@ export async function listWholeDevices(
   afterId: Uuid | null,
   limit: number,
 ): Promise<WholeDevice[]> {
-  return sql<WholeDevice[]>`
+  return sql`
     SELECT d.id, d.platform, d.token, d.token_hint, d.credential_id, a.locale, a.timezone, a.app_version, a.sdk, a.os,
       a.os_version, a.model, d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
@@ -62,13 +62,12 @@ export interface DeviceFilters {
  * always belongs to these values.
  */
 export async function findShownDevice(sql: Sql, appId: Uuid, id: Uuid): Promise<ShownDevice | undefined> {
-  const [device] = await sql<ShownDevice[]>`
+  return findRow(sql`
     SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
       d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at,
       d.credential_id, coalesce(d.changed_at, a.created_at) AS updated_at
     FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
-    WHERE a.app_id = ${appId} AND a.device_id = ${id}`;
-  return device;
+    WHERE a.app_id = ${appId} AND a.device_id = ${id}`);
 }
 
 /** Lists an app's devices, newest first, after a position. */
@@ -88,7 +87,7 @@ export async function listDevices(
       : tx`a.device_id = ${id}`;
   // `active` means the same as the status and stands in the table that is scanned; the index on
   // inactive rows serves the rare statuses.
-  return tx<ListedDevice[]>`
+  return tx`
     SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
       d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
     FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id

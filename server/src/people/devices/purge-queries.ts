@@ -1,6 +1,6 @@
 // SQL: devices that were registered by client key and that no push ever reached.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { getValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Platform } from '../../sending/channels/channel.ts';
 import type { DeviceStatus } from './device.ts';
@@ -17,22 +17,21 @@ export interface PurgedDevice {
  * reached.
  */
 export async function countPurgeable(sql: Sql, appId: Uuid, beforeId: Uuid): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    SELECT count(*) FROM devices WHERE app_id = ${appId} AND id < ${beforeId} AND by_client AND NOT is_reached`;
-  return row?.count ?? 0;
+  return getValue(sql`
+    SELECT count(*) FROM devices WHERE app_id = ${appId} AND id < ${beforeId} AND by_client AND NOT is_reached`);
 }
 
 /** Lists up to `limit` of these devices, in the order of ids. */
 export async function listPurgeable(sql: Sql, appId: Uuid, beforeId: Uuid, limit: number): Promise<PurgedDevice[]> {
-  return sql<PurgedDevice[]>`
+  return sql`
     SELECT id, platform, token_hash, status FROM devices
     WHERE app_id = ${appId} AND id < ${beforeId} AND by_client AND NOT is_reached ORDER BY id LIMIT ${limit}`;
 }
 
 /** Deletes those of the locked devices that no push has reached meanwhile, and returns them. */
 export async function deleteUnreached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<PurgedDevice[]> {
-  return tx<PurgedDevice[]>`
-    DELETE FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND by_client AND NOT is_reached
+  return tx`
+    DELETE FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND by_client AND NOT is_reached
     RETURNING id, platform, token_hash, status`;
 }
 
@@ -44,6 +43,6 @@ export async function listFormerPlatforms(
 ): Promise<ReadonlyMap<Uuid, Platform>> {
   const rows = await sql<{ deviceId: Uuid; platform: Platform }[]>`
     SELECT DISTINCT device_id, platform FROM device_changes
-    WHERE app_id = ${appId} AND device_id = ANY(${ids as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND device_id = ANY(${ids}::uuid[])`;
   return new Map(rows.map(({ deviceId, platform }) => [deviceId, platform]));
 }

@@ -1,6 +1,6 @@
 // SQL: devices and their tokens. One token belongs to one device.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, findValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../../sending/channels/channel.ts';
@@ -13,10 +13,9 @@ import type { DeviceToken } from './token.ts';
  * device meanwhile.
  */
 export async function lockToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<Uuid | undefined> {
-  const [row] = await tx<{ deviceId: Uuid }[]>`
+  return findValue(tx`
     SELECT device_id FROM device_tokens
-    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE`;
-  return row?.deviceId;
+    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE`);
 }
 
 /** Like `lockToken`, but skips a token that another transaction has locked. */
@@ -26,10 +25,9 @@ export async function lockTokenUnlessBusy(
   platform: Platform,
   hash: Buffer,
 ): Promise<Uuid | undefined> {
-  const [row] = await tx<{ deviceId: Uuid }[]>`
+  return findValue(tx`
     SELECT device_id FROM device_tokens
-    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE SKIP LOCKED`;
-  return row?.deviceId;
+    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE SKIP LOCKED`);
 }
 
 /**
@@ -72,16 +70,14 @@ const lockedColumns = (tx: Tx): Fragment => tx`
 
 /** Locks one device. Every transaction that writes the device's audience row holds this lock. */
 export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
-  const [device] = await tx<Device[]>`
-    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
-  return device;
+  return findRow(tx`
+    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`);
 }
 
 /** Like `lockDevice`, but skips a device that another transaction has locked. */
 export async function lockDeviceUnlessBusy(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
-  const [device] = await tx<Device[]>`
-    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE SKIP LOCKED`;
-  return device;
+  return findRow(tx`
+    SELECT ${lockedColumns(tx)} FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE SKIP LOCKED`);
 }
 
 /**
@@ -104,9 +100,8 @@ export async function findTokenOf(
   appId: Uuid,
   id: Uuid,
 ): Promise<{ platform: Platform; token: string | null; tokenHash: Buffer } | undefined> {
-  const [row] = await tx<{ platform: Platform; token: string | null; tokenHash: Buffer }[]>`
-    SELECT platform, token, token_hash FROM devices WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+  return findRow(tx`
+    SELECT platform, token, token_hash FROM devices WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 export interface DeviceWrite {
@@ -212,14 +207,14 @@ export async function updateUnsubscribed(tx: Tx, clock: Clock, appId: Uuid, ids:
     UPDATE devices SET status = 'unsubscribed', status_reason = NULL, token = NULL, token_hint = NULL, mismatches = 0,
       identified_at = NULL,
       changed_at = CASE WHEN status = 'unsubscribed' THEN changed_at ELSE ${nextChange(tx, clock)} END
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
 }
 
 /** Deletes the own properties of locked devices. */
 export async function clearOwnProperties(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET properties = '{}', changed_at = ${nextChange(tx, clock)}
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND properties <> '{}'`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND properties <> '{}'`;
 }
 
 /** Stores that locked devices belong to users from now on, and returns the instant. */
@@ -229,23 +224,22 @@ export async function updateIdentified(
   appId: Uuid,
   ids: readonly Uuid[],
 ): Promise<Date | undefined> {
-  const [row] = await tx<{ identifiedAt: Date }[]>`
+  return findValue(tx`
     UPDATE devices SET identified_at = ${nowOf(tx, clock)}
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) RETURNING identified_at`;
-  return row?.identifiedAt;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) RETURNING identified_at`);
 }
 
 /** Stores that locked devices belong to nobody from now on. */
 export async function updateUnidentified(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
-    UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+    UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
 }
 
 /** Selects the devices that a push or receipt has reached. */
 export async function listReached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ReadonlySet<Uuid>> {
-  const rows = await tx<{ id: Uuid }[]>`
-    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND is_reached`;
-  return new Set(rows.map(({ id }) => id));
+  const reached = await listValues<Uuid>(tx`
+    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND is_reached`);
+  return new Set(reached);
 }
 
 /** A device's user. */
@@ -257,11 +251,10 @@ export interface DeviceLink {
 
 /** Finds the user of a device; undefined when there is no such device. */
 export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLink | undefined> {
-  const [link] = await tx<DeviceLink[]>`
+  return findRow(tx`
     SELECT a.external_id, a.user_id, d.identified_at
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
-    WHERE d.app_id = ${appId} AND d.id = ${id}`;
-  return link;
+    WHERE d.app_id = ${appId} AND d.id = ${id}`);
 }
 
 /**
@@ -270,7 +263,7 @@ export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLin
 export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Date>> {
   const rows = await sql<{ id: Uuid; identifiedAt: Date }[]>`
     SELECT id, identified_at FROM devices
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND identified_at IS NOT NULL`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND identified_at IS NOT NULL`;
   return new Map(rows.map((row) => [row.id, row.identifiedAt]));
 }
 

@@ -1,6 +1,6 @@
 // SQL: whether a push or receipt ever reached a device. Until one does, the device may be an
 // invention, because strangers can register anything.
-import type { Sql, Tx } from '@carillon/postgres';
+import { getValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { isAsRead, type ReadDevice } from './history-queries.ts';
 
@@ -12,7 +12,7 @@ export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): P
   await sql`
     UPDATE devices SET is_reached = true, unresolved_messages = 0, unresolved_since = NULL
     WHERE app_id = ${appId} AND id = ANY(ARRAY(
-      SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND NOT is_reached
+      SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND NOT is_reached
       ORDER BY id FOR UPDATE SKIP LOCKED))`;
 }
 
@@ -51,14 +51,13 @@ export interface UnreachedCount {
  * reached.
  */
 export async function countUnreached(sql: Sql, beforeId: Uuid): Promise<UnreachedCount[]> {
-  return sql<UnreachedCount[]>`
+  return sql`
     SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE id < ${beforeId}) AS old FROM devices
     WHERE by_client AND NOT is_reached GROUP BY app_id ORDER BY app_id`;
 }
 
 /** Counts these devices over all apps, up to `countMax`. */
 export async function countUnreachedUpTo(sql: Sql, countMax: number): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client AND NOT is_reached LIMIT ${countMax}) AS counted`;
-  return row?.count ?? 0;
+  return getValue(sql`
+    SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client AND NOT is_reached LIMIT ${countMax}) AS counted`);
 }

@@ -1,5 +1,5 @@
 // SQL: the sums of changes of devices' states, which the overview and the report of devices read.
-import type { Sql, Tx } from '@carillon/postgres';
+import { getValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { DeviceTotal } from './device-totals.ts';
 
@@ -21,7 +21,7 @@ export async function addDeviceDeltas(tx: Tx, appId: Uuid, totals: readonly Devi
  * that a reader sees each delta exactly once. A delta that another process folds is skipped.
  */
 export async function foldDeviceDeltas(sql: Sql, limit: number): Promise<number> {
-  const [row] = await sql<{ folded: number }[]>`
+  return getValue(sql`
     WITH taken AS (
       DELETE FROM device_deltas WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM device_deltas LIMIT ${limit} FOR UPDATE SKIP LOCKED))
@@ -34,6 +34,5 @@ export async function foldDeviceDeltas(sql: Sql, limit: number): Promise<number>
         registered = device_totals.registered + excluded.registered, invalid = device_totals.invalid + excluded.invalid,
         unsubscribed = device_totals.unsubscribed + excluded.unsubscribed, gained = device_totals.gained + excluded.gained
     )
-    SELECT count(*) AS folded FROM taken`;
-  return row?.folded ?? 0;
+    SELECT count(*) AS folded FROM taken`);
 }

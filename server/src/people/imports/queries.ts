@@ -1,15 +1,14 @@
 // SQL: the progress of imports.
 
-import type { Tx } from '@carillon/postgres';
+import { findValue, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { ImportProgress } from './progress.ts';
 
 /** Finds the progress of an earlier run. */
 export async function findImport(tx: Tx, appId: Uuid, fingerprint: Buffer): Promise<ImportProgress | undefined> {
-  const [row] = await tx<{ progress: ImportProgress }[]>`
-    SELECT progress FROM imports WHERE app_id = ${appId} AND fingerprint = ${fingerprint}`;
-  return row?.progress;
+  return findValue(tx`
+    SELECT progress FROM imports WHERE app_id = ${appId} AND fingerprint = ${fingerprint}`);
 }
 
 /** Stores the progress of a new import; returns false when there is one already. */

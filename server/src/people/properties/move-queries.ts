@@ -20,7 +20,7 @@ export interface Move extends Property {
  * was restored from a backup; then no such transaction is left.
  */
 export async function listMoves(sql: Sql, clock: Clock, quietSeconds: number): Promise<Move[]> {
-  return sql<Move[]>`
+  return sql`
     SELECT app_id, id, key, type, slot, move_slot, move_phase,
       moved_at <= ${clock.now} - ${quietSeconds}::float8 * interval '1 second'
         AND (moved_by < pg_snapshot_xmin(pg_current_snapshot()) OR moved_by >= pg_snapshot_xmax(pg_current_snapshot()))
@@ -73,7 +73,7 @@ export async function listKeysWithoutSlot(
   sql: Sql,
   used: readonly { appId: Uuid; key: string }[],
 ): Promise<Pick<Move, 'appId' | 'id' | 'key' | 'type'>[]> {
-  return sql<Pick<Move, 'appId' | 'id' | 'key' | 'type'>[]>`
+  return sql`
     SELECT p.app_id, p.id, p.key, p.type
     FROM ${sql.rows('u', { uuid: ['appId'], text: ['key'] }, used)}
     JOIN properties p ON p.app_id = u.app_id AND p.key = u.key WHERE p.slot IS NULL AND p.move_slot IS NULL

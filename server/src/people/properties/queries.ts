@@ -1,4 +1,13 @@
-import { beginsWith, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import {
+  beginsWith,
+  type Fragment,
+  findRow,
+  getRow,
+  getValue,
+  listValues,
+  type Sql,
+  type Tx,
+} from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
@@ -12,9 +21,9 @@ export interface CatalogEntry extends Property {
 
 /** Finds the catalog entries of these keys. */
 export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<CatalogEntry[]> {
-  return tx<CatalogEntry[]>`
+  return tx`
     SELECT id, key, type, slot, last_seen_at, last_conflict_at, samples FROM properties
-    WHERE app_id = ${appId} AND key = ANY(${keys as string[]}::text[]) ORDER BY id`;
+    WHERE app_id = ${appId} AND key = ANY(${keys}::text[]) ORDER BY id`;
 }
 
 /**
@@ -23,9 +32,9 @@ export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly s
  * so that a move waits for every transaction that knows the catalog from before.
  */
 export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<Property[]> {
-  return tx<Property[]>`
+  return tx`
     SELECT id, key, type, slot, move_slot, move_phase FROM properties
-    WHERE app_id = ${appId} AND (slot IS NOT NULL OR move_slot IS NOT NULL OR id = ANY(${ids as number[]}::int[]))
+    WHERE app_id = ${appId} AND (slot IS NOT NULL OR move_slot IS NOT NULL OR id = ANY(${ids}::int[]))
     ORDER BY id`;
 }
 
@@ -40,18 +49,15 @@ export async function readCatalog(tx: Tx, appId: Uuid, ids: readonly number[]): 
  * so that the second of two racing first values finds the key of the first.
  */
 export async function takePropertyNumbers(tx: Tx, appId: Uuid, count: number): Promise<number> {
-  const [row] = await tx<{ first: number }[]>`
+  return getValue(tx`
     INSERT INTO property_catalogs AS c (app_id, next_property_id) VALUES (${appId}, 1 + ${count}::int)
     ON CONFLICT (app_id) DO UPDATE SET next_property_id = c.next_property_id + ${count}::int
-    RETURNING next_property_id - ${count}::int AS first`;
-  if (!row) throw new Error('an upsert returned no row');
-  return row.first;
+    RETURNING next_property_id - ${count}::int AS first`);
 }
 
 /** Counts the keys of an app. */
 export async function countProperties(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM properties WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(tx`SELECT count(*) AS count FROM properties WHERE app_id = ${appId}`);
 }
 
 export interface NewProperty extends Property {
@@ -118,7 +124,7 @@ export async function updateConflict(
 
 /** Selects those of the texts that are samples of their keys, in the order of the keys' numbers. */
 export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly TextGone[]): Promise<TextGone[]> {
-  return tx<TextGone[]>`
+  return tx`
     SELECT DISTINCT p.id, t.sample
     FROM ${tx.rows('t', { int: ['id'], text: ['sample'] }, texts)}
     JOIN properties p ON p.id = t.id
@@ -161,7 +167,7 @@ export async function listProperties(
   limit: number,
   search: string | null = null,
 ): Promise<CatalogRow[]> {
-  return tx<CatalogRow[]>`
+  return tx`
     SELECT ${catalogColumns(tx)} FROM properties
     WHERE app_id = ${appId} ${afterKey === null ? tx`` : tx`AND key > ${afterKey}`}
       ${search === null ? tx`` : tx`AND ${beginsWith(tx, tx`lower(key)`, search)}`}
@@ -170,9 +176,8 @@ export async function listProperties(
 
 /** Finds a key of the catalog. */
 export async function findCatalogRow(tx: Tx, appId: Uuid, key: string): Promise<CatalogRow | undefined> {
-  const [row] = await tx<CatalogRow[]>`
-    SELECT ${catalogColumns(tx)} FROM properties WHERE app_id = ${appId} AND key = ${key}`;
-  return row;
+  return findRow(tx`
+    SELECT ${catalogColumns(tx)} FROM properties WHERE app_id = ${appId} AND key = ${key}`);
 }
 
 /**
@@ -180,22 +185,21 @@ export async function findCatalogRow(tx: Tx, appId: Uuid, key: string): Promise<
  * carries are omitted.
  */
 export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
-  const rows = await tx<{ name: string }[]>`
+  const names = await listValues<string>(tx`
     SELECT DISTINCT a.attname AS name
     FROM pg_index i
     JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
       AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
     JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
       AND a.attnum <> ALL ((i.indkey::int2[])[i.indnkeyatts:i.indnatts - 1])
-    WHERE i.indrelid = 'audience'::regclass AND i.indisvalid AND i.indisready`;
-  return new Set(rows.map((row) => row.name));
+    WHERE i.indrelid = 'audience'::regclass AND i.indisvalid AND i.indisready`);
+  return new Set(names);
 }
 
 /** Counts the app's profiles, up to `countMax` of them. */
 export async function countUsersUpTo(tx: Tx, appId: Uuid, countMax: number): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`
-    SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${countMax}) AS some_users`;
-  return row?.count ?? 0;
+  return getValue(tx`
+    SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${countMax}) AS some_users`);
 }
 
 /**
@@ -212,16 +216,14 @@ export async function countUsersByProperty(tx: Tx, appId: Uuid): Promise<Map<num
 
 /** Lists the apps whose catalog was not counted within these minutes. */
 export async function listCatalogsToCount(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
-  const rows = await sql<{ appId: Uuid }[]>`
+  return listValues(sql`
     SELECT app_id FROM property_catalogs
-    WHERE counted_at IS NULL OR counted_at < ${clock.now} - ${minutes}::float8 * interval '1 minute' ORDER BY app_id`;
-  return rows.map((row) => row.appId);
+    WHERE counted_at IS NULL OR counted_at < ${clock.now} - ${minutes}::float8 * interval '1 minute' ORDER BY app_id`);
 }
 
 /** Lists the numbers of an app's keys. */
 export async function listPropertyNumbers(sql: Sql, appId: Uuid): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`SELECT id FROM properties WHERE app_id = ${appId} ORDER BY id`;
-  return rows.map((row) => row.id);
+  return listValues(sql`SELECT id FROM properties WHERE app_id = ${appId} ORDER BY id`);
 }
 
 /**
@@ -248,18 +250,16 @@ export async function insertDeclaredProperty(tx: Tx, appId: Uuid, { id, key, typ
  * values or may hold them.
  */
 export async function deleteProperty(tx: Tx, appId: Uuid, key: string): Promise<Property | undefined> {
-  const [row] = await tx<Property[]>`
+  return findRow(tx`
     DELETE FROM properties WHERE app_id = ${appId} AND key = ${key}
-    RETURNING id, key, type, coalesce(slot, move_slot) AS slot`;
-  return row;
+    RETURNING id, key, type, coalesce(slot, move_slot) AS slot`);
 }
 
 /** Counts the profiles, and the devices themselves, that have a value under a number. */
 export async function countValues(tx: Tx, appId: Uuid, id: number): Promise<{ users: number; devices: number }> {
-  const [row] = await tx<{ users: number; devices: number }[]>`
+  return getRow(tx`
     SELECT (SELECT count(*) FROM users WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS users,
-      (SELECT count(*) FROM devices WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS devices`;
-  return row ?? { users: 0, devices: 0 };
+      (SELECT count(*) FROM devices WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS devices`);
 }
 
 export interface RetiredProperty {
@@ -278,7 +278,7 @@ export async function insertRetired(tx: Tx, clock: Clock, appId: Uuid, { id, typ
 
 /** Lists the slots that no new key may get: they hold values of a key, a moving or a deleted one. */
 export async function listTakenSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
-  return tx<Pick<Property, 'type' | 'slot'>[]>`
+  return tx`
     SELECT type, coalesce(slot, move_slot) AS slot FROM properties
     WHERE app_id = ${appId} AND coalesce(slot, move_slot) IS NOT NULL
     UNION SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL`;
@@ -289,7 +289,7 @@ export async function listTakenSlots(tx: Tx, appId: Uuid): Promise<Pick<Property
  * with the former catalog any more by then.
  */
 export async function listRetired(sql: Sql, clock: Clock, seconds: number): Promise<RetiredProperty[]> {
-  return sql<RetiredProperty[]>`
+  return sql`
     SELECT app_id, id, type, slot FROM retired_properties
     WHERE retired_at <= ${clock.now} - ${seconds}::float8 * interval '1 second' ORDER BY app_id, id`;
 }

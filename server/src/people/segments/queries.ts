@@ -1,6 +1,6 @@
 // SQL: segments, and the scheduled messages that use one.
 
-import { asJson, beginsWith, type Sql, type Tx } from '@carillon/postgres';
+import { asJson, beginsWith, findRow, findValue, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { advisoryLocksOfApp } from '../../ground/database/advisory-locks.ts';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import { decodeId, encodeId, type Uuid } from '../../ground/values/ids.ts';
@@ -32,8 +32,7 @@ export async function lockSegments(tx: Tx, appId: Uuid): Promise<void> {
 
 /** Counts the segments of an app. */
 export async function countSegments(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM segments WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(tx`SELECT count(*) AS count FROM segments WHERE app_id = ${appId}`);
 }
 
 /** Adds a segment. Returns undefined when another segment has the name. */
@@ -44,19 +43,17 @@ export async function insertSegment(
   id: Uuid,
   { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
-  const [row] = await tx<StoredSegment[]>`
+  return findRow(tx`
     INSERT INTO segments (app_id, id, name, description, filter, fields, created_at, updated_at)
-    VALUES (${appId}, ${id}, ${name}, ${description}, ${asJson(filter)}, ${fields as string[]},
+    VALUES (${appId}, ${id}, ${name}, ${description}, ${asJson(filter)}, ${fields},
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     ON CONFLICT (app_id, name) DO NOTHING
-    RETURNING id, name, description, filter, created_at, updated_at`;
-  return row;
+    RETURNING id, name, description, filter, created_at, updated_at`);
 }
 
 /** Finds the segment with this name. */
 export async function findSegmentIdByName(tx: Tx, appId: Uuid, name: string): Promise<Uuid | undefined> {
-  const [row] = await tx<{ id: Uuid }[]>`SELECT id FROM segments WHERE app_id = ${appId} AND name = ${name}`;
-  return row?.id;
+  return findValue(tx`SELECT id FROM segments WHERE app_id = ${appId} AND name = ${name}`);
 }
 
 /** Replaces the fields of a segment. Returns undefined when there is no such segment. */
@@ -67,25 +64,23 @@ export async function updateSegment(
   id: Uuid,
   { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
-  const [row] = await tx<StoredSegment[]>`
+  return findRow(tx`
     UPDATE segments SET name = ${name}, description = ${description}, filter = ${asJson(filter)},
-      fields = ${fields as string[]}, updated_at = ${nowOf(tx, clock)}
+      fields = ${fields}, updated_at = ${nowOf(tx, clock)}
     WHERE app_id = ${appId} AND id = ${id}
-    RETURNING id, name, description, filter, created_at, updated_at`;
-  return row;
+    RETURNING id, name, description, filter, created_at, updated_at`);
 }
 
 export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredSegment | undefined> {
-  const [row] = await tx<StoredSegment[]>`
-    SELECT id, name, description, filter, created_at, updated_at FROM segments WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+  return findRow(tx`
+    SELECT id, name, description, filter, created_at, updated_at FROM segments WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 /** Finds the segments with these ids that exist. */
 export async function listSegmentsById(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<StoredSegment[]> {
-  return sql<StoredSegment[]>`
+  return sql`
     SELECT id, name, description, filter, created_at, updated_at FROM segments
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
 }
 
 /**
@@ -94,7 +89,7 @@ export async function listSegmentsById(sql: Sql, appId: Uuid, ids: readonly Uuid
  */
 export async function keepSegments(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
-    SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) ORDER BY id FOR KEY SHARE`;
+    SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) ORDER BY id FOR KEY SHARE`;
 }
 
 /**
@@ -121,7 +116,7 @@ export async function listSegments(
     search === null
       ? sql``
       : sql`AND (id = ${decodeId('seg', search) ?? null}::uuid OR ${beginsWith(sql, sql`lower(name)`, search)})`;
-  return sql<StoredSegment[]>`
+  return sql`
     SELECT id, name, description, filter, created_at, updated_at FROM segments
     WHERE app_id = ${appId} ${found}
       ${after === null ? sql`` : sql`AND (created_at, id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
@@ -148,7 +143,7 @@ export interface ScheduledUse {
  * Lists the oldest scheduled messages that use a segment as their audience or as their exclusion.
  */
 export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: number): Promise<ScheduledUse[]> {
-  return tx<ScheduledUse[]>`
+  return tx`
     SELECT id, name, title, run_at, coalesce(exclude_segment_id = ${id}, false) AS is_exclusion FROM messages
     WHERE app_id = ${appId} AND status = 'scheduled'
       AND (audience ->> 'segment_id' = ${encodeId('seg', id)} OR exclude_segment_id = ${id})
@@ -165,7 +160,7 @@ export interface SegmentNaming {
 /** Lists the segments whose filters compare any of these properties, by name. */
 export async function listSegmentsNaming(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<SegmentNaming[]> {
   const fields = keys.map((key) => `properties.${key}`);
-  return tx<SegmentNaming[]>`
+  return tx`
     SELECT id, name, fields FROM segments
     WHERE app_id = ${appId} AND fields && ${fields}::text[] ORDER BY name`;
 }
@@ -176,9 +171,9 @@ export async function listFiltersComparing(
   fields: readonly string[],
   after: Pick<StoredFilter, 'appId' | 'id'>,
 ): Promise<StoredFilter[]> {
-  return sql<StoredFilter[]>`
+  return sql`
     SELECT app_id, id, filter FROM segments
-    WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid) AND fields && ${fields as string[]}::text[]
+    WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid) AND fields && ${fields}::text[]
     ORDER BY app_id, id LIMIT 100`;
 }
 
@@ -187,9 +182,8 @@ export async function listFiltersComparing(
  * transaction has locked them.
  */
 export async function tryLockSegments(tx: Tx, appId: Uuid): Promise<boolean> {
-  const [row] = await tx<{ isFree: boolean }[]>`
-    SELECT pg_try_advisory_xact_lock(${advisoryLocksOfApp.segments}, hashtext(${appId}::text)) AS is_free`;
-  return row?.isFree === true;
+  return getValue(tx`
+    SELECT pg_try_advisory_xact_lock(${advisoryLocksOfApp.segments}, hashtext(${appId}::text)) AS is_free`);
 }
 
 /**

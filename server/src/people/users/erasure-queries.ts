@@ -1,6 +1,6 @@
 // SQL: erased users whose data is still to be cleared from some tables.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -38,7 +38,7 @@ export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
   const { appId, userId, deviceIds, forgottenIds, at } = erasure;
   await tx`
     INSERT INTO erasures (app_id, user_id, device_ids, forgotten_ids, at)
-    VALUES (${appId}, ${userId}, ${deviceIds as Uuid[]}::uuid[], ${forgottenIds as Uuid[]}::uuid[], ${at})`;
+    VALUES (${appId}, ${userId}, ${deviceIds}::uuid[], ${forgottenIds}::uuid[], ${at})`;
 }
 
 /**
@@ -52,9 +52,8 @@ export async function listErasedSubjects(sql: Sql, appId: Uuid): Promise<Uuid[]>
 
 /** Lists the apps with erasures that are older than `quietSeconds`. */
 export async function listAppsWithErasures(sql: Sql, clock: Clock, quietSeconds: number): Promise<Uuid[]> {
-  const rows = await sql<{ appId: Uuid }[]>`
-    SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now} - ${quietSeconds} * interval '1 second' ORDER BY app_id`;
-  return rows.map(({ appId }) => appId);
+  return listValues(sql`
+    SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now} - ${quietSeconds} * interval '1 second' ORDER BY app_id`);
 }
 
 /** Lists an app's erasures that are older than `quietSeconds`, oldest first. */
@@ -65,7 +64,7 @@ export async function listErasures(
   quietSeconds: number,
   limit: number,
 ): Promise<ListedErasure[]> {
-  return sql<ListedErasure[]>`
+  return sql`
     SELECT app_id, user_id, device_ids, forgotten_ids, at, turn_id, done_name, done_day::text AS done_day FROM erasures
     WHERE app_id = ${appId} AND at < ${clock.now} - ${quietSeconds} * interval '1 second'
     ORDER BY at, user_id LIMIT ${limit}`;
@@ -86,7 +85,7 @@ export async function takeErasures(
   const rows = await tx`
     WITH free AS (
       SELECT user_id FROM erasures
-      WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])
+      WHERE app_id = ${appId} AND user_id = ANY(${userIds}::uuid[])
         AND turn_id IS NOT DISTINCT FROM ${formerTurnId}::uuid
         AND (turn_until IS NULL OR turn_until < ${clock.now} OR turn_until > ${leaseEnd} + interval '1 second')
       FOR UPDATE SKIP LOCKED
@@ -140,7 +139,7 @@ export async function freeTurn(sql: Sql, appId: Uuid, userId: Uuid, turnId: Uuid
 
 /** Deletes the records of users whose data is completely cleared. */
 export async function deleteErasures(tx: Tx, appId: Uuid, userIds: readonly Uuid[]): Promise<void> {
-  await tx`DELETE FROM erasures WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
+  await tx`DELETE FROM erasures WHERE app_id = ${appId} AND user_id = ANY(${userIds}::uuid[])`;
 }
 
 export interface DraftNamingUsers {
@@ -154,7 +153,7 @@ export interface DraftNamingUsers {
  * at most.
  */
 export async function lockDraftsNamingUsers(tx: Tx, appId: Uuid): Promise<DraftNamingUsers[]> {
-  return tx<DraftNamingUsers[]>`
+  return tx`
     SELECT id, message FROM drafts
     WHERE app_id = ${appId} AND json_typeof(message #> '{audience,external_ids}') = 'array'
     ORDER BY id FOR UPDATE`;

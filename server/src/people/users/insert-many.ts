@@ -1,6 +1,6 @@
 // SQL: many new users at once, for imports and for filling an app. Adds rows and never changes one:
 // a person who has a row keeps it.
-import { copyRows, type Tx } from '@carillon/postgres';
+import { copyRows, listValues, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 
@@ -21,14 +21,14 @@ export interface UserToAdd {
  * an equality it would read all people of the app each time.
  */
 export async function findKnownPeople(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Set<string>> {
-  const rows = await tx<{ externalId: string }[]>`
-    SELECT next.external_id FROM unnest(${externalIds as string[]}::text[]) AS asked (external_id)
+  const known = await listValues<string>(tx`
+    SELECT next.external_id FROM unnest(${externalIds}::text[]) AS asked (external_id)
     CROSS JOIN LATERAL (
       SELECT external_id FROM people WHERE app_id = ${appId} AND external_id >= asked.external_id
       ORDER BY external_id LIMIT 1
     ) AS next
-    WHERE next.external_id = asked.external_id`;
-  return new Set(rows.map((row) => row.externalId));
+    WHERE next.external_id = asked.external_id`);
+  return new Set(known);
 }
 
 /**
@@ -47,10 +47,10 @@ export async function insertNewPeople(
     created_at: createdAt,
   }));
   // One JSON document with rows named by columns: a thousand rows take one parameter.
-  const rows = await tx<{ externalId: string }[]>`
+  const added = await listValues<string>(tx`
     INSERT INTO people SELECT * FROM jsonb_populate_recordset(NULL::people, ${tx.json(people)})
-    ON CONFLICT DO NOTHING RETURNING external_id`;
-  return new Set(rows.map((row) => row.externalId));
+    ON CONFLICT DO NOTHING RETURNING external_id`);
+  return new Set(added);
 }
 
 /**

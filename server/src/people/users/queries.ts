@@ -1,6 +1,6 @@
 // SQL: `people` (external id → user id) and `users`.
 
-import { beginsWith, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { beginsWith, type Fragment, findRow, findValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import { decodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { User } from './user.ts';
@@ -13,23 +13,20 @@ const userColumns = (tx: Tx): Fragment => tx`
  * other.
  */
 export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
-  const [person] = await tx<{ userId: Uuid }[]>`
-    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE`;
-  return person?.userId;
+  return findValue(tx`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE`);
 }
 
 /** Like `lockPerson`, but skips a person whom another transaction has locked. */
 export async function lockPersonUnlessBusy(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
-  const [person] = await tx<{ userId: Uuid }[]>`
-    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE SKIP LOCKED`;
-  return person?.userId;
+  return findValue(tx`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE SKIP LOCKED`);
 }
 
 /** Finds the user id of an external id, also of a person that only events named. */
 export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
-  const [person] = await sql<{ userId: Uuid }[]>`
-    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
-  return person?.userId;
+  return findValue(sql`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`);
 }
 
 /**
@@ -57,7 +54,7 @@ export async function listPeople(
 ): Promise<ReadonlyMap<string, Uuid>> {
   const rows = await tx<{ externalId: string; userId: Uuid }[]>`
     SELECT external_id, user_id FROM people
-    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds}::text[])`;
   return new Map(rows.map((row) => [row.externalId, row.userId]));
 }
 
@@ -74,8 +71,7 @@ export async function insertPeople(
   await tx`
     INSERT INTO people (app_id, external_id, user_id, created_at)
     SELECT ${appId}, p.external_id, p.user_id, ${clock.now}
-    FROM unnest(${people.map(({ externalId }) => externalId)}::text[], ${people.map(({ userId }) => userId)}::uuid[])
-      AS p (external_id, user_id)
+    FROM ${tx.rows('p', { text: ['externalId'], uuid: ['userId'] }, people)}
     ON CONFLICT DO NOTHING`;
 }
 
@@ -85,15 +81,14 @@ export async function deletePerson(tx: Tx, appId: Uuid, externalId: string): Pro
 }
 
 export async function findUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
-  const [user] = await tx<User[]>`
-    SELECT ${userColumns(tx)} FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
-  return user;
+  return findRow(tx`
+    SELECT ${userColumns(tx)} FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`);
 }
 
 export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<User[]> {
-  return tx<User[]>`
+  return tx`
     SELECT ${userColumns(tx)} FROM users
-    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds}::text[])`;
 }
 
 /** Lists an app's profiles in the order of external ids, after one. */
@@ -111,7 +106,7 @@ export async function listUsers(
     id === undefined
       ? sql`(${begins(sql`lower(external_id)`)} OR (first_name IS NOT NULL AND ${begins(sql`lower(first_name)`)}))`
       : sql`id = ${id}`;
-  return sql<User[]>`
+  return sql`
     SELECT ${userColumns(sql)} FROM users WHERE app_id = ${appId} AND external_id > ${afterExternalId}
       ${search === null ? sql`` : sql`AND ${found}`}
     ORDER BY external_id LIMIT ${limit}`;
@@ -131,15 +126,14 @@ export async function listProfileTexts(
   search: string,
   limit: number,
 ): Promise<string[]> {
-  const rows = await sql<{ value: string }[]>`
+  return listValues(sql`
     SELECT DISTINCT value
     FROM (
       SELECT ${sql(field)} AS value FROM users
       WHERE app_id = ${appId} AND ${sql(field)} IS NOT NULL AND ${beginsWith(sql, sql`lower(${sql(field)})`, search)}
       LIMIT ${profilesLookedAt}
     ) AS found
-    ORDER BY value LIMIT ${limit}`;
-  return rows.map(({ value }) => value);
+    ORDER BY value LIMIT ${limit}`);
 }
 
 export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
@@ -193,9 +187,8 @@ export async function updateUsers(tx: Tx, clock: Clock, appId: Uuid, users: read
 
 /** Deletes and returns a profile; undefined when the external id has none. */
 export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
-  const [deleted] = await tx<User[]>`
-    DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`;
-  return deleted;
+  return findRow(tx`
+    DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`);
 }
 
 /** Deletes a retired key's values from up to `limit` profiles, and returns how many had one. */

@@ -1,6 +1,6 @@
 // SQL: the people and devices that a test of a message reaches.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -11,9 +11,8 @@ export interface TestUsers {
 }
 
 export async function findTestUsers(tx: Tx, appId: Uuid): Promise<TestUsers | undefined> {
-  const [row] = await tx<TestUsers[]>`
-    SELECT external_ids, device_ids, updated_at FROM test_users WHERE app_id = ${appId}`;
-  return row;
+  return findRow(tx`
+    SELECT external_ids, device_ids, updated_at FROM test_users WHERE app_id = ${appId}`);
 }
 
 /** Makes the list of an app that has none. Returns false when it has one. */
@@ -25,15 +24,14 @@ export async function insertTestUsers(
 ): Promise<boolean> {
   const result = await tx`
     INSERT INTO test_users (app_id, external_ids, device_ids, updated_at)
-    VALUES (${appId}, ${externalIds as string[]}, ${deviceIds as Uuid[]}, ${nowOf(tx, clock)}) ON CONFLICT DO NOTHING`;
+    VALUES (${appId}, ${externalIds}, ${deviceIds}, ${nowOf(tx, clock)}) ON CONFLICT DO NOTHING`;
   return result.count === 1;
 }
 
 /** Locks the list until the transaction ends. */
 export async function lockTestUsers(tx: Tx, appId: Uuid): Promise<TestUsers | undefined> {
-  const [row] = await tx<TestUsers[]>`
-    SELECT external_ids, device_ids, updated_at FROM test_users WHERE app_id = ${appId} FOR UPDATE`;
-  return row;
+  return findRow(tx`
+    SELECT external_ids, device_ids, updated_at FROM test_users WHERE app_id = ${appId} FOR UPDATE`);
 }
 
 /** Replaces the list. `updated_at` always grows. */
@@ -44,7 +42,7 @@ export async function updateTestUsers(
   { externalIds, deviceIds }: Omit<TestUsers, 'updatedAt'>,
 ): Promise<void> {
   await tx`
-    UPDATE test_users SET external_ids = ${externalIds as string[]}, device_ids = ${deviceIds as Uuid[]},
+    UPDATE test_users SET external_ids = ${externalIds}, device_ids = ${deviceIds},
       updated_at = greatest(${nowOf(tx, clock)}, updated_at + interval '1 millisecond')
     WHERE app_id = ${appId}`;
 }
@@ -70,14 +68,14 @@ export async function listTestDevices(
   { externalIds, deviceIds }: Omit<TestUsers, 'updatedAt'>,
   limitEach: number,
 ): Promise<ReachedDevice[]> {
-  return sql<ReachedDevice[]>`
+  return sql`
     SELECT device_id, external_id FROM (
       SELECT a.device_id, a.external_id,
         row_number() OVER (PARTITION BY a.external_id ORDER BY a.created_at DESC, a.device_id DESC) AS place
       FROM audience a
-      WHERE a.app_id = ${appId} AND a.active AND a.external_id = ANY(${externalIds as string[]}::text[])
+      WHERE a.app_id = ${appId} AND a.active AND a.external_id = ANY(${externalIds}::text[])
     ) newest WHERE place <= ${limitEach}
     UNION
     SELECT device_id, external_id FROM audience
-    WHERE app_id = ${appId} AND active AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND active AND device_id = ANY(${deviceIds}::uuid[])`;
 }

@@ -1,5 +1,5 @@
 // SQL of the fan-out, which turns an audience into batches of device ids.
-import { bareArray, type Fragment, type Tx } from '@carillon/postgres';
+import { bareArray, type Fragment, getRow, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { batchSizeOf, leaseMs } from './batch.ts';
@@ -69,7 +69,7 @@ export interface FannedOut {
 export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Promise<FannedOut> {
   const { appId, messageId, batchIds, predicate, window, own, perSecond } = plan;
   const due = dueOf(tx, clock, window);
-  const [row] = await tx<FannedOut[]>`
+  return getRow(tx`
     WITH parts AS MATERIALIZED (
       SELECT row_number() OVER (ORDER BY ${due.groups} piece) AS part, ${due.groups}
         array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size,
@@ -100,8 +100,7 @@ export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Prom
     )
     SELECT count(*)::int AS batches, max(${due.at}) AS last_due_at, (SELECT id IS NOT NULL FROM claim) AS is_own,
       coalesce(sum(web), 0)::int AS web, coalesce(sum(ios), 0)::int AS ios, coalesce(sum(android), 0)::int AS android
-    FROM parts`;
-  return row ?? { web: 0, ios: 0, android: 0, batches: 0, lastDueAt: null, isOwn: true };
+    FROM parts`);
 }
 
 /**

@@ -1,6 +1,6 @@
 // SQL of outcomes: the rows of `deliveries`, receipts that came before their outcome, and the forms
 // that keep answers short.
-import { copyBytes, type Sql, type Tx } from '@carillon/postgres';
+import { copyBytes, findRow, findValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import { type DeliveryRow, encodeDeliveries } from './delivery-row.ts';
@@ -14,7 +14,7 @@ export interface RecordedDelivery {
 
 /** The devices of a batch that have a row, and the attempts of those that wait for a retry. */
 export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDelivery[]> {
-  return sql<RecordedDelivery[]>`
+  return sql`
     SELECT device_id, status, attempts, CASE WHEN status = 0 THEN timeline END AS timeline
     FROM deliveries WHERE batch_id = ${batchId}`;
 }
@@ -86,14 +86,13 @@ export interface EarlyReceipt {
  * none.
  */
 export async function listEarlyDevices(tx: Tx, batchId: Uuid): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`SELECT device_id FROM early_receipts WHERE batch_id = ${batchId}`;
-  return rows.map((row) => row.deviceId);
+  return listValues(tx`SELECT device_id FROM early_receipts WHERE batch_id = ${batchId}`);
 }
 
 /** Deletes and answers the receipts that came before these outcomes. */
 export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readonly Uuid[]): Promise<EarlyReceipt[]> {
-  return tx<EarlyReceipt[]>`
-    DELETE FROM early_receipts WHERE batch_id = ${batchId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])
+  return tx`
+    DELETE FROM early_receipts WHERE batch_id = ${batchId} AND device_id = ANY(${deviceIds}::uuid[])
     RETURNING device_id, mark, at, action`;
 }
 
@@ -107,7 +106,7 @@ export interface MarkedDelivery {
 /** Sets one mark of one delivery if it is not set. Undefined when there is no such row. */
 export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<MarkedDelivery | undefined> {
   const column = tx(`${receipt.mark}_at`);
-  const [row] = await tx<MarkedDelivery[]>`
+  return findRow(tx`
     WITH found AS (
       SELECT ${column} IS NULL AS is_new, status = ${statusNumber('sent')} AS was_sent FROM deliveries
       WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} FOR UPDATE
@@ -116,8 +115,7 @@ export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt)
         action = ${receipt.mark === 'clicked' ? tx`${receipt.action}` : tx`action`}
       WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} AND (SELECT is_new FROM found)
     )
-    SELECT is_new, was_sent FROM found`;
-  return row;
+    SELECT is_new, was_sent FROM found`);
 }
 
 /** Keeps a receipt until its outcome is committed. False when the same mark is already kept. */
@@ -137,7 +135,7 @@ export interface KnownForm {
 
 /** The answer forms of an app's credentials. */
 export async function listAnswerForms(tx: Tx, appId: Uuid): Promise<KnownForm[]> {
-  return tx<KnownForm[]>`SELECT credential_id, id, form FROM answer_forms WHERE app_id = ${appId}`;
+  return tx`SELECT credential_id, id, form FROM answer_forms WHERE app_id = ${appId}`;
 }
 
 /**
@@ -155,8 +153,7 @@ export async function insertAnswerForm(
     WHERE app_id = ${appId} AND credential_id = ${form.credentialId}
     HAVING count(*) < ${form.formsMax}
     ON CONFLICT DO NOTHING`;
-  const [row] = await tx<{ id: number }[]>`
+  return findValue(tx`
     SELECT id FROM answer_forms
-    WHERE app_id = ${appId} AND credential_id = ${form.credentialId} AND form_hash = ${form.hash}`;
-  return row?.id;
+    WHERE app_id = ${appId} AND credential_id = ${form.credentialId} AND form_hash = ${form.hash}`);
 }

@@ -5,7 +5,7 @@
 // processes took ahead of their time. The time since that question brings new tokens. A question in
 // the future was written before the clock was set back, and brings none.
 
-import type { Fragment, Sql } from '@carillon/postgres';
+import { type Fragment, findRow, getRow, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Rate } from '../channels/channel.ts';
@@ -85,9 +85,7 @@ function bucketOf(sql: Sql, clock: Clock, rate: Omit<Rate, 'usableMs'>, sinceMs:
 
 const secondsSince = (sql: Sql, clock: Clock): Fragment => sql`extract(epoch FROM ${clock.now} - p.asked_at)::float8`;
 
-function toGrant([row]: readonly Asked[]): Grant {
-  if (!row) throw new Error('the statement that asks for tokens answered no row');
-  const { perSecond, tokens, granted, nowMs } = row;
+function toGrant({ perSecond, tokens, granted, nowMs }: Asked): Grant {
   const takenSeconds = (0 - tokens) / perSecond;
   const inSeconds = takenSeconds - (granted > 0 ? granted / perSecond : aheadSeconds);
   return { count: granted, inMs: inSeconds * 1000, apartMs: 1000 / perSecond, nowMs };
@@ -102,11 +100,10 @@ export async function askForMessage(
 ): Promise<Grant> {
   const rate = { perSecondLeast: perSecond, perSecondMost: perSecond, rampMs: 1000, savedMost: 0 };
   const { columns, firstValues, changes, answer } = bucketOf(sql, clock, rate, sinceMs);
-  return toGrant(
-    await sql<Asked[]>`
-      INSERT INTO message_paces AS p (app_id, message_id, ${columns}) VALUES (${appId}, ${messageId}, ${firstValues})
-      ON CONFLICT (app_id, message_id) DO UPDATE SET ${changes} RETURNING ${answer}`,
-  );
+  const row = await getRow(sql<Asked[]>`
+    INSERT INTO message_paces AS p (app_id, message_id, ${columns}) VALUES (${appId}, ${messageId}, ${firstValues})
+    ON CONFLICT (app_id, message_id) DO UPDATE SET ${changes} RETURNING ${answer}`);
+  return toGrant(row);
 }
 
 /** Asks for tokens of an account at its provider. */
@@ -118,11 +115,10 @@ export async function askForAccount(
   sinceMs: number | null,
 ): Promise<Grant> {
   const { columns, firstValues, changes, answer } = bucketOf(sql, clock, rate, sinceMs);
-  return toGrant(
-    await sql<Asked[]>`
-      INSERT INTO provider_paces AS p (name, ${columns}) VALUES (${name}, ${firstValues})
-      ON CONFLICT (name) DO UPDATE SET ${changes} RETURNING ${answer}`,
-  );
+  const row = await getRow(sql<Asked[]>`
+    INSERT INTO provider_paces AS p (name, ${columns}) VALUES (${name}, ${firstValues})
+    ON CONFLICT (name) DO UPDATE SET ${changes} RETURNING ${answer}`);
+  return toGrant(row);
 }
 
 /**
@@ -147,7 +143,7 @@ export async function claimNextPacedBatch(
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
   const since = secondsSince(sql, clock);
-  const [batch] = await sql<ClaimedBatch[]>`
+  return findRow(sql`
     WITH RECURSIVE messages_open AS (
       (SELECT b.app_id, b.message_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id, b.message_id LIMIT 1)
       UNION ALL
@@ -159,10 +155,10 @@ export async function claimNextPacedBatch(
     ), ready AS (
       SELECT m.app_id, m.message_id FROM messages_open m
       LEFT JOIN message_paces p ON p.app_id = m.app_id AND p.message_id = m.message_id
-      WHERE m.message_id <> ALL(${exceptMessageIds as Uuid[]}::uuid[])
+      WHERE m.message_id <> ALL(${exceptMessageIds}::uuid[])
         AND (p.asked_at IS NULL OR ${since} < ${-disorderSeconds}::float8
           OR p.tokens >= -p.per_second * (${aheadSeconds}::float8 + greatest(0, ${since})))
-      ORDER BY m.message_id = ANY(${lastMessageIds as Uuid[]}::uuid[]), p.asked_at NULLS FIRST, m.message_id
+      ORDER BY m.message_id = ANY(${lastMessageIds}::uuid[]), p.asked_at NULLS FIRST, m.message_id
     ), taken AS (
       SELECT one.id FROM ready CROSS JOIN LATERAL (
         SELECT b.id FROM batches b
@@ -173,6 +169,5 @@ export async function claimNextPacedBatch(
     UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
       available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
     FROM taken WHERE b.id = taken.id
-    RETURNING ${claimedColumns(sql)}`;
-  return batch;
+    RETURNING ${claimedColumns(sql)}`);
 }

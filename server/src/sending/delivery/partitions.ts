@@ -3,7 +3,7 @@
 // start also makes the current week's partition. Dropping a partition takes no lock that a send
 // would wait for.
 
-import { type Sql, transaction } from '@carillon/postgres';
+import { getValue, type Sql, transaction } from '@carillon/postgres';
 import { advisoryLocks } from '../../ground/database/advisory-locks.ts';
 import { type Uuid, uuidFloorOf } from '../../ground/values/ids.ts';
 import { listAttached, listDetached } from './retention-queries.ts';
@@ -48,8 +48,7 @@ export async function ensureDeliveryPartitions(sql: Sql, nowMs: number): Promise
     await tx`SELECT pg_advisory_xact_lock(${advisoryLocks.deliveryPartitions})`;
     await tx`SET LOCAL lock_timeout = '2s'`;
     for (const { name, from, to } of partitionsAround(nowMs)) {
-      const [existing] = await tx`SELECT to_regclass(${name}) AS found`;
-      if (existing?.['found']) continue;
+      if (await getValue(tx`SELECT to_regclass(${name})`)) continue;
       // DDL takes no parameters. These names and bounds are made above, from numbers alone.
       await tx.unsafe(`CREATE TABLE ${name} (LIKE deliveries INCLUDING ALL)`);
       await tx.unsafe(`ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`);

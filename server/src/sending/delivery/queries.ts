@@ -1,6 +1,6 @@
 // SQL of batches: claim, renew, hand back, advance; and the devices of a batch.
 
-import { bareArray, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { bareArray, type Fragment, findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
@@ -48,7 +48,7 @@ export const claimedColumns = (tx: Tx): Fragment => tx`
 
 /** The batches of a message that were inserted as claimed by the process that accepted it. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
-  return sql<ClaimedBatch[]>`
+  return sql`
     SELECT ${claimedColumns(sql)} FROM batches b
     WHERE b.message_id = ${messageId} AND b.claim_id = ${claimId} AND b.state = 'claimed' ORDER BY b.id`;
 }
@@ -69,7 +69,7 @@ export async function claimNextBatch(
   takeOver: TakeOver = 'all',
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
-  const [batch] = await sql<ClaimedBatch[]>`
+  return findRow(sql`
     WITH RECURSIVE apps_open AS (
       (SELECT b.app_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id LIMIT 1)
       UNION ALL
@@ -77,7 +77,7 @@ export async function claimNextBatch(
       FROM apps_open WHERE apps_open.app_id IS NOT NULL
     ), due AS (
       SELECT app_id FROM apps_open
-      WHERE app_id IS NOT NULL AND app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[]) AND EXISTS (
+      WHERE app_id IS NOT NULL AND app_id <> ALL(${exceptAppIds}::uuid[]) AND EXISTS (
         SELECT 1 FROM batches b WHERE ${isOpen} AND b.app_id = apps_open.app_id AND ${isDue(sql, clock, takeOver)})
       ORDER BY (app_id <= ${afterAppId}::uuid), app_id
     ), taken AS (
@@ -89,8 +89,7 @@ export async function claimNextBatch(
     UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
       available_at = ${leaseEnd(sql, clock)}
     FROM taken WHERE b.id = taken.id
-    RETURNING ${claimedColumns(sql)}`;
-  return batch;
+    RETURNING ${claimedColumns(sql)}`);
 }
 
 /**
@@ -105,17 +104,16 @@ export async function claimExpiredBatch(
   exceptAppIds: readonly Uuid[],
   takeOver: TakeOver,
 ): Promise<ClaimedBatch | undefined> {
-  const [batch] = await sql<ClaimedBatch[]>`
+  return findRow(sql`
     WITH taken AS (
       SELECT b.id FROM batches b
-      WHERE b.state = 'claimed' AND b.per_second IS NULL AND b.app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[])
+      WHERE b.state = 'claimed' AND b.per_second IS NULL AND b.app_id <> ALL(${exceptAppIds}::uuid[])
         AND ${isDue(sql, clock, takeOver)}
       ORDER BY b.available_at, b.id LIMIT 1 FOR UPDATE SKIP LOCKED
     )
     UPDATE batches b SET claim_id = ${claimId}, claims = least(b.claims + 1, 1000), available_at = ${leaseEnd(sql, clock)}
     FROM taken WHERE b.id = taken.id
-    RETURNING ${claimedColumns(sql)}`;
-  return batch;
+    RETURNING ${claimedColumns(sql)}`);
 }
 
 export interface RenewedClaim {
@@ -139,7 +137,7 @@ export async function renewClaims(
   const isHeld = sql`
     id = ANY(${batches.map(({ id }) => id)}::uuid[]) AND claim_id = ANY(${batches.map(({ claimId }) => claimId)}::uuid[])
       AND state = 'claimed'`;
-  return sql<RenewedClaim[]>`
+  return sql`
     WITH held AS (
       SELECT id, claim_id FROM batches WHERE ${isHeld}
     ), free AS (
@@ -223,7 +221,7 @@ export async function shortenBatchWaits(sql: Sql, clock: Clock): Promise<void> {
 export async function handBackClaims(sql: Sql, clock: Clock, claimIds: readonly Uuid[]): Promise<number> {
   const result = await sql`
     UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), available_at = ${clock.now}
-    WHERE claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed'`;
+    WHERE claim_id = ANY(${claimIds}::uuid[]) AND state = 'claimed'`;
   return result.count;
 }
 
@@ -266,7 +264,7 @@ export async function advanceBatch(
   // their places.
   const isDone = tx`b.sent + b.failed + b.skipped + ${finals}::int = b.size`;
   const isAging = tx`b.available_at < ${leaseEnd(tx, clock, leaseMs - flushRenewsAfterMs)}`;
-  const [row] = await tx<BatchAdvance[]>`
+  return findRow(tx`
     UPDATE batches b SET
       available_at = CASE WHEN ${isAging} THEN ${leaseEnd(tx, clock)} ELSE b.available_at END,
       sent = b.sent + ${counts.sent}, failed = b.failed + ${counts.failed}, skipped = b.skipped + ${counts.skipped},
@@ -275,8 +273,7 @@ export async function advanceBatch(
       claim_id = CASE WHEN ${isDone} THEN NULL ELSE b.claim_id END,
       finished_at = CASE WHEN ${isDone} THEN ${clock.now} END
     WHERE b.id = ${batch.id} AND b.claim_id = ${batch.claimId} AND b.state = 'claimed'
-    RETURNING b.state = 'done' AS is_done, b.available_at = ${leaseEnd(tx, clock)} AS is_renewed`;
-  return row;
+    RETURNING b.state = 'done' AS is_done, b.available_at = ${leaseEnd(tx, clock)} AS is_renewed`);
 }
 
 /**
@@ -333,17 +330,15 @@ const isOfLivingApp = (tx: Tx): Fragment => tx`
  * deadlock.
  */
 export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
-  const [batch] = await tx<BatchOfReceipt[]>`
+  return findRow(tx`
     SELECT ${receiptColumns(tx, subject)} FROM batches
-    WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)} FOR NO KEY UPDATE`;
-  return batch;
+    WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)} FOR NO KEY UPDATE`);
 }
 
 /** The device of a receipt, and whether its delivery is still open. Takes no lock. */
 export async function findBatchOfReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
-  const [batch] = await tx<BatchOfReceipt[]>`
-    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)}`;
-  return batch;
+  return findRow(tx`
+    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId} AND ${isOfLivingApp(tx)}`);
 }
 
 /** The devices of a batch as columns of one order; null when there are no devices. */

@@ -1,7 +1,7 @@
 // SQL that finds the events of a time that webhooks were told, among the deliveries that are kept.
 // Writes nothing.
 
-import type { Sql } from '@carillon/postgres';
+import { findValue, type Sql } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { Attempt } from './delivery.ts';
@@ -14,8 +14,7 @@ export interface TimeRange {
 
 /** The oldest batch of any app, where a walk in time begins. */
 export async function findOldestBatch(sql: Sql): Promise<Uuid | undefined> {
-  const [row] = await sql<{ id: Uuid }[]>`SELECT id FROM batches ORDER BY id LIMIT 1`;
-  return row?.id;
+  return findValue(sql`SELECT id FROM batches ORDER BY id LIMIT 1`);
 }
 
 export interface ToldBatch {
@@ -33,7 +32,7 @@ export async function listToldBatches(
   ids: { after: Uuid; before: Uuid; limit: number },
   { from, to }: TimeRange,
 ): Promise<ToldBatch[]> {
-  return sql<ToldBatch[]>`
+  return sql`
     SELECT id, message_id FROM batches
     WHERE id > ${ids.after} AND id < ${ids.before} AND app_id = ${appId} AND queued_at < ${to}
       AND sent + failed + clicked > 0 AND (finished_at IS NULL OR finished_at >= ${from} OR clicked > 0)
@@ -58,7 +57,7 @@ export interface ToldDelivery {
 
 /** The deliveries of a batch that were sent, failed or clicked in the range. */
 export async function listToldDeliveries(sql: Sql, batchId: Uuid, { from, to }: TimeRange): Promise<ToldDelivery[]> {
-  return sql<ToldDelivery[]>`
+  return sql`
     SELECT device_id, user_id, channel, status, error_code, attempts, provider_status, done_at, clicked_at, action, urls,
       CASE WHEN status = 2 THEN timeline -> -1 END AS last_attempt
     FROM deliveries

@@ -1,7 +1,7 @@
 // SQL that reads a message's deliveries in pages, and what a page shows beside them. Writes
 // nothing.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { InvalidReason } from '../../people/devices/device.ts';
 import type { TargetUrls } from '../content/compile-content.ts';
@@ -46,7 +46,7 @@ export async function listBatches(
       : tx`CASE WHEN kinds_noted = sent + failed + skipped THEN kinds & ${kindsWanted(kind)}::bigint <> 0
           ELSE ${status === null ? tx`sent + failed + skipped` : counted[status]} > 0 END`;
   const isUntouched = tx`state = 'waiting' AND sent + failed + skipped = 0 AND available_at <= due_at`;
-  return tx<BatchToRead[]>`
+  return tx`
     SELECT id, queued_at, sent, failed, skipped, state = 'done' AS is_done,
       CASE WHEN ${deviceId !== null} OR (${isUntouched}) THEN ${probeCost}::int ELSE size END AS cost
     FROM batches
@@ -93,9 +93,9 @@ export async function listDeliveries(
   { kind: { status, channel, code }, deviceId }: DeliveryFilters,
   limit: number,
 ): Promise<StoredDelivery[]> {
-  return tx<StoredDelivery[]>`
+  return tx`
     SELECT ${deliveryColumns(tx)} FROM deliveries
-    WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])
+    WHERE batch_id = ANY(${batchIds}::uuid[])
       ${after ? tx`AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
       ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
       ${status === null ? tx`` : tx`AND status = ${statusNumber(status)}`}
@@ -114,7 +114,7 @@ export async function listDeliveriesOfPerson(
   after: { batchId: Uuid; deviceId: Uuid } | null,
   limit: number,
 ): Promise<StoredDelivery[]> {
-  return tx<StoredDelivery[]>`
+  return tx`
     SELECT ${deliveryColumns(tx)} FROM deliveries
     WHERE coalesce(user_id, device_id) = ${personId}
       ${after ? tx`AND batch_id >= ${after.batchId} AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
@@ -132,9 +132,9 @@ export async function listLastDeliveries(
   before: { batchId: Uuid; deviceId: Uuid } | null,
   limit: number,
 ): Promise<StoredDelivery[]> {
-  return tx<StoredDelivery[]>`
+  return tx`
     SELECT ${deliveryColumns(tx)} FROM deliveries
-    WHERE coalesce(user_id, device_id) = ANY(${people as Uuid[]}::uuid[])
+    WHERE coalesce(user_id, device_id) = ANY(${people}::uuid[])
       ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
       ${before ? tx`AND batch_id <= ${before.batchId} AND (batch_id, device_id) < (${before.batchId}, ${before.deviceId})` : tx``}
     ORDER BY batch_id DESC, device_id DESC LIMIT ${limit}`;
@@ -148,7 +148,7 @@ export async function findBatches(
 ): Promise<Map<Uuid, BatchOfMessage & { readonly messageId: Uuid }>> {
   const rows = await tx<(BatchOfMessage & { messageId: Uuid })[]>`
     SELECT id, message_id, queued_at, sent, failed, skipped, state = 'done' AS is_done FROM batches
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -161,10 +161,9 @@ export async function findBatchOfDevice(
   messageId: Uuid,
   deviceId: Uuid,
 ): Promise<Uuid | undefined> {
-  const [row] = await sql<{ batchId: Uuid }[]>`
+  return findValue(sql`
     SELECT d.batch_id FROM batches b JOIN deliveries d ON d.batch_id = b.id
-    WHERE b.app_id = ${appId} AND b.message_id = ${messageId} AND d.device_id = ${deviceId}`;
-  return row?.batchId;
+    WHERE b.app_id = ${appId} AND b.message_id = ${messageId} AND d.device_id = ${deviceId}`);
 }
 
 /** The urls stored with a delivery; null when the content's own urls apply. */
@@ -173,9 +172,8 @@ export async function findDeliveryUrls(
   batchId: Uuid,
   deviceId: Uuid,
 ): Promise<{ urls: TargetUrls | null; channel: number; userId: Uuid | null } | undefined> {
-  const [row] = await tx<{ urls: TargetUrls | null; channel: number; userId: Uuid | null }[]>`
-    SELECT urls, channel, user_id FROM deliveries WHERE batch_id = ${batchId} AND device_id = ${deviceId}`;
-  return row;
+  return findRow(tx`
+    SELECT urls, channel, user_id FROM deliveries WHERE batch_id = ${batchId} AND device_id = ${deviceId}`);
 }
 
 /**
@@ -205,6 +203,6 @@ export async function listInvalidations(
 export async function listExternalIds(sql: Sql, appId: Uuid, userIds: readonly Uuid[]): Promise<Map<Uuid, string>> {
   if (userIds.length === 0) return new Map();
   const rows = await sql<{ userId: Uuid; externalId: string }[]>`
-    SELECT user_id, external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
+    SELECT user_id, external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds}::uuid[])`;
   return new Map(rows.map((row) => [row.userId, row.externalId]));
 }

@@ -1,6 +1,6 @@
 // SQL: the sums of outcomes that the report of deliverability reads.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, getValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { OutcomeTotal } from './outcome-totals.ts';
@@ -19,7 +19,7 @@ export function addDeltas(tx: Tx, appId: Uuid, totals: readonly OutcomeTotal[]):
  * process.
  */
 export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
-  const [row] = await sql<{ folded: number }[]>`
+  return getValue(sql`
     WITH taken AS (
       DELETE FROM delivery_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM delivery_deltas LIMIT ${limit} FOR UPDATE SKIP LOCKED))
       RETURNING app_id, bucket, channel, vendor, code, step, count
@@ -29,8 +29,7 @@ export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
       GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
       ON CONFLICT (app_id, bucket, channel, vendor, code, step) DO UPDATE SET count = delivery_totals.count + excluded.count
     )
-    SELECT count(*) AS folded FROM taken`;
-  return row?.folded ?? 0;
+    SELECT count(*) AS folded FROM taken`);
 }
 
 /** Deletes the sums that are more than `days` old. */

@@ -1,6 +1,6 @@
 // SQL: drafts.
 
-import { asJson, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { asJson, type Fragment, findRow, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { advisoryLocksOfApp } from '../../ground/database/advisory-locks.ts';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
@@ -33,13 +33,12 @@ export async function lockDrafts(tx: Tx, appId: Uuid): Promise<void> {
 }
 
 export async function countDrafts(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM drafts WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(tx`SELECT count(*) AS count FROM drafts WHERE app_id = ${appId}`);
 }
 
 /** Lists an app's drafts without their messages. */
 export async function listDrafts(sql: Sql, appId: Uuid): Promise<ListedDraft[]> {
-  return sql<ListedDraft[]>`
+  return sql`
     SELECT ${listedColumns(sql)} FROM drafts WHERE app_id = ${appId}`;
 }
 
@@ -50,7 +49,7 @@ export async function listDraftsNaming(
   segment: string,
   limit: number,
 ): Promise<{ id: Uuid; name: string; isExclusion: boolean }[]> {
-  return sql<{ id: Uuid; name: string; isExclusion: boolean }[]>`
+  return sql`
     SELECT id, name, coalesce(message ->> 'exclude_segment_id' = ${segment}, false) AS is_exclusion FROM drafts
     WHERE app_id = ${appId}
       AND (message #>> '{audience,segment_id}' = ${segment} OR message ->> 'exclude_segment_id' = ${segment})
@@ -58,16 +57,14 @@ export async function listDraftsNaming(
 }
 
 export async function findDraft(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredDraft | undefined> {
-  const [row] = await tx<StoredDraft[]>`
-    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+  return findRow(tx`
+    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 /** Finds a draft and locks it until the transaction ends. */
 export async function lockDraft(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredDraft | undefined> {
-  const [row] = await tx<StoredDraft[]>`
-    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
-  return row;
+  return findRow(tx`
+    SELECT ${listedColumns(tx)}, message FROM drafts WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`);
 }
 
 export async function insertDraft(

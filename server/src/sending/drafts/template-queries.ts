@@ -1,6 +1,6 @@
 // SQL: templates and their versions.
 
-import { asJson, type Sql, type Tx } from '@carillon/postgres';
+import { asJson, findRow, findValue, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -25,13 +25,12 @@ export interface TemplateVersion {
 }
 
 export async function countTemplates(tx: Tx, appId: Uuid): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM templates WHERE app_id = ${appId}`;
-  return row?.count ?? 0;
+  return getValue(tx`SELECT count(*) AS count FROM templates WHERE app_id = ${appId}`);
 }
 
 /** Lists an app's templates with the title and the author of their newest versions. */
 export async function listTemplates(sql: Sql, appId: Uuid): Promise<ListedTemplate[]> {
-  return sql<ListedTemplate[]>`
+  return sql`
     SELECT t.id, t.name, t.version, left(v.content ->> 'title', 200) AS title, v.created_by AS changed_by,
       t.created_at, t.updated_at
     FROM templates t
@@ -41,18 +40,16 @@ export async function listTemplates(sql: Sql, appId: Uuid): Promise<ListedTempla
 
 /** Finds a template with the content of its newest version. */
 export async function findTemplate(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredTemplate | undefined> {
-  const [row] = await tx<StoredTemplate[]>`
+  return findRow(tx`
     SELECT t.id, t.name, t.version, left(v.content ->> 'title', 200) AS title, v.created_by AS changed_by, v.content,
       t.created_at, t.updated_at
     FROM templates t
     JOIN template_versions v ON v.app_id = t.app_id AND v.template_id = t.id AND v.version = t.version
-    WHERE t.app_id = ${appId} AND t.id = ${id}`;
-  return row;
+    WHERE t.app_id = ${appId} AND t.id = ${id}`);
 }
 
 export async function findTemplateIdByName(tx: Tx, appId: Uuid, name: string): Promise<Uuid | undefined> {
-  const [row] = await tx<{ id: Uuid }[]>`SELECT id FROM templates WHERE app_id = ${appId} AND name = ${name}`;
-  return row?.id;
+  return findValue(tx`SELECT id FROM templates WHERE app_id = ${appId} AND name = ${name}`);
 }
 
 export async function insertTemplate(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, name: string): Promise<void> {
@@ -89,7 +86,7 @@ export async function insertVersion(
 
 /** Lists the versions of a template, newest first. */
 export async function listVersions(sql: Sql, appId: Uuid, id: Uuid): Promise<TemplateVersion[]> {
-  return sql<TemplateVersion[]>`
+  return sql`
     SELECT version, created_by, created_at FROM template_versions
     WHERE app_id = ${appId} AND template_id = ${id} ORDER BY version DESC`;
 }
@@ -100,10 +97,9 @@ export async function findVersion(
   id: Uuid,
   version: number,
 ): Promise<(TemplateVersion & { readonly content: unknown }) | undefined> {
-  const [row] = await sql<(TemplateVersion & { readonly content: unknown })[]>`
+  return findRow(sql`
     SELECT version, content, created_by, created_at FROM template_versions
-    WHERE app_id = ${appId} AND template_id = ${id} AND version = ${version}`;
-  return row;
+    WHERE app_id = ${appId} AND template_id = ${id} AND version = ${version}`);
 }
 
 export async function deleteTemplate(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {

@@ -1,12 +1,11 @@
 // SQL of messages, their idempotency keys and their counters.
 
-import { asJson, type Fragment, type Sql, type Tx } from '@carillon/postgres';
+import { asJson, type Fragment, findRow, getValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { writeInstant } from '../../ground/values/instant.ts';
 import { refundUsage } from '../../teams/quotas/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
-import type { Content } from '../content/content.ts';
 import type { MessageOutcomes } from '../delivery/delivery-kinds.ts';
 import type { MessageAdvance, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
 import type { LocalTime } from './local-time.ts';
@@ -116,9 +115,8 @@ export async function updateFannedOut(
  * transaction holds it.
  */
 export async function tryLockIdempotencyKey(tx: Tx, appId: Uuid, key: string): Promise<boolean> {
-  const [row] = await tx<{ locked: boolean }[]>`
-    SELECT pg_try_advisory_xact_lock(hashtextextended(${appId} || ' ' || ${key}, 0)) AS locked`;
-  return row?.locked ?? false;
+  return getValue(tx`
+    SELECT pg_try_advisory_xact_lock(hashtextextended(${appId} || ' ' || ${key}, 0)) AS locked`);
 }
 
 /**
@@ -129,17 +127,15 @@ export async function findByIdempotencyKey(
   appId: Uuid,
   key: string,
 ): Promise<{ id: Uuid; fingerprint: Buffer; runAt: Date | null } | undefined> {
-  const [row] = await sql<{ id: Uuid; fingerprint: Buffer; runAt: Date | null }[]>`
-    SELECT id, fingerprint, run_at FROM messages WHERE app_id = ${appId} AND idempotency_key = ${key}`;
-  return row;
+  return findRow(sql`
+    SELECT id, fingerprint, run_at FROM messages WHERE app_id = ${appId} AND idempotency_key = ${key}`);
 }
 
 /** The parts of a message that a send needs. */
 export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promise<MessageToSend | undefined> {
-  const [row] = await sql<(MessageToSend & { content: Content })[]>`
+  return findRow(sql`
     SELECT m.content, a.default_url
-    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
-  return row;
+    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`);
 }
 
 /**
@@ -151,10 +147,9 @@ export async function findSendingState(
   appId: Uuid,
   id: Uuid,
 ): Promise<{ status: MessageStatus; isSuspended: boolean } | undefined> {
-  const [row] = await sql<{ status: MessageStatus; isSuspended: boolean }[]>`
+  return findRow(sql`
     SELECT m.status, a.suspended_at IS NOT NULL AS is_suspended
-    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
-  return row;
+    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`);
 }
 
 /**
@@ -162,12 +157,11 @@ export async function findSendingState(
  * without a rate are read separately, because each kind has an index.
  */
 export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
+  return listValues(sql`
     SELECT m.id FROM messages m WHERE m.app_id = ${appId} AND m.status = 'sending' AND m.id IN (
       SELECT b.message_id FROM batches b WHERE b.app_id = ${appId} AND b.state <> 'done' AND b.per_second IS NULL
       UNION
-      SELECT b.message_id FROM batches b WHERE b.app_id = ${appId} AND b.state <> 'done' AND b.per_second IS NOT NULL)`;
-  return rows.map((row) => row.id);
+      SELECT b.message_id FROM batches b WHERE b.app_id = ${appId} AND b.state <> 'done' AND b.per_second IS NOT NULL)`);
 }
 
 /**
@@ -301,10 +295,9 @@ export interface MessageCounts extends ChannelCounts {
  * accepted.
  */
 export async function listMessageIds(sql: Sql, appId: Uuid, fromId: Uuid | null, limit: number): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
+  return listValues(sql`
     SELECT id FROM messages WHERE app_id = ${appId} ${fromId === null ? sql`` : sql`AND id >= ${fromId}`}
-    ORDER BY id LIMIT ${limit}`;
-  return rows.map(({ id }) => id);
+    ORDER BY id LIMIT ${limit}`);
 }
 
 /** The counters of a message `m`, by channel. */
@@ -341,9 +334,8 @@ export async function findMessageOutcomes(
   appId: Uuid,
   id: Uuid,
 ): Promise<(MessageCounts & MessageOutcomes) | undefined> {
-  const [row] = await tx<(MessageCounts & MessageOutcomes)[]>`
+  return findRow(tx`
     SELECT m.status, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} AS sent, ${failedSum(tx)} AS failed,
       webpush_skipped + apns_skipped + fcm_skipped AS skipped, ${countsByChannel(tx)} AS channels, m.error_counts
-    FROM messages m WHERE m.app_id = ${appId} AND m.id = ${id}`;
-  return row;
+    FROM messages m WHERE m.app_id = ${appId} AND m.id = ${id}`);
 }

@@ -1,6 +1,6 @@
 // SQL that finds and deletes messages that are no longer kept.
 
-import type { Sql } from '@carillon/postgres';
+import { listValues, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -20,7 +20,7 @@ export interface RemovalRange {
  * app without such messages costs one index look-up.
  */
 export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Promise<Uuid[]> {
-  const rows = await sql<{ appId: Uuid }[]>`
+  return listValues(sql`
     WITH RECURSIVE sending AS (
       (SELECT app_id FROM messages ORDER BY app_id LIMIT 1)
       UNION ALL
@@ -28,8 +28,7 @@ export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Prom
       FROM sending WHERE sending.app_id IS NOT NULL
     )
     SELECT app_id FROM sending
-    WHERE EXISTS (SELECT FROM messages m WHERE m.app_id = sending.app_id AND m.id < ${beforeId}) ORDER BY app_id`;
-  return rows.map((row) => row.appId);
+    WHERE EXISTS (SELECT FROM messages m WHERE m.app_id = sending.app_id AND m.id < ${beforeId}) ORDER BY app_id`);
 }
 
 /**
@@ -39,15 +38,14 @@ export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Prom
  */
 export async function listRemovable(sql: Sql, clock: Clock, range: RemovalRange): Promise<Uuid[]> {
   const { appId, afterId, beforeId, weeks, keepDays, limit } = range;
-  const rows = await sql<{ id: Uuid }[]>`
+  return listValues(sql`
     SELECT m.id FROM messages m
     WHERE m.app_id = ${appId} AND m.id > ${afterId} AND m.id < ${beforeId} AND m.finished_at IS NOT NULL
       AND greatest(m.finished_at, m.run_at) < ${clock.now} - make_interval(days => ${keepDays})
       AND NOT EXISTS (
         SELECT FROM unnest(${weeks.map((week) => week.from)}::uuid[], ${weeks.map((week) => week.to)}::uuid[]) AS w (from_id, to_id)
         WHERE w.from_id <= m.last_batch_id AND w.to_id > m.first_batch_id)
-    ORDER BY m.id LIMIT ${limit}`;
-  return rows.map(({ id }) => id);
+    ORDER BY m.id LIMIT ${limit}`);
 }
 
 /** Deletes a message and with it its idempotency key. False while it still has a batch. */

@@ -1,6 +1,6 @@
 // SQL of scheduled messages, from when they are due until they have started or will never start.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, findValue, getRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Audience } from '../../people/audience/audience.ts';
@@ -39,10 +39,9 @@ const dueColumns = (tx: Tx): Fragment => tx`
  * scheduled.
  */
 export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {
-  const [row] = await sql<{ aheadMs: number }[]>`
+  return findValue(sql`
     SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1000)::float8 AS ahead_ms FROM messages
-    WHERE status = 'scheduled' ORDER BY next_start_at LIMIT 1`;
-  return row?.aheadMs;
+    WHERE status = 'scheduled' ORDER BY next_start_at LIMIT 1`);
 }
 
 /**
@@ -79,7 +78,7 @@ export async function lockFreshMessages(
   claim: { readonly afterAppId: Uuid; readonly freshMs: number; readonly limit: number },
 ): Promise<DueMessage[]> {
   const { afterAppId, freshMs, limit } = claim;
-  return tx<DueMessage[]>`
+  return tx`
     WITH RECURSIVE ${dueApps(tx, afterAppId, isFresh(tx, clock, freshMs))}, taken AS (
       SELECT one.* FROM due CROSS JOIN LATERAL (
         SELECT m.* FROM messages m WHERE m.app_id = due.app_id AND ${isFresh(tx, clock, freshMs)}
@@ -102,7 +101,7 @@ export async function claimLateMessage(
   const { afterAppId, freshMs, waitMs } = claim;
   const isLate = sql`m.status = 'scheduled' AND m.next_start_at <= ${clock.now}
     AND (m.starts > 0 OR m.run_at <= ${clock.now} - ${freshMs}::float8 * interval '1 millisecond')`;
-  const [row] = await sql<{ appId: Uuid; id: Uuid; starts: number }[]>`
+  return findRow(sql`
     WITH RECURSIVE ${dueApps(sql, afterAppId, isLate)}, taken AS (
       SELECT one.app_id, one.id FROM due CROSS JOIN LATERAL (
         SELECT m.app_id, m.id FROM messages m WHERE m.app_id = due.app_id AND ${isLate}
@@ -112,8 +111,7 @@ export async function claimLateMessage(
     UPDATE messages m SET starts = m.starts + 1,
       next_start_at = ${clock.now} + ${waitMs}::float8 * power(2, m.starts) * interval '1 millisecond'
     FROM taken WHERE m.app_id = taken.app_id AND m.id = taken.id
-    RETURNING m.app_id, m.id, m.starts`;
-  return row;
+    RETURNING m.app_id, m.id, m.starts`);
 }
 
 /**
@@ -124,11 +122,10 @@ export async function lockLateMessage(
   tx: Tx,
   claim: { readonly appId: Uuid; readonly id: Uuid; readonly starts: number },
 ): Promise<DueMessage | undefined> {
-  const [row] = await tx<DueMessage[]>`
+  return findRow(tx`
     SELECT ${dueColumns(tx)} FROM messages m JOIN apps a ON a.id = m.app_id
     WHERE m.app_id = ${claim.appId} AND m.id = ${claim.id} AND m.status = 'scheduled' AND m.starts = ${claim.starts}
-    FOR UPDATE OF m SKIP LOCKED`;
-  return row;
+    FOR UPDATE OF m SKIP LOCKED`);
 }
 
 /** Ends a scheduled message that will not run. */
@@ -168,17 +165,16 @@ export async function countSending(
   clock: Clock,
   organisationId: Uuid,
 ): Promise<{ readonly open: number; readonly expired: number }> {
-  const [row] = await sql<{ open: number; expired: number }[]>`
+  return getRow(sql`
     SELECT count(*) FILTER (WHERE m.expires_at > ${clock.now}) AS open,
       count(*) FILTER (WHERE m.expires_at <= ${clock.now}) AS expired
     FROM apps a JOIN messages m ON m.app_id = a.id AND m.status = 'sending'
-    WHERE a.org_id = ${organisationId} AND a.suspended_at IS NULL`;
-  return { open: row?.open ?? 0, expired: row?.expired ?? 0 };
+    WHERE a.org_id = ${organisationId} AND a.suspended_at IS NULL`);
 }
 
 /** Scheduled messages of an organisation whose time has come, the latest first. */
 export async function listDueOf(sql: Sql, clock: Clock, organisationId: Uuid, limit: number): Promise<Scheduled[]> {
-  return sql<Scheduled[]>`
+  return sql`
     SELECT m.run_at, m.local_send_at, m.local_time_past, m.content
     FROM apps a JOIN messages m ON m.app_id = a.id AND m.status = 'scheduled' AND m.next_start_at <= ${clock.now}
     WHERE a.org_id = ${organisationId} AND a.suspended_at IS NULL

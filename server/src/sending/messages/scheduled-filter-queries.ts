@@ -8,7 +8,7 @@ export async function listScheduledFilters(
   sql: Sql,
   after: Pick<StoredFilter, 'appId' | 'id'>,
 ): Promise<StoredFilter[]> {
-  return sql<StoredFilter[]>`
+  return sql`
     SELECT app_id, id, audience -> 'filter' AS filter FROM messages
     WHERE status = 'scheduled' AND (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid)
       AND (audience -> 'filter') IS NOT NULL

@@ -1,6 +1,6 @@
 // SQL of messages as callers read them: one message or a page.
 
-import { beginsWith, type Fragment, type Tx } from '@carillon/postgres';
+import { beginsWith, type Fragment, findRow, getValue, type Tx } from '@carillon/postgres';
 import { decodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { Audience } from '../../people/audience/audience.ts';
 import type { ChannelId } from '../channels/channel.ts';
@@ -50,10 +50,9 @@ const engagement = (tx: Tx): Fragment => tx`
   ) e ON true`;
 
 export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredMessage | undefined> {
-  const [row] = await tx<StoredMessage[]>`
+  return findRow(tx`
     SELECT ${columns(tx)}, m.audience, m.content FROM messages m ${engagement(tx)}
-    WHERE m.app_id = ${appId} AND m.id = ${id}`;
-  return row;
+    WHERE m.app_id = ${appId} AND m.id = ${id}`);
 }
 
 /** The segment that a message excludes, its rate, and its local time. */
@@ -66,10 +65,9 @@ export interface MessageTerms {
 }
 
 export async function findMessageTerms(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageTerms | undefined> {
-  const [row] = await tx<MessageTerms[]>`
+  return findRow(tx`
     SELECT exclude_segment_id, per_second, local_send_at, local_time_past FROM messages
-    WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+    WHERE app_id = ${appId} AND id = ${id}`);
 }
 
 /**
@@ -88,7 +86,7 @@ export async function listMessages(
 ): Promise<(ListedMessage & { createdAtText: string })[]> {
   const id = search === null ? undefined : decodeId('msg', search);
   const found = id === undefined ? undefined : tx`m.id = ${id}`;
-  return tx<(ListedMessage & { createdAtText: string })[]>`
+  return tx`
     SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
       ${search === null ? tx`` : tx`AND ${found ?? tx`m.name IS NOT NULL AND ${beginsWith(tx, tx`lower(m.name)`, search)}`}`}
@@ -106,7 +104,7 @@ const movingMax = 20;
  * those that are being sent, and the named ones, whose end the reader has not seen yet.
  */
 export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ListedMessage[]> {
-  return tx<ListedMessage[]>`
+  return tx`
     WITH moving AS (
       (SELECT id FROM messages WHERE app_id = ${appId} ORDER BY created_at DESC, id DESC LIMIT ${movingMax})
       UNION
@@ -115,7 +113,7 @@ export async function listMovingMessages(tx: Tx, appId: Uuid, ids: readonly Uuid
       UNION
       (SELECT id FROM messages WHERE app_id = ${appId} AND status = 'sending' ORDER BY id DESC LIMIT ${movingMax})
       UNION
-      SELECT unnest(${ids as Uuid[]}::uuid[])
+      SELECT unnest(${ids}::uuid[])
     )
     SELECT ${columns(tx)} FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} AND m.id IN (SELECT id FROM moving)
@@ -132,7 +130,7 @@ export const clickLook = { messagesPerEnd: 500, batchesPerMessage: 100, batches:
  * read first, then the oldest. If messages have many batches, the oldest are not reached.
  */
 export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
-  const [row] = await tx<{ isClicked: boolean }[]>`
+  return getValue(tx`
     SELECT EXISTS (
       SELECT 1 FROM (
         SELECT b.clicked FROM (
@@ -150,8 +148,7 @@ export async function hasClick(tx: Tx, appId: Uuid): Promise<boolean> {
           SELECT clicked FROM batches WHERE message_id = message.id ORDER BY id LIMIT ${clickLook.batchesPerMessage}
         ) AS b ORDER BY message.part, message.place LIMIT ${clickLook.batches}
       ) AS looked WHERE clicked > 0
-    ) AS is_clicked`;
-  return row?.isClicked ?? false;
+    ) AS is_clicked`);
 }
 
 /** A message with its name and title, for other lists. */
@@ -164,6 +161,6 @@ export interface NamedMessage {
 /** The names and titles of messages. */
 export async function listMessageNames(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, NamedMessage>> {
   const rows = await tx<NamedMessage[]>`
-    SELECT id, name, title FROM messages WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+    SELECT id, name, title FROM messages WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 }

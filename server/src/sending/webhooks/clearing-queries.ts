@@ -1,11 +1,11 @@
 // SQL that deletes untold events, or deletes a person's details from events, a limited number at a
 // time.
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
 
 /** The webhooks whose events are held: disabled ones, and those of suspended apps. */
 export async function listHoldingWebhooks(sql: Sql): Promise<{ appId: Uuid; id: Uuid }[]> {
-  return sql<{ appId: Uuid; id: Uuid }[]>`
+  return sql`
     SELECT w.app_id, w.id FROM webhooks w JOIN apps a ON a.id = w.app_id
     WHERE w.state = 'disabled' OR a.suspended_at IS NOT NULL`;
 }
@@ -15,7 +15,7 @@ export async function listHoldingWebhooks(sql: Sql): Promise<{ appId: Uuid; id: 
  * through the index from one webhook to the next, however many events each has.
  */
 export async function listOrphanedOutboxes(sql: Sql): Promise<{ appId: Uuid; id: Uuid }[]> {
-  return sql<{ appId: Uuid; id: Uuid }[]>`
+  return sql`
     WITH RECURSIVE outboxes AS (
       (SELECT app_id, webhook_id FROM webhook_events ORDER BY app_id, webhook_id LIMIT 1)
       UNION ALL
@@ -39,7 +39,7 @@ export async function deleteEventsOf(
   { appId, id }: { appId: Uuid; id: Uuid },
   { after, before, limit }: { after: Uuid; before: Uuid; limit: number },
 ): Promise<Uuid | undefined> {
-  const [row] = await sql<{ last: Uuid | null }[]>`
+  return findValue(sql`
     WITH next AS MATERIALIZED (
       SELECT e.id FROM webhook_events e
       WHERE e.app_id = ${appId} AND e.webhook_id = ${id} AND e.id > ${after} AND e.id < ${before}
@@ -49,8 +49,7 @@ export async function deleteEventsOf(
         AND id >= (SELECT id FROM next ORDER BY id LIMIT 1) AND id <= (SELECT id FROM next ORDER BY id DESC LIMIT 1)
       RETURNING id
     )
-    SELECT id AS last FROM gone ORDER BY id DESC LIMIT 1`;
-  return row?.last ?? undefined;
+    SELECT id AS last FROM gone ORDER BY id DESC LIMIT 1`);
 }
 
 /** A device that an erased user owned until `until`. */
@@ -78,7 +77,7 @@ export async function clearDetails(
   limit: number,
 ): Promise<OutboxPosition | undefined> {
   const ids = devices.map(({ id }) => id);
-  const [row] = await tx<OutboxPosition[]>`
+  return findRow(tx`
     WITH page AS (
       SELECT webhook_id, id FROM webhook_events
       WHERE app_id = ${appId} ${after === undefined ? tx`` : tx`AND (webhook_id, id) > (${after.webhookId}, ${after.id})`}
@@ -97,6 +96,5 @@ export async function clearDetails(
             SELECT 1 FROM people WHERE people.app_id = e.app_id AND people.external_id = e.details ->> 'external_id')
           END
     )
-    SELECT webhook_id, id FROM page ORDER BY webhook_id DESC, id DESC LIMIT 1`;
-  return row;
+    SELECT webhook_id, id FROM page ORDER BY webhook_id DESC, id DESC LIMIT 1`);
 }

@@ -1,6 +1,6 @@
 // SQL of webhooks, their outboxes and their last attempts.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { EventDetails } from './event-body.ts';
@@ -48,7 +48,7 @@ export async function insertWebhook(
   const { appId, id, endpoint, events, secret } = webhook;
   const result = await tx`
     INSERT INTO webhooks (app_id, id, endpoint, events, secret, created_at)
-    SELECT ${appId}, ${id}, ${endpoint}, ${events as string[]}, ${secret}, ${clock.now}
+    SELECT ${appId}, ${id}, ${endpoint}, ${events}, ${secret}, ${clock.now}
     WHERE (SELECT count(*) FROM webhooks WHERE app_id = ${appId}) < ${webhooksMax}`;
   return result.count === 1;
 }
@@ -63,7 +63,7 @@ export const heldEventsMax = 10_000;
  * `heldEventsMax`.
  */
 export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhook & { heldEvents: number })[]> {
-  return sql<(StoredWebhook & { heldEvents: number })[]>`
+  return sql`
     SELECT ${webhookColumns(sql)},
       (SELECT count(*) FROM (SELECT FROM webhook_events e WHERE e.app_id = w.app_id AND e.webhook_id = w.id
         LIMIT ${heldEventsMax}) held) AS held_events
@@ -72,22 +72,20 @@ export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhoo
 
 /** The webhooks of an app, oldest first, without a count of their events. */
 export async function listWebhookStates(sql: Sql, appId: Uuid): Promise<StoredWebhook[]> {
-  return sql<StoredWebhook[]>`
+  return sql`
     SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.app_id = ${appId} ORDER BY w.id`;
 }
 
 /** One webhook by its id alone, as the command line names it. */
 export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | undefined> {
-  const [row] = await sql<StoredWebhook[]>`SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = ${id}`;
-  return row;
+  return findRow(sql`SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = ${id}`);
 }
 
 /** Counts the events in the outbox of a webhook, up to `heldEventsMax`. */
 export async function countHeldEvents(sql: Sql, appId: Uuid, id: Uuid): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
+  return getValue(sql`
     SELECT count(*) AS count
-    FROM (SELECT FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id} LIMIT ${heldEventsMax}) held`;
-  return row?.count ?? 0;
+    FROM (SELECT FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id} LIMIT ${heldEventsMax}) held`);
 }
 
 /** Changes the endpoint of a webhook and its kinds of events. */
@@ -97,15 +95,14 @@ export async function updateWebhook(
   { appId, id, endpoint, events }: { appId: Uuid; id: Uuid; endpoint: string; events: readonly string[] },
 ): Promise<void> {
   await tx`
-    UPDATE webhooks SET endpoint = ${endpoint}, events = ${events as string[]}, updated_at = ${nowOf(tx, clock)}
+    UPDATE webhooks SET endpoint = ${endpoint}, events = ${events}, updated_at = ${nowOf(tx, clock)}
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
 /** Locks a webhook until the transaction ends, so that changes of its state follow each other. */
 export async function lockWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredWebhook | undefined> {
-  const [row] = await tx<StoredWebhook[]>`
-    SELECT ${webhookColumns(tx)} FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`;
-  return row;
+  return findRow(tx`
+    SELECT ${webhookColumns(tx)} FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`);
 }
 
 /** A webhook whose attempts are about to be recorded. */
@@ -118,10 +115,9 @@ export interface RecordedWebhook extends StoredWebhook {
 
 /** Locks a webhook like `lockWebhook`. */
 export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<RecordedWebhook | undefined> {
-  const [row] = await tx<RecordedWebhook[]>`
+  return findRow(tx`
     SELECT ${webhookColumns(tx)}, w.attempts_recorded, pg_current_xact_id()::text AS transaction_id
-    FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`;
-  return row;
+    FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`);
 }
 
 /**
@@ -130,10 +126,9 @@ export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promis
  * to a standby, was not committed.
  */
 export async function wasCommitted(tx: Tx, transactionIds: readonly string[]): Promise<boolean> {
-  const [row] = await tx<{ wasCommitted: boolean }[]>`
+  return getValue(tx`
     SELECT coalesce(bool_or(pg_xact_status(t.id::xid8) = 'committed'), false) AS was_committed
-    FROM unnest(${transactionIds as string[]}::text[]) AS t (id) WHERE t.id::xid8 < pg_current_xact_id()`;
-  return row?.wasCommitted ?? false;
+    FROM unnest(${transactionIds}::text[]) AS t (id) WHERE t.id::xid8 < pg_current_xact_id()`);
 }
 
 /**
@@ -206,7 +201,7 @@ export async function updateSecret(tx: Tx, appId: Uuid, id: Uuid, secret: string
 
 /** The rotations of all apps whose `finish_at` has passed. */
 export async function listFinishedRotations(sql: Sql, clock: Clock): Promise<{ appId: Uuid; id: Uuid }[]> {
-  return sql<{ appId: Uuid; id: Uuid }[]>`SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.now}`;
+  return sql`SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.now}`;
 }
 
 export interface Subscriber {
@@ -217,7 +212,7 @@ export interface Subscriber {
 
 /** The webhooks of an app, including disabled ones, because their events are held. */
 export async function listSubscribers(tx: Tx, appId: Uuid): Promise<Subscriber[]> {
-  return tx<Subscriber[]>`SELECT id, events FROM webhooks WHERE app_id = ${appId}`;
+  return tx`SELECT id, events FROM webhooks WHERE app_id = ${appId}`;
 }
 
 export interface NewEvent {
@@ -284,10 +279,10 @@ export async function lockNextWebhooks(
   clock: Clock,
   { without, limit }: { without: readonly Uuid[]; limit: number },
 ): Promise<WebhookWithWork[]> {
-  return tx<WebhookWithWork[]>`
+  return tx`
     WITH due AS MATERIALIZED (
       SELECT k.app_id, k.webhook_id FROM webhook_work k
-      WHERE k.next_at <= ${clock.now} AND k.webhook_id <> ALL(${without as Uuid[]}::uuid[])
+      WHERE k.next_at <= ${clock.now} AND k.webhook_id <> ALL(${without}::uuid[])
       ORDER BY k.next_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
     )
     SELECT ${webhookColumns(tx)}, w.state = 'enabled' AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
@@ -338,7 +333,7 @@ export async function claimEvents(
     SELECT d.app_id, d.webhook_id, d.id, d.due_at, ${isReplay}::boolean AS is_replay FROM webhook_events d
     WHERE d.app_id = ${appId} AND d.webhook_id = ${id} AND d.due_at <= ${clock.now} AND ${kind}
     ORDER BY d.due_at, d.id LIMIT 64`;
-  return tx<ClaimedEvent[]>`
+  return tx`
     WITH taken AS (
       UPDATE webhook_events e SET claim_id = ${claim.id},
         due_at = ${clock.now} + ${claim.leaseMs}::float8 * interval '1 millisecond'
@@ -368,8 +363,8 @@ export async function deleteEvents(
 ): Promise<void> {
   await tx`
     DELETE FROM webhook_events
-    WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id = ANY(${ids as Uuid[]}::uuid[])
-      AND claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id = ANY(${ids}::uuid[])
+      AND claim_id = ANY(${claimIds}::uuid[])`;
 }
 
 /** Puts events off to a later attempt, if these claims still hold them. */
@@ -385,7 +380,7 @@ export async function postponeEvents(
       due_at = ${clock.now} + p.in_ms * interval '1 millisecond'
     FROM ${tx.rows('p', { uuid: ['id'], smallint: ['attempts'], float8: ['inMs'] }, events)}
     WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = p.id
-      AND e.claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
+      AND e.claim_id = ANY(${claimIds}::uuid[])`;
 }
 
 export interface AttemptRow {
@@ -440,7 +435,7 @@ export async function deleteOldAttempts(tx: Tx, webhook: { appId: Uuid; id: Uuid
 
 /** The last attempts of a webhook, newest first. */
 export async function listAttempts(sql: Sql, appId: Uuid, id: Uuid): Promise<AttemptRow[]> {
-  return sql<AttemptRow[]>`
+  return sql`
     SELECT id, at, number, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms FROM webhook_attempts
     WHERE app_id = ${appId} AND webhook_id = ${id} ORDER BY at DESC, number DESC, id DESC`;
 }

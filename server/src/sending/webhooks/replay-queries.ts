@@ -1,6 +1,6 @@
 // SQL of the progress of webhooks' replays that have not ended.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -39,13 +39,12 @@ export async function insertReplay(
   clock: Clock,
   { appId, webhookId, from, to, kinds }: ReplayedEvents,
 ): Promise<ReplayProgress | undefined> {
-  const [row] = await tx<ReplayProgress[]>`
+  return findRow(tx`
     INSERT INTO webhook_replays AS r (app_id, webhook_id, from_at, to_at, kinds, moved_at)
-    SELECT w.app_id, w.id, ${from}, ${to}, ${kinds as number[]}::smallint[], ${clock.now} FROM webhooks w
+    SELECT w.app_id, w.id, ${from}, ${to}, ${kinds}::smallint[], ${clock.now} FROM webhooks w
     WHERE w.app_id = ${appId} AND w.id = ${webhookId} FOR KEY SHARE
     ON CONFLICT (app_id, webhook_id, from_at, to_at, kinds) DO UPDATE SET moved_at = ${clock.now}
-    RETURNING r.batch_id, r.queued`;
-  return row;
+    RETURNING r.batch_id, r.queued`);
 }
 
 /**
@@ -62,7 +61,7 @@ export async function moveReplay(
   const result = await tx`
     UPDATE webhook_replays SET batch_id = ${batchId}, queued = queued + ${more}, moved_at = ${clock.now}
     WHERE app_id = ${appId} AND webhook_id = ${webhookId} AND from_at = ${from} AND to_at = ${to}
-      AND kinds = ${kinds as number[]}::smallint[] AND batch_id IS NOT DISTINCT FROM ${before}::uuid`;
+      AND kinds = ${kinds}::smallint[] AND batch_id IS NOT DISTINCT FROM ${before}::uuid`;
   return result.count === 1;
 }
 
@@ -78,6 +77,6 @@ export async function deleteReplay(
   const result = await sql`
     DELETE FROM webhook_replays
     WHERE app_id = ${appId} AND webhook_id = ${webhookId} AND from_at = ${from} AND to_at = ${to}
-      AND kinds = ${kinds as number[]}::smallint[] AND batch_id IS NOT DISTINCT FROM ${before}::uuid`;
+      AND kinds = ${kinds}::smallint[] AND batch_id IS NOT DISTINCT FROM ${before}::uuid`;
   return result.count === 1;
 }

@@ -17,7 +17,7 @@ export async function listSealedWebhooks(
   after: Pick<SealedWebhook, 'appId' | 'id'>,
   limit: number,
 ): Promise<SealedWebhook[]> {
-  return sql<SealedWebhook[]>`
+  return sql`
     SELECT app_id, id, secret, pending_secret FROM webhooks
     WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid)
       AND (NOT starts_with(secret, ${prefix}) OR NOT starts_with(pending_secret, ${prefix}))

@@ -2,7 +2,7 @@
 // webhook's row after the commit of that work. Only a claim moves the row later, and it locks the
 // row before it reads the outbox. So no event is missed between the two.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -11,17 +11,12 @@ export interface NamedWebhook {
   readonly id: Uuid;
 }
 
-const columnsOf = (webhooks: readonly NamedWebhook[]): { appIds: Uuid[]; ids: Uuid[] } => ({
-  appIds: webhooks.map(({ appId }) => appId),
-  ids: webhooks.map(({ id }) => id),
-});
-
 /**
  * These webhooks as `w`, looked up one by one through the key. For a list the planner expects a
  * large part of the table.
  */
-const named = (tx: Tx, appIds: readonly Uuid[], ids: readonly Uuid[]): Fragment => tx`
-  unnest(${appIds as Uuid[]}::uuid[], ${ids as Uuid[]}::uuid[]) AS named (app_id, id)
+const named = (tx: Tx, webhooks: readonly NamedWebhook[]): Fragment => tx`
+  ${tx.rows('named', { uuid: ['appId', 'id'] }, webhooks)}
     CROSS JOIN LATERAL (SELECT * FROM webhooks h WHERE h.app_id = named.app_id AND h.id = named.id LIMIT 1) AS w`;
 
 /**
@@ -30,11 +25,10 @@ const named = (tx: Tx, appIds: readonly Uuid[], ids: readonly Uuid[]): Fragment 
  * always written in the same order, so that no two writers deadlock.
  */
 export async function bringForward(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[], inMs = 0): Promise<void> {
-  const { appIds, ids } = columnsOf(webhooks);
   await tx`
     INSERT INTO webhook_work AS k (app_id, webhook_id, next_at)
     SELECT w.app_id, w.id, ${clock.now} + ${inMs}::float8 * interval '1 millisecond'
-    FROM ${named(tx, appIds, ids)} WHERE w.state = 'enabled' ORDER BY w.app_id, w.id
+    FROM ${named(tx, webhooks)} WHERE w.state = 'enabled' ORDER BY w.app_id, w.id
     ON CONFLICT (app_id, webhook_id) DO UPDATE SET next_at = excluded.next_at WHERE k.next_at > excluded.next_at`;
 }
 
@@ -44,7 +38,6 @@ export async function bringForward(tx: Tx, clock: Clock, webhooks: readonly Name
  * at once comes after everything that was due before. The statement has not run yet.
  */
 export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]): Fragment {
-  const { appIds, ids } = columnsOf(webhooks);
   const first = (kind: Fragment) => tx`
     (SELECT e.due_at FROM webhook_events e
     WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND ${kind} ORDER BY e.due_at, e.id LIMIT 1)`;
@@ -55,7 +48,7 @@ export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]):
         w.in_flight_max > under_way.requests AS has_room,
         w.in_flight_max > under_way.requests AND greatest(w.in_flight_max / 2, 1) > under_way.replays AS has_replay_room,
         under_way.lease_ends_at
-      FROM ${named(tx, appIds, ids)} JOIN apps a ON a.id = w.app_id
+      FROM ${named(tx, webhooks)} JOIN apps a ON a.id = w.app_id
         CROSS JOIN LATERAL (
           SELECT count(*) AS requests, count(*) FILTER (WHERE c.is_replay) AS replays, min(c.due_at) AS lease_ends_at
           FROM webhook_events c WHERE c.app_id = w.app_id AND c.webhook_id = w.id AND c.claim_id IS NOT NULL
@@ -66,7 +59,9 @@ export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]):
         CASE WHEN replay_at > ${clock.now} OR has_replay_room THEN replay_at ELSE lease_ends_at END) AS at
       FROM outbox WHERE is_called
     ), over AS (
-      DELETE FROM webhook_work k WHERE k.app_id = ANY(${appIds}::uuid[]) AND k.webhook_id = ANY(${ids}::uuid[])
+      DELETE FROM webhook_work k
+      WHERE k.app_id = ANY(${webhooks.map(({ appId }) => appId)}::uuid[])
+        AND k.webhook_id = ANY(${webhooks.map(({ id }) => id)}::uuid[])
         AND NOT EXISTS (SELECT FROM next n WHERE n.app_id = k.app_id AND n.id = k.webhook_id AND n.at IS NOT NULL)
     )
     UPDATE webhook_work k SET next_at = greatest(${clock.now}, n.paused_until, n.at)
@@ -78,10 +73,9 @@ export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]):
  * any.
  */
 export async function findNextWorkMs(sql: Sql, clock: Clock, without: readonly Uuid[]): Promise<number | undefined> {
-  const [row] = await sql<{ aheadMs: number }[]>`
+  return findValue(sql`
     SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::float8 AS ahead_ms FROM webhook_work
-    WHERE webhook_id <> ALL(${without as Uuid[]}::uuid[]) ORDER BY next_at LIMIT 1`;
-  return row?.aheadMs;
+    WHERE webhook_id <> ALL(${without}::uuid[]) ORDER BY next_at LIMIT 1`);
 }
 
 /**
@@ -145,7 +139,7 @@ export async function shortenWebhookWaits(
   await sql`
     UPDATE webhook_events SET due_at = CASE WHEN claim_id IS NULL THEN ${clock.now} ELSE ${soon(leaseMs)} END
     WHERE due_at > ${soon(1000)} AND CASE WHEN claim_id IS NULL THEN attempts = 0 OR at > ${soon(1000)}
-        OR due_at > ${soon(1000)} + 2 * (${retrySeconds as number[]}::int[])[least(attempts, ${retrySeconds.length})] * interval '1 second'
+        OR due_at > ${soon(1000)} + 2 * (${retrySeconds}::int[])[least(attempts, ${retrySeconds.length})] * interval '1 second'
       ELSE due_at > ${soon(leaseMs + 1000)} END`;
   await sql`UPDATE webhook_work SET next_at = ${clock.now} WHERE next_at > ${clock.now}`;
 }

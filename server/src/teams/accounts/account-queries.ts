@@ -1,6 +1,6 @@
 // SQL: accounts, their ways to sign in, and their membership of organisations.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Role } from './roles.ts';
@@ -47,13 +47,11 @@ const accountColumns = (sql: Sql | Tx): Fragment => sql`
 
 /** Finds an account by its address, in lower case. */
 export async function findAccountByEmail(sql: Sql | Tx, email: string): Promise<Account | undefined> {
-  const [row] = await sql<Account[]>`SELECT ${accountColumns(sql)} FROM accounts a WHERE a.email = ${email}`;
-  return row;
+  return findRow(sql`SELECT ${accountColumns(sql)} FROM accounts a WHERE a.email = ${email}`);
 }
 
 export async function findAccount(sql: Sql | Tx, id: Uuid): Promise<Account | undefined> {
-  const [row] = await sql<Account[]>`SELECT ${accountColumns(sql)} FROM accounts a WHERE a.id = ${id}`;
-  return row;
+  return findRow(sql`SELECT ${accountColumns(sql)} FROM accounts a WHERE a.id = ${id}`);
 }
 
 /**
@@ -61,9 +59,8 @@ export async function findAccount(sql: Sql | Tx, id: Uuid): Promise<Account | un
  * beginnings of sessions run one after the other.
  */
 export async function lockAccount(tx: Tx, id: Uuid): Promise<Account | undefined> {
-  const [row] = await tx<Account[]>`
-    SELECT ${accountColumns(tx)} FROM accounts a WHERE a.id = ${id} FOR NO KEY UPDATE OF a`;
-  return row;
+  return findRow(tx`
+    SELECT ${accountColumns(tx)} FROM accounts a WHERE a.id = ${id} FOR NO KEY UPDATE OF a`);
 }
 
 /** Sets an account's password, as its hash. */

@@ -1,6 +1,6 @@
 // SQL: links that work once, and the organisations that they lead to.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, findValue, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Role } from './roles.ts';
@@ -51,10 +51,9 @@ export async function insertLink(
 
 /** Finds a link that still works. */
 export async function findLink(sql: Sql | Tx, clock: Clock, tokenHash: Buffer): Promise<Link | undefined> {
-  const [row] = await sql<Link[]>`
+  return findRow(sql`
     SELECT ${linkColumns(sql)} FROM account_links l LEFT JOIN organisations o ON o.id = l.org_id
-    WHERE l.token_hash = ${tokenHash} AND l.used_at IS NULL AND (l.expires_at IS NULL OR l.expires_at > ${clock.now})`;
-  return row;
+    WHERE l.token_hash = ${tokenHash} AND l.used_at IS NULL AND (l.expires_at IS NULL OR l.expires_at > ${clock.now})`);
 }
 
 /**
@@ -76,7 +75,7 @@ export async function endLinks(tx: Tx, clock: Clock, kind: LinkKind, accountId: 
 
 /** Lists the invitations to an organisation that still work, newest first. */
 export async function listInvites(sql: Sql, clock: Clock, organisationId: Uuid): Promise<Link[]> {
-  return sql<Link[]>`
+  return sql`
     SELECT ${linkColumns(sql)} FROM account_links l LEFT JOIN organisations o ON o.id = l.org_id
     WHERE l.kind = 'invite' AND l.org_id = ${organisationId} AND l.used_at IS NULL AND l.expires_at > ${clock.now}
     ORDER BY l.id DESC`;
@@ -89,10 +88,9 @@ export async function withdrawInvite(
   organisationId: Uuid,
   id: Uuid,
 ): Promise<string | null | undefined> {
-  const [row] = await tx<{ email: string | null }[]>`
+  return findValue(tx`
     UPDATE account_links SET used_at = ${clock.now}
-    WHERE kind = 'invite' AND org_id = ${organisationId} AND id = ${id} AND used_at IS NULL RETURNING email`;
-  return row?.email;
+    WHERE kind = 'invite' AND org_id = ${organisationId} AND id = ${id} AND used_at IS NULL RETURNING email`);
 }
 
 /**
@@ -104,7 +102,7 @@ export async function endInvites(
   clock: Clock,
   { organisationId, accountId, email }: { organisationId: Uuid; accountId: Uuid; email: string | null },
 ): Promise<{ readonly id: Uuid; readonly email: string | null }[]> {
-  return tx<{ id: Uuid; email: string | null }[]>`
+  return tx`
     UPDATE account_links SET used_at = ${clock.now}
     WHERE kind = 'invite' AND org_id = ${organisationId} AND (creator_id = ${accountId} OR email = ${email})
       AND used_at IS NULL AND expires_at > ${clock.now}
@@ -119,9 +117,8 @@ export interface Organisation {
 }
 
 export async function findOrganisation(sql: Sql | Tx, id: Uuid): Promise<Organisation | undefined> {
-  const [row] = await sql<Organisation[]>`
-    SELECT id, name, require_two_factor, updated_at FROM organisations WHERE id = ${id}`;
-  return row;
+  return findRow(sql`
+    SELECT id, name, require_two_factor, updated_at FROM organisations WHERE id = ${id}`);
 }
 
 /**
@@ -129,9 +126,8 @@ export async function findOrganisation(sql: Sql | Tx, id: Uuid): Promise<Organis
  * other.
  */
 export async function lockOrganisation(tx: Tx, id: Uuid): Promise<Organisation | undefined> {
-  const [row] = await tx<Organisation[]>`
-    SELECT id, name, require_two_factor, updated_at FROM organisations WHERE id = ${id} FOR UPDATE`;
-  return row;
+  return findRow(tx`
+    SELECT id, name, require_two_factor, updated_at FROM organisations WHERE id = ${id} FOR UPDATE`);
 }
 
 export async function updateOrganisation(
@@ -162,7 +158,7 @@ export interface Member {
 
 /** Lists the members of an organisation, oldest first. */
 export async function listMembers(sql: Sql | Tx, organisationId: Uuid): Promise<Member[]> {
-  return sql<Member[]>`
+  return sql`
     SELECT m.account_id, a.email, a.name, m.role, a.two_factor_enabled, m.created_at AS joined_at, m.updated_at,
       (SELECT max(s.last_used_at) FROM account_sessions s WHERE s.account_id = m.account_id) AS last_used_at
     FROM members m JOIN accounts a ON a.id = m.account_id

@@ -1,6 +1,6 @@
 // SQL: identities at a provider of OpenID Connect, and the invitations that their addresses have.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Role } from './roles.ts';
@@ -22,12 +22,11 @@ export interface KnownPerson {
 
 /** Finds the account of an identity, only by issuer and subject. */
 export async function findAccountByIdentity(tx: Sql | Tx, key: Key): Promise<KnownPerson | undefined> {
-  const [row] = await tx<KnownPerson[]>`
+  return findRow(tx`
     SELECT a.id, a.email,
       (SELECT m.org_id FROM members m WHERE m.account_id = a.id ORDER BY m.created_at, m.org_id LIMIT 1) AS organisation_id
     FROM account_logins l JOIN accounts a ON a.id = l.account_id
-    WHERE l.provider = 'oidc' AND l.subject = ${subjectText(key)}`;
-  return row;
+    WHERE l.provider = 'oidc' AND l.subject = ${subjectText(key)}`);
 }
 
 /** Replaces an account's identity. False: another account has the new identity. */
@@ -50,12 +49,11 @@ export async function findInviteOf(
   clock: Clock,
   { organisationId, email }: { readonly organisationId: Uuid; readonly email: string },
 ): Promise<{ readonly id: Uuid; readonly role: Role } | undefined> {
-  const [row] = await tx<{ id: Uuid; role: Role }[]>`
+  return findRow(tx`
     SELECT id, role FROM account_links
     WHERE kind = 'invite' AND org_id = ${organisationId} AND email = ${email} AND used_at IS NULL
       AND expires_at > ${clock.now}
-    ORDER BY id DESC LIMIT 1`;
-  return row;
+    ORDER BY id DESC LIMIT 1`);
 }
 
 /** Whether an account's password was set within the last hour. */

@@ -1,6 +1,6 @@
 // SQL: sessions and operator tokens, which every request of the console reads.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Role } from './roles.ts';
@@ -13,15 +13,14 @@ const isAlive = (tx: Tx, clock: Clock): Fragment => tx`
 
 /** Finds a session that has not ended, of a person who is still a member. */
 export async function findSession(sql: Sql, clock: Clock, tokenHash: Buffer): Promise<Session | undefined> {
-  const [row] = await sql<Session[]>`
+  return findRow(sql`
     SELECT s.id, s.account_id, a.email, a.name, a.two_factor_enabled AS has_second_factor, s.created_at, s.last_used_at,
       s.org_id AS organisation_id, o.name AS organisation_name, o.require_two_factor AS needs_second_factor, m.role, s.is_by_oidc
     FROM account_sessions s
     JOIN accounts a ON a.id = s.account_id
     JOIN members m ON m.account_id = s.account_id AND m.org_id = s.org_id
     JOIN organisations o ON o.id = s.org_id
-    WHERE s.token_hash = ${tokenHash} AND ${isAlive(sql, clock)}`;
-  return row;
+    WHERE s.token_hash = ${tokenHash} AND ${isAlive(sql, clock)}`);
 }
 
 /** The rights of a session or an operator token at this moment. */
@@ -44,10 +43,10 @@ export async function listPresentCallers(
     JOIN accounts a ON a.id = s.account_id
     JOIN members m ON m.account_id = s.account_id AND m.org_id = s.org_id
     JOIN organisations o ON o.id = s.org_id
-    WHERE s.id = ANY(${sessionIds as Uuid[]}::uuid[]) AND ${isAlive(sql, clock)}
+    WHERE s.id = ANY(${sessionIds}::uuid[]) AND ${isAlive(sql, clock)}
     UNION ALL
     SELECT id, org_id, role, false, false, false FROM operator_tokens
-    WHERE id = ANY(${tokenIds as Uuid[]}::uuid[]) AND revoked_at IS NULL`;
+    WHERE id = ANY(${tokenIds}::uuid[]) AND revoked_at IS NULL`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -92,7 +91,7 @@ export interface ListedSession {
 
 /** Lists the sessions of an account that have not ended, newest first. */
 export async function listSessions(sql: Sql, clock: Clock, accountId: Uuid): Promise<ListedSession[]> {
-  return sql<ListedSession[]>`
+  return sql`
     SELECT id, address, user_agent, created_at, last_used_at FROM account_sessions s
     WHERE account_id = ${accountId} AND ${isAlive(sql, clock)}
     ORDER BY created_at DESC, id DESC`;
@@ -118,10 +117,9 @@ export interface OperatorToken {
 
 /** Finds an operator token by its hash. A revoked one is not found. */
 export async function findTokenByHash(sql: Sql, hash: Buffer): Promise<OperatorToken | undefined> {
-  const [token] = await sql<OperatorToken[]>`
+  return findRow(sql`
     SELECT id, org_id AS organisation_id, name, role, start, last4, created_by, created_at, last_used_at, revoked_at
-    FROM operator_tokens WHERE hash = ${hash} AND revoked_at IS NULL`;
-  return token;
+    FROM operator_tokens WHERE hash = ${hash} AND revoked_at IS NULL`);
 }
 
 /** Records that a token was used; callers do so at most once a minute. */

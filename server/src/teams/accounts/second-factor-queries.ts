@@ -1,6 +1,6 @@
 // SQL: second factors, which hold a sealed seed and sealed recovery codes.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -23,9 +23,8 @@ export async function saveSecondFactor(
 }
 
 export async function findSecondFactor(tx: Tx, accountId: Uuid): Promise<StoredSecondFactor | undefined> {
-  const [row] = await tx<StoredSecondFactor[]>`
-    SELECT account_id, secret, backup_codes FROM second_factors WHERE account_id = ${accountId}`;
-  return row;
+  return findRow(tx`
+    SELECT account_id, secret, backup_codes FROM second_factors WHERE account_id = ${accountId}`);
 }
 
 /**
@@ -60,7 +59,7 @@ export async function listSecondFactorsBefore(
   afterId: Uuid,
   limit: number,
 ): Promise<StoredSecondFactor[]> {
-  return sql<StoredSecondFactor[]>`
+  return sql`
     SELECT account_id, secret, backup_codes FROM second_factors
     WHERE account_id > ${afterId} AND NOT (starts_with(secret, ${prefix}) AND starts_with(backup_codes, ${prefix}))
     ORDER BY account_id LIMIT ${limit}`;

@@ -1,7 +1,7 @@
 // SQL: the step between password and second factor. The browser has its secret, and the database
 // the hash.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -18,9 +18,8 @@ export async function insertStep(
 
 /** Finds the account of a step that has not ended. */
 export async function findStepAccountId(sql: Sql | Tx, clock: Clock, secretHash: Buffer): Promise<Uuid | undefined> {
-  const [row] = await sql<{ value: Uuid }[]>`
-    SELECT value FROM login_steps WHERE identifier = ${secretHash.toString('hex')} AND expires_at > ${clock.now}`;
-  return row?.value;
+  return findValue(sql`
+    SELECT value FROM login_steps WHERE identifier = ${secretHash.toString('hex')} AND expires_at > ${clock.now}`);
 }
 
 /** Uses a step up. False: it has ended. So only one of two racing requests succeeds. */

@@ -1,6 +1,6 @@
 // SQL: operator tokens as people list, make and revoke them.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { MintedToken } from '../../ground/secrets/checked-token.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
@@ -42,14 +42,13 @@ export async function insertToken(
 
 /** Lists the tokens of an organisation, newest first. */
 export async function listTokens(sql: Sql | Tx, organisationId: Uuid): Promise<ListedToken[]> {
-  return sql<ListedToken[]>`
+  return sql`
     SELECT ${tokenColumns(sql)} FROM operator_tokens t WHERE t.org_id = ${organisationId} ORDER BY t.id DESC`;
 }
 
 export async function findToken(tx: Tx, organisationId: Uuid, id: Uuid): Promise<ListedToken | undefined> {
-  const [token] = await tx<ListedToken[]>`
-    SELECT ${tokenColumns(tx)} FROM operator_tokens t WHERE t.org_id = ${organisationId} AND t.id = ${id}`;
-  return token;
+  return findRow(tx`
+    SELECT ${tokenColumns(tx)} FROM operator_tokens t WHERE t.org_id = ${organisationId} AND t.id = ${id}`);
 }
 
 /** Revokes a token. False: there is none, or it was revoked before. */

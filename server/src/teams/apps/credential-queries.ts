@@ -1,6 +1,6 @@
 // SQL: the provider credentials of an app, and what providers refused them.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findValue, getRow, listValues, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { ChannelId } from '../../sending/channels/channel.ts';
@@ -68,7 +68,7 @@ export async function insertFormerCredential(
  * Lists every credential that an app ever had, newest first; senders need former VAPID keys too.
  */
 export async function listCredentials(tx: Tx, appId: Uuid): Promise<CredentialRecord[]> {
-  return tx<CredentialRecord[]>`
+  return tx`
     SELECT id, channel, public, secret, state, suspect_since, last_success_at, last_error, last_error_at, created_at, replaced_at
     FROM credentials WHERE app_id = ${appId} ORDER BY id DESC`;
 }
@@ -88,16 +88,16 @@ export async function listCurrentCredentials(
   tx: Tx,
   appId: Uuid,
 ): Promise<{ channel: ChannelId; public: Record<string, unknown> }[]> {
-  return tx<{ channel: ChannelId; public: Record<string, unknown> }[]>`
+  return tx`
     SELECT channel, public FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL
     ORDER BY array_position(ARRAY['webpush', 'apns', 'fcm'], channel::text)`;
 }
 
 /** Lists the channels for which an app has a current credential. */
 export async function findConfiguredChannels(tx: Tx, appId: Uuid): Promise<Set<string>> {
-  const rows = await tx<{ channel: string }[]>`
-    SELECT channel FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL`;
-  return new Set(rows.map((row) => row.channel));
+  const channels = await listValues<string>(tx`
+    SELECT channel FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL`);
+  return new Set(channels);
 }
 
 /**
@@ -109,12 +109,12 @@ export async function listTestApps(
   ids: readonly Uuid[],
   sandboxed: readonly ChannelId[],
 ): Promise<ReadonlySet<Uuid>> {
-  const rows = await sql<{ appId: Uuid }[]>`
+  const found = await listValues<Uuid>(sql`
     SELECT DISTINCT app_id FROM credentials
-    WHERE app_id = ANY(${ids as Uuid[]}::uuid[]) AND replaced_at IS NULL AND (channel = ANY(${sandboxed as string[]}::text[])
+    WHERE app_id = ANY(${ids}::uuid[]) AND replaced_at IS NULL AND (channel = ANY(${sandboxed}::text[])
       OR (channel = 'apns' AND public ->> 'environment' = 'sandbox')
-      OR (channel = 'fcm' AND public ->> 'projectId' LIKE '%sandbox%'))`;
-  return new Set(rows.map(({ appId }) => appId));
+      OR (channel = 'fcm' AND public ->> 'projectId' LIKE '%sandbox%'))`);
+  return new Set(found);
 }
 
 export interface CredentialHour {
@@ -137,7 +137,7 @@ export async function addCredentialRefusals(
   counts: { credentialId: number; refused: number; suspicious: number },
 ): Promise<{ readonly suspicious: number; readonly isWell: boolean }> {
   const { credentialId, refused, suspicious } = counts;
-  const [hour] = await tx<{ suspicious: number; isWell: boolean }[]>`
+  return getRow(tx`
     WITH added AS (
       INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
       SELECT ${appId}, ${credentialId}, date_trunc('minute', ${clock.now}), ${refused}, ${suspicious}
@@ -151,8 +151,7 @@ export async function addCredentialRefusals(
     )
     SELECT before.suspicious + ${suspicious}::int AS suspicious,
       coalesce(c.state <> 'suspect' AND c.last_success_at > ${clock.now} - interval '55 minutes', false) AS is_well
-    FROM before LEFT JOIN credentials c ON c.app_id = ${appId} AND c.id = ${credentialId}`;
-  return hour ?? { suspicious, isWell: false };
+    FROM before LEFT JOIN credentials c ON c.app_id = ${appId} AND c.id = ${credentialId}`);
 }
 
 /**
@@ -185,12 +184,11 @@ export async function getCredentialHour(
     SELECT state, last_success_at IS NOT NULL AS ever_succeeded,
       coalesce(last_success_at > ${clock.now} - interval '1 hour', false) AS succeeded_within_hour
     FROM credentials WHERE app_id = ${appId} AND id = ${credentialId} FOR UPDATE`;
-  const [hour] = await tx<{ refused: number; suspicious: number }[]>`
+  const hour = await getRow(tx<{ refused: number; suspicious: number }[]>`
     SELECT coalesce(sum(refused), 0) AS refused, coalesce(sum(suspicious), 0) AS suspicious FROM credential_minutes
-    WHERE app_id = ${appId} AND credential_id = ${credentialId} AND minute > ${clock.now} - interval '1 hour'`;
+    WHERE app_id = ${appId} AND credential_id = ${credentialId} AND minute > ${clock.now} - interval '1 hour'`);
   return {
-    refused: hour?.refused ?? 0,
-    suspicious: hour?.suspicious ?? 0,
+    ...hour,
     everSucceeded: credential?.everSucceeded ?? false,
     succeededWithinHour: credential?.succeededWithinHour ?? false,
     state: credential?.state ?? 'ok',
@@ -207,7 +205,7 @@ export async function markCredentialOk(
   appId: Uuid,
   credentialId: number,
 ): Promise<'suspect' | 'failing' | undefined> {
-  const [row] = await tx<{ former: CredentialRecord['state'] }[]>`
+  const former = await findValue<CredentialRecord['state']>(tx`
     WITH before AS (
       SELECT state FROM credentials
       WHERE app_id = ${appId} AND id = ${credentialId}
@@ -216,8 +214,8 @@ export async function markCredentialOk(
     )
     UPDATE credentials SET state = 'ok', suspect_since = NULL, last_success_at = ${clock.now}
     FROM before WHERE app_id = ${appId} AND id = ${credentialId}
-    RETURNING before.state AS former`;
-  return row === undefined || row.former === 'ok' ? undefined : row.former;
+    RETURNING before.state AS former`);
+  return former === 'ok' ? undefined : former;
 }
 
 /** Returns whether the credential has ever had a success. */

@@ -1,6 +1,6 @@
 // SQL: the API keys of an app.
 
-import type { Sql, Tx } from '@carillon/postgres';
+import { findRow, getValue, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { MintedToken } from '../../ground/secrets/checked-token.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
@@ -61,37 +61,33 @@ export async function insertSessionKey(
   await tx`
     DELETE FROM keys
     WHERE app_id = ${appId} AND session_id IS NOT NULL AND (session_id = ${sessionId} OR expires_at < ${clock.now})`;
-  const [row] = await tx<{ expiresAt: Date }[]>`
+  return getValue(tx`
     INSERT INTO keys (app_id, id, scope, name, hash, start, last4, created_by, session_id, expires_at)
     VALUES (${appId}, ${id}, 'client', 'Own browser', ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy},
       ${sessionId}, least(${nowOf(tx, clock)} + ${hours} * interval '1 hour', ${sessionEndsAt}))
-    RETURNING expires_at`;
-  if (!row) throw new Error('the key was not stored');
-  return row.expiresAt;
+    RETURNING expires_at`);
 }
 
 /** Finds an active key by its hash. Revoked and expired keys are not found. */
 export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promise<KeyWithApp | undefined> {
-  const [key] = await sql<KeyWithApp[]>`
+  return findRow(sql`
     SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at,
       a.client_new_names AS new_names, a.client_purchases AS purchases, a.deleted_names
     FROM keys k JOIN apps a ON a.id = k.app_id AND a.deleted_at IS NULL
     WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock.now})
-      AND (k.session_id IS NULL OR EXISTS (SELECT FROM account_sessions s WHERE s.id = k.session_id))`;
-  return key;
+      AND (k.session_id IS NULL OR EXISTS (SELECT FROM account_sessions s WHERE s.id = k.session_id))`);
 }
 
 /** Finds one key by its id in any app, for the command line. */
 export async function findKey(tx: Tx, id: Uuid): Promise<KeyRecord | undefined> {
-  const [key] = await tx<KeyRecord[]>`
+  return findRow(tx`
     SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
-    FROM keys WHERE id = ${id}`;
-  return key;
+    FROM keys WHERE id = ${id}`);
 }
 
 /** Lists the keys of an app, oldest first, without those of the console's sessions. */
 export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
-  return tx<KeyRecord[]>`
+  return tx`
     SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
     FROM keys WHERE app_id = ${appId} AND session_id IS NULL ORDER BY created_at, id`;
 }
@@ -101,11 +97,10 @@ export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
  * creations count each other.
  */
 export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
-  const [row] = await tx<{ count: number }[]>`
+  return getValue(tx`
     SELECT count(*) AS count FROM keys
     WHERE app_id = ${appId} AND scope = ${scope} AND revoked_at IS NULL AND session_id IS NULL
-      AND (expires_at IS NULL OR expires_at > ${clock.now})`;
-  return row?.count ?? 0;
+      AND (expires_at IS NULL OR expires_at > ${clock.now})`);
 }
 
 /** Revokes a key now. A second call keeps the first instant. */

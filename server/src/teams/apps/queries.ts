@@ -1,6 +1,6 @@
 // SQL: apps, their plans, rules and attribution windows.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, getRow, getValue, listValues, type Sql, type Tx } from '@carillon/postgres';
 import { type Clock, nowOf } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { ClientEvents } from './caller.ts';
@@ -39,31 +39,30 @@ export async function insertApp(
 
 /** Lists all apps, oldest first, for the operator's command line. */
 export async function listApps(tx: Tx): Promise<App[]> {
-  return tx<App[]>`SELECT ${appColumns(tx)} FROM apps WHERE deleted_at IS NULL ORDER BY created_at, id`;
+  return tx`SELECT ${appColumns(tx)} FROM apps WHERE deleted_at IS NULL ORDER BY created_at, id`;
 }
 
 /** Lists the apps of an organisation, oldest first. */
 export async function listAppsOf(tx: Tx, organisationId: Uuid): Promise<App[]> {
-  return tx<App[]>`
+  return tx`
     SELECT ${appColumns(tx)} FROM apps
     WHERE org_id = ${organisationId} AND deleted_at IS NULL ORDER BY created_at, id`;
 }
 
 export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
-  const [app] = await tx<App[]>`SELECT ${appColumns(tx)} FROM apps WHERE id = ${id} AND deleted_at IS NULL`;
-  return app;
+  return findRow(tx`SELECT ${appColumns(tx)} FROM apps WHERE id = ${id} AND deleted_at IS NULL`);
 }
 
 /** Returns the apps among these that are not deleted. */
 export async function listLivingApps(sql: Sql, ids: readonly Uuid[]): Promise<Set<Uuid>> {
-  const rows = await sql<{ id: Uuid }[]>`
-    SELECT id FROM apps WHERE id = ANY(${ids as Uuid[]}::uuid[]) AND deleted_at IS NULL`;
-  return new Set(rows.map(({ id }) => id));
+  const living = await listValues<Uuid>(sql`
+    SELECT id FROM apps WHERE id = ANY(${ids}::uuid[]) AND deleted_at IS NULL`);
+  return new Set(living);
 }
 
 /** Finds every app with this name. */
 export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
-  return tx<App[]>`
+  return tx`
     SELECT ${appColumns(tx)} FROM apps WHERE name = ${name} AND deleted_at IS NULL ORDER BY created_at`;
 }
 
@@ -75,11 +74,10 @@ export async function markAppDeleted(tx: Tx, clock: Clock, id: Uuid): Promise<vo
 
 /** Counts the objects of an app that people know. */
 export async function countRowsOf(sql: Sql, id: Uuid): Promise<{ devices: number; users: number; messages: number }> {
-  const [row] = await sql<{ devices: number; users: number; messages: number }[]>`
+  return getRow(sql`
     SELECT (SELECT count(*) FROM devices WHERE app_id = ${id}) AS devices,
       (SELECT count(*) FROM users WHERE app_id = ${id}) AS users,
-      (SELECT count(*) FROM messages WHERE app_id = ${id}) AS messages`;
-  return row ?? { devices: 0, users: 0, messages: 0 };
+      (SELECT count(*) FROM messages WHERE app_id = ${id}) AS messages`);
 }
 
 /** Records that people edited the app, so that an edit of an older state is noticed. */
@@ -108,9 +106,8 @@ export async function updateAppSuspension(tx: Tx, clock: Clock, id: Uuid, isSusp
 
 /** Finds the app's rules for events by client key. */
 export async function findClientEvents(tx: Tx, id: Uuid): Promise<ClientEvents | undefined> {
-  const [row] = await tx<ClientEvents[]>`
-    SELECT client_new_names AS new_names, client_purchases AS purchases, deleted_names FROM apps WHERE id = ${id}`;
-  return row;
+  return findRow(tx`
+    SELECT client_new_names AS new_names, client_purchases AS purchases, deleted_names FROM apps WHERE id = ${id}`);
 }
 
 export async function updateClientEvents(
@@ -131,8 +128,7 @@ export async function countDeletedName(tx: Tx, id: Uuid): Promise<void> {
 
 /** Lists the plans in use. The start refuses a plans file that lacks one of them. */
 export async function listPlansInUse(tx: Tx): Promise<string[]> {
-  const rows = await tx<{ plan: string }[]>`SELECT DISTINCT plan FROM apps ORDER BY plan`;
-  return rows.map((row) => row.plan);
+  return listValues(tx`SELECT DISTINCT plan FROM apps ORDER BY plan`);
 }
 
 /**
@@ -145,13 +141,12 @@ export async function lockApp(tx: Tx, appId: Uuid): Promise<void> {
 
 /** The largest attribution window of any app, in hours; 0 when there is no app. */
 export async function findLargestAttributionWindowHours(sql: Sql): Promise<number> {
-  const [row] = await sql<{ hours: number }[]>`SELECT coalesce(max(attribution_window_hours), 0) AS hours FROM apps`;
-  return row?.hours ?? 0;
+  return getValue(sql`SELECT coalesce(max(attribution_window_hours), 0) AS hours FROM apps`);
 }
 
 /** Lists the attribution window of every app, in hours. */
 export async function listAttributionWindows(sql: Sql): Promise<{ id: Uuid; windowHours: number }[]> {
-  return sql<{ id: Uuid; windowHours: number }[]>`
+  return sql`
     SELECT id, attribution_window_hours AS window_hours FROM apps ORDER BY id`;
 }
 

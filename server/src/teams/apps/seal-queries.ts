@@ -16,7 +16,7 @@ export async function listSealedCredentials(
   after: Pick<SealedCredential, 'appId' | 'id'>,
   limit: number,
 ): Promise<SealedCredential[]> {
-  return sql<SealedCredential[]>`
+  return sql`
     SELECT app_id, id, secret FROM credentials
     WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::smallint) AND NOT starts_with(secret, ${prefix})
     ORDER BY app_id, id LIMIT ${limit}`;
@@ -46,7 +46,7 @@ export async function listSealedIdentify(
   after: Uuid,
   limit: number,
 ): Promise<SealedIdentify[]> {
-  return sql<SealedIdentify[]>`
+  return sql`
     SELECT id AS app_id, identify_secret AS secret, identify_secret_next AS next_secret FROM apps
     WHERE id > ${after} AND (NOT starts_with(identify_secret, ${prefix}) OR NOT starts_with(identify_secret_next, ${prefix}))
     ORDER BY id LIMIT ${limit}`;

@@ -53,7 +53,7 @@ export async function listEntries(
   sql: Sql,
   { appId, from, to, beforeId, limit, search = null }: EntryFilter,
 ): Promise<readonly AuditEntry[]> {
-  return sql<AuditEntry[]>`
+  return sql`
     SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
     FROM audit_entries
     WHERE true ${appId === null ? sql`` : sql`AND app_id = ${appId}`}
@@ -77,7 +77,7 @@ export async function listOrganisationEntries(
     search = null,
   }: Omit<EntryFilter, 'appId'> & { readonly organisationId: Uuid },
 ): Promise<readonly AuditEntry[]> {
-  return sql<AuditEntry[]>`
+  return sql`
     SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
     FROM audit_entries
     WHERE (org_id = ${organisationId} OR app_id IN (SELECT id FROM apps WHERE org_id = ${organisationId}))

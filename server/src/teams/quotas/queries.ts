@@ -1,6 +1,6 @@
 // SQL: the use of each app's monthly quota, and the bucket of each key's rate limit.
 
-import type { Fragment, Sql, Tx } from '@carillon/postgres';
+import { type Fragment, findRow, findValue, type Sql, type Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 
@@ -16,13 +16,12 @@ export async function chargeUsage(
   units: number,
   limit: number | null,
 ): Promise<number | undefined> {
-  const [row] = await tx<{ used: number }[]>`
+  return findValue(tx`
     INSERT INTO usage (app_id, month, used)
     SELECT ${appId}, ${month}::date, ${units}::bigint WHERE ${limit}::bigint IS NULL OR ${units}::bigint <= ${limit}::bigint
     ON CONFLICT (app_id, month) DO UPDATE SET used = usage.used + excluded.used
       WHERE ${limit}::bigint IS NULL OR usage.used + excluded.used <= ${limit}::bigint
-    RETURNING used`;
-  return row?.used;
+    RETURNING used`);
 }
 
 /**
@@ -44,7 +43,7 @@ export async function getUsage(tx: Tx, appId: Uuid, month: string): Promise<numb
 
 /** Lists what an app has used in its last months, newest first; `month` is such as `2026-11`. */
 export async function listUsage(sql: Sql, appId: Uuid, limit: number): Promise<{ month: string; used: number }[]> {
-  return sql<{ month: string; used: number }[]>`
+  return sql`
     SELECT to_char(month, 'YYYY-MM') AS month, used FROM usage WHERE app_id = ${appId} ORDER BY usage.month DESC LIMIT ${limit}`;
 }
 
@@ -79,14 +78,13 @@ export async function takeFromBucket(
   const granted = sql`least(${wanted}::bigint, ${room})`;
   const costOf = (requests: Fragment): Fragment =>
     sql`floor(${requests} * 1000000 / ${rate}::bigint) * interval '1 microsecond'`;
-  const [row] = await sql<{ granted: number; aheadUs: number }[]>`
+  return findRow(sql`
     INSERT INTO rate_limits AS bucket (app_id, key_id, full_at, granted)
     VALUES (${appId}, ${keyId}, ${clock.now} + ${costOf(sql`${fromFull}::bigint`)}, ${fromFull})
     ON CONFLICT (app_id, key_id) DO UPDATE SET
       full_at = ${clock.now} + ${ahead} * interval '1 microsecond' + ${costOf(granted)}, granted = ${granted}
       WHERE ${room} >= 1
-    RETURNING granted, (extract(epoch FROM full_at - ${clock.now}) * 1000000)::float8 AS ahead_us`;
-  return row;
+    RETURNING granted, (extract(epoch FROM full_at - ${clock.now}) * 1000000)::float8 AS ahead_us`);
 }
 
 /** Returns the microseconds until a bucket is full again. */
