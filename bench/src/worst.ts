@@ -34,7 +34,7 @@ const doubted = { above: 1.4, pairsTimes: 3 };
 const ratioMost = 1.5;
 
 type AnyRoute = Pick<
-  (typeof apiRoutes)[number] | ReturnType<typeof listRoutes<never>>[number],
+  (typeof apiRoutes)[number] | ReturnType<typeof listRoutes>[number],
   'method' | 'path' | 'access' | 'body' | 'bodyBytesMax' | 'params'
 >;
 

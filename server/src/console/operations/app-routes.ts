@@ -1,35 +1,20 @@
 // The area Apps: the apps of the caller's organisation, as people list, make and edit them.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { invalid } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, instant, pageComponent, text } from '../../ground/http/schemas.ts';
 import { encodeId } from '../../ground/values/ids.ts';
 import { parseUrl } from '../../ground/values/parse-url.ts';
-import type { ChannelId } from '../../sending/channels/channel.ts';
 import { createApp } from '../../teams/apps/create-app.ts';
 import { listTestApps } from '../../teams/apps/credential-queries.ts';
 import { editApp } from '../../teams/apps/manage-app.ts';
 import { type App, findApp, findClientEvents, listAppsOf } from '../../teams/apps/queries.ts';
 import type { Plans } from '../../teams/quotas/plan.ts';
-import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { type AreaDeps, routesOfApp, routesOfOrganisation } from './area.ts';
 import { noSuchApp } from './guard.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { appId, checkSeen, oneLine, seenAt } from './schemas.ts';
-
-export interface AppRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly plans: Plans;
-  readonly defaultPlan: string;
-  /** Channels whose pushes go to a sandbox by the operator's settings. */
-  readonly sandboxed: readonly ChannelId[];
-}
 
 const appFields = {
   id: appId,
@@ -91,8 +76,8 @@ const appEdit = component(
   { updated_at: '2026-11-21T10:15:30.123Z', name: 'Shop' },
 );
 
-const route = routesOfOrganisation<AppRouteDeps>('Apps');
-const ofApp = routesOfApp<AppRouteDeps>('Apps');
+const route = routesOfOrganisation('Apps');
+const ofApp = routesOfApp('Apps');
 
 export const appListRoutes = [
   route('listApps', 'GET /apps', {
@@ -173,7 +158,7 @@ export function presentListed(app: App) {
 }
 
 /** Reads and shapes an app. Throws the 404 if it was deleted meanwhile. */
-export async function present({ sql, sandboxed }: Pick<AppRouteDeps, 'sql' | 'sandboxed'>, id: string) {
+export async function present({ sql, sandboxed }: Pick<AreaDeps, 'sql' | 'sandboxed'>, id: string) {
   const app = await findApp(sql, id);
   const events = app && (await findClientEvents(sql, id));
   if (!app || !events) throw noSuchApp(encodeId('app', id));

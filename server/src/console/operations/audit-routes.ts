@@ -1,6 +1,5 @@
 // The area Audit: who changed what, of an app and of the organisation, as a list or as CSV.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
 import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
@@ -11,11 +10,6 @@ import { type AuditEntry, presentEntry } from '../../teams/audit/entry.ts';
 import { listEntries, listOrganisationEntries } from '../../teams/audit/queries.ts';
 import { routesOfApp, routesOfOrganisation } from './area.ts';
 import { appId, searchField } from './schemas.ts';
-
-export interface AuditRouteDeps {
-  readonly sql: Sql;
-  readonly cursors: Cursors;
-}
 
 const entry = component(
   'AuditEntry',
@@ -58,8 +52,8 @@ const query = z.strictObject({
 const answers = ok('Newest first. With `Accept: text/csv` as CSV, up to 10,000 rows.', page);
 const csvRowsMax = 10_000;
 
-const ofApp = routesOfApp<AuditRouteDeps>('Audit');
-const own = routesOfOrganisation<AuditRouteDeps>('Audit');
+const ofApp = routesOfApp('Audit');
+const own = routesOfOrganisation('Audit');
 
 interface Asked {
   readonly limit: number;

@@ -3,12 +3,9 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { changedMeanwhile, invalid, noSuch, notFound, readId } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, deviceId, instant, messageId, pageComponent, text } from '../../ground/http/schemas.ts';
-import type { Seal } from '../../ground/secrets/seal.ts';
 import { encodeId } from '../../ground/values/ids.ts';
 import { channelIds, channelOfPlatform } from '../../sending/channels/channel.ts';
 import {
@@ -21,27 +18,14 @@ import { generateVapidKeys, isVapidSubject } from '../../sending/channels/webpus
 import { type Attempt, deliveryCode } from '../../sending/delivery/delivery.ts';
 import { listSparedDevices } from '../../sending/delivery/spared-devices.ts';
 import { listTargets } from '../../sending/delivery/targets.ts';
-import { type SendTestDeps, sendTest } from '../../sending/messages/send-test.ts';
+import { sendTest } from '../../sending/messages/send-test.ts';
 import { type CredentialRecord, listCredentials } from '../../teams/apps/credential-queries.ts';
 import { removeChannel, saveCredential } from '../../teams/apps/credentials.ts';
-import { type Plans, planNamed } from '../../teams/quotas/plan.ts';
-import { routesOfApp } from './area.ts';
+import { planNamed } from '../../teams/quotas/plan.ts';
+import { type AreaDeps, routesOfApp } from './area.ts';
 import { type AppCaller, refuseSuspended } from './caller.ts';
 import { listQuery, pageOf } from './list.ts';
 import { checkSeen, done, seenAt } from './schemas.ts';
-
-export interface ChannelAreaDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly seal: Seal;
-  readonly plans: Plans;
-  /** The operator's address for Google's access tokens, which a service account may name. */
-  readonly fcmTokenUrl: string;
-  /** Sends one push by the normal path. */
-  readonly sending: SendTestDeps;
-}
 
 const channelName = component('ChannelName', z.enum(channelIds));
 export const credential = component(
@@ -92,7 +76,7 @@ const secretText = text(16_384, 1);
 const sparedMax = 100;
 const defaultSubject = 'mailto:push@carillon.example';
 
-const route = routesOfApp<ChannelAreaDeps>('Channels');
+const route = routesOfApp('Channels');
 
 export const channelAreaRoutes = [
   route('listChannels', 'GET /channels', {
@@ -313,7 +297,7 @@ export const channelAreaRoutes = [
 ];
 
 async function save(
-  { sql, txSql, clock, seal }: ChannelAreaDeps,
+  { sql, txSql, clock, seal }: AreaDeps,
   caller: AppCaller,
   channel: string,
   storable: Storable,

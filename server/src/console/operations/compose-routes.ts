@@ -1,7 +1,6 @@
 // The area Compose. Sending, scheduling and the dry run are routes of /v1. The drawn preview is the
 // console's own route.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
 import { noSuch } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
@@ -13,14 +12,10 @@ import { contentSchema } from '../../sending/content/content.ts';
 import { languageField } from '../../sending/content/locales.ts';
 import { type RenderRequest, renderMessage } from '../../sending/messages/render-message.ts';
 import { type CutText, screenNames } from '../../sending/messages/screens.ts';
-import { type SendRouteDeps, sendRoutes } from '../../sending/messages/send-routes.ts';
-import { routesOfApp } from './area.ts';
+import { sendRoutes } from '../../sending/messages/send-routes.ts';
+import { type AreaDeps, routesOfApp } from './area.ts';
 import { refuseSuspended } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-
-export interface ComposeAreaDeps extends SendRouteDeps {
-  readonly sql: Sql;
-}
 
 const renderRequest = component(
   'RenderRequest',
@@ -105,12 +100,12 @@ const rendered = component(
   },
 );
 
-const route = routesOfApp<ComposeAreaDeps>('Compose');
+const route = routesOfApp('Compose');
 
 export const composeAreaRoutes = [
-  ...lendRoutes<ComposeAreaDeps>(sendRoutes, { sendMessage: 'member' }).map((lent) => ({
+  ...lendRoutes(sendRoutes, { sendMessage: 'member' }).map((lent) => ({
     ...lent,
-    answer: (deps: ComposeAreaDeps, request: Parameters<typeof lent.answer>[1]) => {
+    answer: (deps: AreaDeps, request: Parameters<typeof lent.answer>[1]) => {
       refuseSuspended(request.caller);
       return lent.answer(deps, request);
     },

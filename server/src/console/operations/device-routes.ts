@@ -3,9 +3,8 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { changedMeanwhile, noSuch, readId } from '../../ground/http/api-error.ts';
-import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
+import { pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, exampleOf, instant } from '../../ground/http/schemas.ts';
 import { validate } from '../../ground/http/validate.ts';
@@ -21,14 +20,6 @@ import { platforms } from '../../sending/channels/channel.ts';
 import { routesOfApp } from './area.ts';
 import { lendRoutes } from './lent-route.ts';
 import { searchField, seenAt } from './schemas.ts';
-
-export interface DeviceAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  readonly timeZones: TimeZones;
-}
 
 const history = z
   .array(z.strictObject({ at: instant, status: z.enum(deviceStatuses), reason: invalidReason.nullable() }))
@@ -53,7 +44,7 @@ const deviceWithHistory = component(
 );
 const editOf = (timeZones: TimeZones) => deviceEditSchema(timeZones).extend({ updated_at: seenAt });
 
-const route = routesOfApp<DeviceAreaDeps, 'id'>('Devices', {
+const route = routesOfApp<'id'>('Devices', {
   least: 'member',
   params: { id: { description: 'The id of a device.', example: exampleOf(device).id } },
 });

@@ -1,10 +1,7 @@
 // The area Drafts: messages that people of an app prepare together, saved while they type.
 import { isDeepStrictEqual } from 'node:util';
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { changedMeanwhile, namingMissing, noSuch, readId } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, pageComponent } from '../../ground/http/schemas.ts';
 import { encodeId } from '../../ground/values/ids.ts';
@@ -14,13 +11,6 @@ import { createDraft, removeDraft, replaceDraft } from '../../sending/drafts/sav
 import { routesOfApp } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { checkSeen, done, seenAt } from './schemas.ts';
-
-export interface DraftAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-}
 
 const answers = ok('The draft.', draft);
 const { id, name, message, updated_at } = exampleOf(draft);
@@ -49,7 +39,7 @@ const savedDraft = component('SavedDraft', z.strictObject({ ...draftFields, upda
   updated_at,
 });
 
-const route = routesOfApp<DraftAreaDeps, 'draft'>('Drafts', {
+const route = routesOfApp<'draft'>('Drafts', {
   least: 'member',
   params: { draft: { description: 'The id of a draft.', example: id } },
 });

@@ -1,11 +1,9 @@
 // The area Events: the catalog of names, built from what was tracked, and the newest events of a
 // name, for people who check an integration.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
-import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
+import { pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, deviceId, instant, pageComponent } from '../../ground/http/schemas.ts';
 import { encodeId } from '../../ground/values/ids.ts';
@@ -24,12 +22,6 @@ import { listErasedSubjects } from '../../people/users/erasure-queries.ts';
 import { routesOfApp } from './area.ts';
 import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
-
-export interface EventAreaDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-}
 
 const event = component(
   'CataloguedEvent',
@@ -80,7 +72,7 @@ const recentEvent = component(
   },
 );
 
-const route = routesOfApp<EventAreaDeps, 'name'>('Events', {
+const route = routesOfApp<'name'>('Events', {
   params: { name: { description: 'The name, percent-encoded.', example: 'purchase' } },
 });
 

@@ -3,9 +3,8 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { noSuch, readId } from '../../ground/http/api-error.ts';
-import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
+import { pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import {
   component,
@@ -24,19 +23,11 @@ import { listDeviceIdsOfUser } from '../../people/audience/queries.ts';
 import { findLink } from '../../people/devices/queries.ts';
 import { listSegmentsOf } from '../../people/segments/segments-of-devices.ts';
 import { findPersonId } from '../../people/users/queries.ts';
-import type { AnswerForms } from '../../sending/delivery/answer-forms.ts';
 import { presentDeliveries } from '../../sending/delivery/list-timeline.ts';
 import { findBatches, listLastDeliveries } from '../../sending/delivery/timeline-queries.ts';
 import { listMessageNames } from '../../sending/messages/stored-queries.ts';
-import { routesOfApp } from './area.ts';
+import { type AreaDeps, routesOfApp } from './area.ts';
 import { explainDelivery, explainedDelivery } from './explained-delivery.ts';
-
-export interface HistoryAreaDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  readonly forms: AnswerForms;
-}
 
 /** The number of a user's devices that are read: the newest, whose ids come last. */
 const devicesMax = 1000;
@@ -83,11 +74,11 @@ const deliveryOfMessage = component('DeliveryOfMessage', explainedDelivery.exten
 const deliveryHistory = pageComponent('DeliveryHistory', deliveryOfMessage);
 const answersOfDeliveries = ok('A page of deliveries, the latest first.', deliveryHistory);
 
-const ofUsers = routesOfApp<HistoryAreaDeps, 'external_id'>('Users', {
+const ofUsers = routesOfApp<'external_id'>('Users', {
   least: 'member',
   params: { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } },
 });
-const ofDevices = routesOfApp<HistoryAreaDeps, 'id'>('Devices', {
+const ofDevices = routesOfApp<'id'>('Devices', {
   params: { id: { description: 'The id of a device.', example: exampleOf(explainedDelivery).device_id } },
 });
 
@@ -185,7 +176,7 @@ interface Recipients {
 }
 
 async function deliveriesOf(
-  deps: HistoryAreaDeps,
+  deps: AreaDeps,
   appId: Uuid,
   { people, deviceId: ofDevice, scope: of }: Recipients,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },

@@ -2,24 +2,15 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { invalid } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, instant } from '../../ground/http/schemas.ts';
-import type { Seal } from '../../ground/secrets/seal.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { getIdentifyRecord, type SeenIdentifyRecord } from '../../teams/apps/identify-queries.ts';
 import { formsOf, secretForms } from '../../teams/apps/identify-record.ts';
 import { finishIdentifyRotation, rotateIdentifySecret, setIdentify } from '../../teams/apps/identify-secrets.ts';
 import { routesOfApp } from './area.ts';
 import { checkSeen, seenAt } from './schemas.ts';
-
-export interface IdentifyAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly seal: Seal;
-}
 
 const fields = {
   enabled: z.boolean().describe('False: anybody may link a device to any user. Show a warning.'),
@@ -44,7 +35,7 @@ const made = component(
   { ...exampleOf(identify), secret: 'idjwt_…' },
 );
 
-const route = routesOfApp<IdentifyAreaDeps>('Identify');
+const route = routesOfApp('Identify');
 
 export const identifyRoutes = [
   route('getIdentify', 'GET /identify', {

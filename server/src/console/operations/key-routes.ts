@@ -3,9 +3,7 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, instant, keyId, pageComponent } from '../../ground/http/schemas.ts';
 import { decodeId, encodeId } from '../../ground/values/ids.ts';
@@ -25,13 +23,6 @@ import { type ConsoleCaller, sessionOf } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
 import { appId, oneLine } from './schemas.ts';
-
-export interface KeyRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-}
 
 const keyFields = {
   id: keyId,
@@ -74,8 +65,8 @@ const rotatedKey = component(
   { ...exampleOf(keySchema), key: 'sk_live_…', replaces: exampleOf(keySchema) },
 );
 
-const ofApp = routesOfApp<KeyRouteDeps>('Keys');
-const own = routesOfOrganisation<KeyRouteDeps, 'key'>('Keys', {
+const ofApp = routesOfApp('Keys');
+const own = routesOfOrganisation<'key'>('Keys', {
   least: 'admin',
   params: { key: { description: 'The id of a key.', example: 'key_02y9GVDsTuJUi2BOoCH5G3' } },
 });

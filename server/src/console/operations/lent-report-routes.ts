@@ -1,35 +1,19 @@
 // The reports that the console takes from /v1, and the results of the messages of each day.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok, type Route } from '../../ground/http/route.ts';
 import { component, count, exampleOf, instant } from '../../ground/http/schemas.ts';
-import type { Turns } from '../../ground/http/turns.ts';
-import type { TimeZones } from '../../ground/values/time-zones.ts';
 import { reportEngagement } from '../../insight/reports/engagement.ts';
 import { engagementReport, messageEngagement } from '../../insight/reports/engagement-routes.ts';
 import { periodsOf } from '../../insight/reports/periods.ts';
-import { type NamesOf, readerOf } from '../../insight/reports/report-fields.ts';
+import { readerOf } from '../../insight/reports/report-fields.ts';
 import { rangeQuery, reportQuery } from '../../insight/reports/report-request.ts';
 import { messageRevenue, revenueReport } from '../../insight/reports/revenue-routes.ts';
 import { reportRoutes } from '../../insight/reports/routes.ts';
 import { listMessageNames } from '../../sending/messages/stored-queries.ts';
-import { inCountTurn, routesOfApp } from './area.ts';
+import { type AreaDeps, inCountTurn, routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
-
-export interface LentReportDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  readonly countSql: Sql;
-  readonly countTurns: Turns;
-  readonly timeZones: TimeZones;
-  readonly retentionDays: number;
-  readonly namesOf?: NamesOf;
-}
 
 const day = component(
   'DayFigures',
@@ -73,14 +57,14 @@ const namedEngagement = component(
  */
 const withNames =
   (schema: z.ZodType) =>
-  (lent: Route<LentReportDeps, AppCaller>): Route<LentReportDeps, AppCaller> => ({
+  (lent: Route<AreaDeps, AppCaller>): Route<AreaDeps, AppCaller> => ({
     ...lent,
     answers: ok(lent.answers[200]?.description ?? '', schema),
     answer: (deps, request) =>
       lent.answer({ ...deps, namesOf: (appId, ids) => listMessageNames(deps.sql, appId, ids) }, request),
   });
 
-const ofReports = routesOfApp<LentReportDeps>('Reports');
+const ofReports = routesOfApp('Reports');
 
 export const lentReportRoutes = [
   ...lendRoutes(reportRoutes, { reportRevenue: 'viewer' }).map(withNames(namedRevenue)),

@@ -3,7 +3,7 @@
 
 import type { Route } from '../../ground/http/route.ts';
 import { type Caller, clientEventsDefault } from '../../teams/apps/caller.ts';
-import { appParam, appPrefix } from './area.ts';
+import { type AreaDeps, appParam, appPrefix } from './area.ts';
 import type { AppCaller } from './caller.ts';
 
 type Role = 'viewer' | 'member' | 'admin' | 'owner';
@@ -11,10 +11,10 @@ type Role = 'viewer' | 'member' | 'admin' | 'owner';
 /**
  * Lends the named routes, each with the least role that may call it. Throws for an unknown name.
  */
-export function lendRoutes<Deps>(
-  routes: readonly Route<Deps, Caller>[],
+export function lendRoutes(
+  routes: readonly Route<AreaDeps, Caller>[],
   leastOf: Readonly<Record<string, Role>>,
-): Route<Deps, AppCaller>[] {
+): Route<AreaDeps, AppCaller>[] {
   return Object.entries(leastOf).map(([id, least]) => {
     const route = routes.find((each) => each.id === id);
     if (!route) throw new Error(`there is no route ${id} to lend`);
@@ -22,7 +22,7 @@ export function lendRoutes<Deps>(
   });
 }
 
-function lend<Deps>(route: Route<Deps, Caller>, least: Role): Route<Deps, AppCaller> {
+function lend(route: Route<AreaDeps, Caller>, least: Role): Route<AreaDeps, AppCaller> {
   return {
     ...route,
     path: route.path.replace(/^\/v1/, appPrefix),

@@ -1,25 +1,15 @@
 // The area Live: feeds of server-sent events. Each begins with the whole state, so a reader that
 // connects again, to any process, needs nothing of what it read before.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { component, deviceId, exampleOf, idSchema, instant, text } from '../../ground/http/schemas.ts';
 import { nameLengthMax } from '../../insight/events/event.ts';
 import { listedMessage } from '../../sending/messages/present-message.ts';
 import { routesOfApp } from './area.ts';
 import { credential, present as presentChannel } from './channel-routes.ts';
-import type { Feeds } from './feeds.ts';
 import { beginLive } from './live-source.ts';
 import { beginTail } from './tail-source.ts';
 import { presentState as presentWebhook, webhookState } from './webhook-routes.ts';
-
-export interface LiveAreaDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-  readonly feeds: Feeds;
-  readonly isPaused: () => boolean;
-}
 
 const paused = z.boolean().describe('Sends and webhooks of the service wait.');
 const liveEvent = component(
@@ -69,7 +59,7 @@ const tailEvent = component(
 const manners =
   'The data of each event is one JSON document. The first one is the whole state, after each connection, so `Last-Event-ID` is not needed. A comment comes every 15 s. The feed ends with the session or token, when its role is too low, and with the app; a reader that does not keep up is dropped. A session or token has at most 10 feeds.';
 
-const route = routesOfApp<LiveAreaDeps>('Live');
+const route = routesOfApp('Live');
 
 export const liveAreaRoutes = [
   route('followApp', 'GET /live', {

@@ -3,16 +3,13 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
-import type { Teller } from '../../ground/database/teller.ts';
 import { noSuch } from '../../ground/http/api-error.ts';
-import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
+import { pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok, type Route } from '../../ground/http/route.ts';
 import { component, exampleOf, lastPage, segmentId } from '../../ground/http/schemas.ts';
 import { decodeId, encodeId, nilUuid, type Uuid } from '../../ground/values/ids.ts';
 import { explainRoutes } from '../../insight/explain/routes.ts';
 import { filterNode } from '../../people/segments/routes.ts';
-import type { AnswerForms } from '../../sending/delivery/answer-forms.ts';
 import { meaningOf } from '../../sending/delivery/code-meaning.ts';
 import { deliveryPage } from '../../sending/messages/delivery-routes.ts';
 import { localTimePasts } from '../../sending/messages/local-time.ts';
@@ -26,15 +23,6 @@ import { explainCounts, explainDelivery, explainedDelivery, failures } from './e
 import { hideable } from './hide-values.ts';
 import { lendRoutes } from './lent-route.ts';
 import { searchField } from './schemas.ts';
-
-export interface MessageAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly teller: Pick<Teller, 'tell'>;
-  readonly cursors: Cursors;
-  readonly forms: AnswerForms;
-}
 
 const shownAudience = component(
   'ShownAudience',
@@ -78,7 +66,7 @@ const toldDeliveries = component('ExplainedDeliveryPage', deliveryPage.extend({ 
 
 const batchesLookedAt = clickLook.batches.toLocaleString('en-US');
 
-const route = routesOfApp<MessageAreaDeps>('Messages', { least: 'viewer' });
+const route = routesOfApp('Messages', { least: 'viewer' });
 
 export const messageAreaRoutes = [
   route('listMessages', 'GET /messages', {
@@ -104,7 +92,7 @@ export const messageAreaRoutes = [
       component('FirstClick', z.strictObject({ seen: z.boolean() }), { seen: true }),
     ),
   }).handle(async ({ sql }, { caller: { app } }) => ({ seen: await hasClick(sql, app.id) })),
-  ...lendRoutes<MessageAreaDeps>(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
+  ...lendRoutes(readRoutes, { getMessage: 'viewer', cancelMessage: 'member' }).map((lent) =>
     tellMore(lent, toldMessage, async ({ error_counts, ...rest }: PresentedMessage, { sql }, appId) => ({
       ...rest,
       error_counts,
@@ -112,7 +100,7 @@ export const messageAreaRoutes = [
       failures: explainCounts(error_counts),
     })),
   ),
-  ...lendRoutes<MessageAreaDeps>(readRoutes, { listDeliveries: 'viewer' }).map((lent) =>
+  ...lendRoutes(readRoutes, { listDeliveries: 'viewer' }).map((lent) =>
     tellMore(lent, toldDeliveries, ({ data, ...rest }: DeliveryPage) => ({ ...rest, data: data.map(explainDelivery) })),
   ),
   ...lendRoutes(explainRoutes, { explain: 'member' }),

@@ -2,42 +2,23 @@
 // browser visits answer with a redirect, because a person sees the result. A refusal is a word in
 // the address of the sign-in page.
 
-import { type Sql, transaction } from '@carillon/postgres';
+import { transaction } from '@carillon/postgres';
 import { z } from 'zod';
-import type { OidcConfig } from '../../config.ts';
-import type { Clock } from '../../ground/database/clock.ts';
-import type { Log } from '../../ground/host/log.ts';
 import { invalid, notFound } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, text } from '../../ground/http/schemas.ts';
 import { Answer } from '../../ground/http/server.ts';
 import { recordFailedSignIn } from '../../teams/accounts/failed-sign-in.ts';
 import { getLink } from '../../teams/accounts/links.ts';
-import { type OidcClient, OidcError } from '../../teams/accounts/oidc-client.ts';
+import { OidcError } from '../../teams/accounts/oidc-client.ts';
 import { beginProof, proofSeconds, readProof, readWaiting, writeWaiting } from '../../teams/accounts/oidc-proof.ts';
 import { enterByOidc, linkIdentity } from '../../teams/accounts/oidc-sign-in.ts';
 import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../../teams/accounts/session-cookie.ts';
-import type { ConsoleKeys } from '../../teams/accounts/signed-token.ts';
 import { firstOrganisationId } from '../../teams/apps/queries.ts';
-import { routesOfOrganisation, routesOfVisitor } from './area.ts';
+import { type AreaDeps, type Oidc, routesOfOrganisation, routesOfVisitor } from './area.ts';
 import { sessionOf } from './caller.ts';
 import { done } from './schemas.ts';
 import { formOf, sessionCookies, visitOf } from './sign-in-routes.ts';
-
-/** The provider that people sign in with. */
-export interface Oidc extends Pick<OidcConfig, 'isOnly' | 'domains' | 'role'>, OidcClient {}
-
-export interface OidcRouteDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly consoleKeys: readonly [ConsoleKeys, ...ConsoleKeys[]];
-  /** Null: there is no provider. */
-  readonly oidc: Oidc | null;
-  mayRecordStranger(address: string): boolean;
-  onSignIn(): void;
-}
 
 /** The words that the sign-in page explains. */
 const refusals =
@@ -45,8 +26,8 @@ const refusals =
   '`POST /console/api/oidc/link`) or `https_required`';
 const withCookie = { location: 'Where the browser goes.', 'set-cookie': 'The session, or the attempt.' };
 
-const open = routesOfVisitor<OidcRouteDeps>('Single sign-on');
-const own = routesOfOrganisation<OidcRouteDeps>('Single sign-on', { access: 'session' });
+const open = routesOfVisitor('Single sign-on');
+const own = routesOfOrganisation('Single sign-on', { access: 'session' });
 
 export const oidcRoutes = [
   open('beginOidc', 'GET /oidc/start', {
@@ -154,12 +135,12 @@ export const oidcLinkRoutes = [
   }),
 ];
 
-function oidcOf({ oidc }: OidcRouteDeps): Oidc {
+function oidcOf({ oidc }: AreaDeps): Oidc {
   if (!oidc) throw notFound('There is no sign-in by OpenID Connect here.');
   return oidc;
 }
 
-async function begin({ consoleKeys, clock }: OidcRouteDeps, oidc: Oidc, link: string | null) {
+async function begin({ consoleKeys, clock }: AreaDeps, oidc: Oidc, link: string | null) {
   const { cookie, proof } = beginProof(consoleKeys[0], clock.nowMs(), link);
   return { cookie, address: await oidc.begin(proof) };
 }
@@ -183,7 +164,7 @@ function back(word: string, cookies: readonly string[] = []): Answer<303> {
 /**
  * Logs why the provider let nobody in, and returns the word for the page. Other errors are thrown.
  */
-function explain({ log }: OidcRouteDeps, error: unknown): OidcError['reason'] {
+function explain({ log }: AreaDeps, error: unknown): OidcError['reason'] {
   if (!(error instanceof OidcError)) throw error;
   const { message } = error.cause instanceof Error ? error.cause : error;
   // The cause itself may hold claims of a person.

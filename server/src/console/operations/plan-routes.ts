@@ -1,31 +1,19 @@
 // The areas Plan and Suspension: what an app may do in a month, how much of it is used, and whether
 // it may do anything at all.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
-import type { Teller } from '../../ground/database/teller.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, exampleOf, instant } from '../../ground/http/schemas.ts';
 import { cancelSuspended } from '../../sending/messages/cancel-message.ts';
 import { bringForgottenForward } from '../../sending/webhooks/work-queries.ts';
 import { deleteApp } from '../../teams/apps/delete-app.ts';
 import { changePlan, changeSuspension } from '../../teams/apps/manage-app.ts';
-import { type Plan, type Plans, planNamed } from '../../teams/quotas/plan.ts';
+import { type Plan, planNamed } from '../../teams/quotas/plan.ts';
 import { readUsage } from '../../teams/quotas/read-usage.ts';
-import { type AppRouteDeps, appSchema, checkPlan, present, presentListed } from './app-routes.ts';
+import { appSchema, checkPlan, present, presentListed } from './app-routes.ts';
 import { routesOfApp, routesOfOrganisation } from './area.ts';
 import { refuseGuest } from './caller.ts';
 import { checkSeen, seenAt } from './schemas.ts';
-
-export interface PlanRouteDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly plans: Plans;
-  readonly teller: Pick<Teller, 'tell'>;
-  readonly sandboxed: AppRouteDeps['sandboxed'];
-}
 
 const quota = z.strictObject({ per_month: count, unit: z.enum(['delivery', 'message']) }).nullable();
 const planSchema = component(
@@ -58,8 +46,8 @@ const usage = component(
   },
 );
 
-const own = routesOfOrganisation<PlanRouteDeps>('Plan');
-const ofApp = routesOfApp<PlanRouteDeps>('Plan', { least: 'owner' });
+const own = routesOfOrganisation('Plan');
+const ofApp = routesOfApp('Plan', { least: 'owner' });
 
 export const planListRoutes = [
   own('listPlans', 'GET /plans', {

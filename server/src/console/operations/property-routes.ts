@@ -5,10 +5,9 @@ import { type Sql, type Tx, transaction } from '@carillon/postgres';
 import { z } from 'zod';
 import type { Clock } from '../../ground/database/clock.ts';
 import { invalid, notFound } from '../../ground/http/api-error.ts';
-import { type Cursors, toPage } from '../../ground/http/page.ts';
+import { toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, exampleOf, lastPage, pageEnd, segmentId } from '../../ground/http/schemas.ts';
-import type { Turns } from '../../ground/http/turns.ts';
 import { encodeId, type Uuid } from '../../ground/values/ids.ts';
 import {
   changePropertyType,
@@ -24,19 +23,10 @@ import { propertyTypes } from '../../people/properties/property.ts';
 import { type CatalogRow, conflictDaysKept, countValues } from '../../people/properties/queries.ts';
 import { builtinField, builtins, presentProperty, propertySchema } from '../../people/properties/routes.ts';
 import { listSegmentsNaming, type SegmentNaming } from '../../people/segments/queries.ts';
-import { inCountTurn, routesOfApp } from './area.ts';
+import { type AreaDeps, inCountTurn, routesOfApp } from './area.ts';
 import type { AppCaller } from './caller.ts';
 import { hideable } from './hide-values.ts';
 import { searchedListQuery } from './list.ts';
-
-export interface PropertyAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly countSql: Sql;
-  readonly countTurns: Turns;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-}
 
 const segmentName = component('SegmentName', z.strictObject({ id: segmentId, name: z.string() }));
 const type = z.enum(propertyTypes);
@@ -73,7 +63,7 @@ const consequences = component(
   z.strictObject({ key: z.string(), type, values, segments: z.array(segmentName) }),
   { key: 'plan', type: 'string', values: exampleOf(editedProperty).removed, segments: exampleSegments },
 );
-const route = routesOfApp<PropertyAreaDeps, 'key'>('Properties', {
+const route = routesOfApp<'key'>('Properties', {
   params: { key: { description: 'A key of the catalog.', example: 'plan' } },
 });
 const edited = ok('The values and segments that are affected.', editedProperty);
@@ -174,7 +164,7 @@ type Edit = (context: Parameters<typeof retireProperty>[0], held: HeldValues) =>
  * Changes the catalog, and names the segments in the transaction of the change. The values are
  * counted before, so that no lock is held while all users are read.
  */
-async function edit({ txSql, countSql, clock }: PropertyAreaDeps, { app, by }: AppCaller, key: string, work: Edit) {
+async function edit({ txSql, countSql, clock }: AreaDeps, { app, by }: AppCaller, key: string, work: Edit) {
   const held = await countHeldValues(countSql, app.id, key);
   try {
     return await transaction(txSql, async (tx) => {

@@ -1,16 +1,13 @@
 // The area Reports, except for the routes of /v1: the overview's figures, deliverability, and the
 // rebuild of stored results. The results of one message belong to the area Messages.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { invalid, noSuch, readId } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, exampleOf, instant } from '../../ground/http/schemas.ts';
-import type { Turns } from '../../ground/http/turns.ts';
 import { validate } from '../../ground/http/validate.ts';
 import { instantField } from '../../ground/values/instant.ts';
-import { type TimeZones, timeZoneField } from '../../ground/values/time-zones.ts';
+import { timeZoneField } from '../../ground/values/time-zones.ts';
 import { askForRebuild } from '../../insight/reports/asked-rebuild.ts';
 import { type AskedRebuild, findRebuild } from '../../insight/reports/asked-rebuild-queries.ts';
 import { wantsCsv } from '../../insight/reports/csv.ts';
@@ -31,16 +28,6 @@ import { channelIds } from '../../sending/channels/channel.ts';
 import { errorCodes } from '../../sending/channels/error-code.ts';
 import { vendors } from '../../sending/delivery/push-vendor.ts';
 import { inCountTurn, routesOfApp } from './area.ts';
-
-export interface ReportAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly countSql: Sql;
-  readonly countTurns: Turns;
-  readonly timeZones: TimeZones;
-  readonly retentionDays: number;
-}
 
 const figures = component(
   'OverviewFigures',
@@ -175,8 +162,8 @@ const rebuild = component(
   },
 );
 
-const route = routesOfApp<ReportAreaDeps>('Reports');
-const ofMessages = routesOfApp<ReportAreaDeps>('Messages');
+const route = routesOfApp('Reports');
+const ofMessages = routesOfApp('Messages');
 
 export const reportAreaRoutes = [
   route('getOverview', 'GET /overview', {

@@ -1,18 +1,11 @@
 // The area Log: what callers asked lately (contract 19).
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, idSchema, instantText, keyId, text } from '../../ground/http/schemas.ts';
 import { listChunks } from '../../insight/requests/queries.ts';
 import { keptDays, keptMax, type RequestEntry } from '../../insight/requests/request-entry.ts';
 import { routesOfApp } from './area.ts';
-
-export interface RequestAreaDeps {
-  readonly sql: Sql;
-  readonly clock: Clock;
-}
 
 const entry = component(
   'RequestEntry',
@@ -34,7 +27,7 @@ const note =
 const dayMs = 86_400_000;
 const shownMax = 200;
 
-const route = routesOfApp<RequestAreaDeps>('Log');
+const route = routesOfApp('Log');
 
 export const requestAreaRoutes = [
   route('listRequests', 'GET /requests', {

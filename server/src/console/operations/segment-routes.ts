@@ -1,18 +1,14 @@
 // The area Segments: the list with its search, changes that overwrite no one else's, uses of a
 // segment, live counts, and values for conditions.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { ApiError, namingMissing, noSuch, readId } from '../../ground/http/api-error.ts';
-import { type Cursors, toPage } from '../../ground/http/page.ts';
+import { toPage } from '../../ground/http/page.ts';
 import { ok, type Route } from '../../ground/http/route.ts';
 import { component, exampleOf, instant, messageId, text } from '../../ground/http/schemas.ts';
-import type { Turns } from '../../ground/http/turns.ts';
 import { encodeId } from '../../ground/values/ids.ts';
 import { isRecord } from '../../ground/values/is-record.ts';
 import { filterField } from '../../people/audience/audience.ts';
-import type { FieldUses } from '../../people/audience/follow-use.ts';
 import { propertyValue } from '../../people/properties/property.ts';
 import { findSegment, listScheduledUses, listSegments, type ScheduledUse } from '../../people/segments/queries.ts';
 import {
@@ -33,16 +29,6 @@ import type { AppCaller } from './caller.ts';
 import { lendRoutes } from './lent-route.ts';
 import { searchedListQuery } from './list.ts';
 import { checkSeen, searchField, seenAt } from './schemas.ts';
-
-export interface SegmentAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly countSql: Sql;
-  readonly countTurns: Turns;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  readonly fieldUses: FieldUses;
-}
 
 const segmentEdit = component(
   'SegmentEdit',
@@ -87,7 +73,7 @@ const segmentUses = component(
 );
 const usesMax = 100;
 
-const route = routesOfApp<SegmentAreaDeps, 'id'>('Segments', {
+const route = routesOfApp<'id'>('Segments', {
   params: { id: { description: 'The id of a segment.', example: exampleOf(segmentSchema).id } },
 });
 
@@ -105,8 +91,8 @@ export const segmentAreaRoutes = [
     const presentOne = await presentSegments(sql, app.id, rows);
     return toPage(rows, limit, presentOne, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
   }),
-  ...lendRoutes<SegmentAreaDeps>(segmentRoutes, { previewAudience: 'viewer' }).map(withoutProbing),
-  ...lendRoutes<SegmentAreaDeps>(segmentRoutes, {
+  ...lendRoutes(segmentRoutes, { previewAudience: 'viewer' }).map(withoutProbing),
+  ...lendRoutes(segmentRoutes, {
     createSegment: 'member',
     getSegment: 'viewer',
     deleteSegment: 'admin',

@@ -6,15 +6,16 @@ import type { Route } from '../../ground/http/route.ts';
 import type { BoundRoute, Guarded, RequestHead } from '../../ground/http/server.ts';
 import type { Turns } from '../../ground/http/turns.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
+import type { AreaDeps } from './area.ts';
 import type { AppCaller, ConsoleCaller, Visitor } from './caller.ts';
 import type { ConsoleGuard, Found } from './guard.ts';
 import { hideValues } from './hide-values.ts';
 
-export interface ConsoleRoutes<Deps> {
-  readonly ofVisitor: readonly Route<Deps, Visitor>[];
-  readonly ofOrganisation: readonly Route<Deps, ConsoleCaller>[];
+export interface ConsoleRoutes {
+  readonly ofVisitor: readonly Route<AreaDeps, Visitor>[];
+  readonly ofOrganisation: readonly Route<AreaDeps, ConsoleCaller>[];
   /** The paths of app routes begin with `/console/api/apps/:app`. */
-  readonly ofApp: readonly Route<Deps, AppCaller>[];
+  readonly ofApp: readonly Route<AreaDeps, AppCaller>[];
 }
 
 /** Headers of every answer of the console's API. */
@@ -30,7 +31,7 @@ const commonHeaders = {
 const personBodyBytesMax = 4096;
 
 /** All routes, as the description lists them. */
-export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>) {
+export function listRoutes({ ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes) {
   return [...ofVisitor, ...ofOrganisation, ...ofApp];
 }
 
@@ -40,16 +41,17 @@ export function listRoutes<Deps>({ ofVisitor, ofOrganisation, ofApp }: ConsoleRo
  * reports take turns of the organisation, so that many apps give it no larger share. Answers omit
  * the fields that the caller's role may not see (contract 19).
  */
-export function bindConsole<Deps extends { readonly countTurns: Turns }, Caller>(
-  { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes<Deps>,
-  { deps, guard, readTurns }: { readonly deps: Deps; readonly guard: ConsoleGuard; readonly readTurns: Turns },
+export function bindConsole<Caller>(
+  { ofVisitor, ofOrganisation, ofApp }: ConsoleRoutes,
+  { deps, guard }: { readonly deps: AreaDeps; readonly guard: ConsoleGuard },
 ): BoundRoute<Caller>[] {
+  const { readTurns } = deps;
   const guarded = <Own>(
-    route: Route<Deps, Own>,
+    route: Route<AreaDeps, Own>,
     find: (head: RequestHead) => Promise<Found<Own>>,
     shareOf: (caller: Own, head: RequestHead) => string,
     around: (caller: Own, work: () => Promise<object>) => Promise<object> = (_caller, work) => work(),
-    depsOf: (caller: Own) => Deps = () => deps,
+    depsOf: (caller: Own) => AreaDeps = () => deps,
   ): BoundRoute<Caller> => {
     const { answer, ...fields } = route;
     return {

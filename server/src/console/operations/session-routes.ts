@@ -1,10 +1,8 @@
 // The area Session: who is signed in, and the sessions of a person, which they can end.
 
-import { type Sql, transaction } from '@carillon/postgres';
+import { transaction } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, idSchema, instant, lastPage, pageFields } from '../../ground/http/schemas.ts';
 import { Answer } from '../../ground/http/server.ts';
@@ -13,17 +11,10 @@ import { deleteSession, listSessions } from '../../teams/accounts/queries.ts';
 import { lacksSecondFactor } from '../../teams/accounts/session.ts';
 import { clearCookie } from '../../teams/accounts/session-cookie.ts';
 import { recordAudit } from '../../teams/audit/record-audit.ts';
-import { routesOfOrganisation } from './area.ts';
+import { type AreaDeps, routesOfOrganisation } from './area.ts';
 import { type ConsoleCaller, sessionOf } from './caller.ts';
 import { listQuery, pageOf } from './list.ts';
 import { accountId, done, organisationId, role } from './schemas.ts';
-
-export interface SessionRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-}
 
 const sessionId = component('SessionId', idSchema('ses'));
 const present = component(
@@ -72,7 +63,7 @@ const sessionList = component(
   },
 );
 
-const route = routesOfOrganisation<SessionRouteDeps>('Session', { access: 'session', least: 'person' });
+const route = routesOfOrganisation('Session', { access: 'session', least: 'person' });
 
 export const sessionRoutes = [
   route('getSession', 'GET /session', {
@@ -140,7 +131,7 @@ export const sessionRoutes = [
   }),
 ];
 
-async function endSession({ txSql, clock }: SessionRouteDeps, caller: ConsoleCaller, id: string): Promise<boolean> {
+async function endSession({ txSql, clock }: AreaDeps, caller: ConsoleCaller, id: string): Promise<boolean> {
   return transaction(txSql, async (tx) => {
     if (!(await deleteSession(tx, sessionOf(caller).accountId, id))) return false;
     const { by, organisationId: orgId } = caller;

@@ -19,31 +19,13 @@ import {
   renewRecoveryCodes,
 } from '../../teams/accounts/second-factor.ts';
 import { type CookieForm, clearCookie, formFor, readCookie, writeCookie } from '../../teams/accounts/session-cookie.ts';
-import {
-  type SignInDeps as Deps,
-  findAccountOfStep,
-  finishSignIn,
-  signIn,
-  stepSeconds,
-} from '../../teams/accounts/sign-in.ts';
-import { type ConsoleKeys, signToken, tokenOf } from '../../teams/accounts/signed-token.ts';
+import { findAccountOfStep, finishSignIn, signIn, stepSeconds } from '../../teams/accounts/sign-in.ts';
+import { signToken, tokenOf } from '../../teams/accounts/signed-token.ts';
 import { firstOrganisationId } from '../../teams/apps/queries.ts';
 import type { Audited } from '../../teams/audit/record-audit.ts';
-import { routesOfOrganisation, routesOfVisitor } from './area.ts';
+import { type AreaDeps, routesOfOrganisation, routesOfVisitor } from './area.ts';
 import { type ConsoleCaller, sessionOf, type Visitor } from './caller.ts';
 import { done, emailAddress as email, oneLine, role } from './schemas.ts';
-
-export interface SignInDeps extends Deps {
-  /** The secrets of cookies: the first one signs, each of them verifies. */
-  readonly consoleKeys: readonly [ConsoleKeys, ...ConsoleKeys[]];
-  /** Whether a failed sign-in to no account is recorded: one of each network in a minute. */
-  mayRecordStranger(address: string): boolean;
-  readonly oidc: { readonly isOnly: boolean; readonly name: string } | null;
-  readonly hasDemo: () => Promise<boolean>;
-  readonly hasOwner: () => Promise<boolean>;
-  /** Deletes the file of the first start's keys, once somebody has signed in. */
-  onSignIn(): void;
-}
 
 const password = text(passwordLength.max, passwordLength.min);
 const secret = text(64, 1).describe('The part of the link after `#`.');
@@ -85,8 +67,8 @@ const entered = component(
 const ownPassword = component('OwnPassword', z.strictObject({ password: text(1024, 1) }), { password: '…' });
 const withCookie = { 'set-cookie': 'The session, or the step before the second factor.' };
 
-const open = routesOfVisitor<SignInDeps>('Sign in');
-const own = routesOfOrganisation<SignInDeps>('Session', { access: 'session', least: 'person' });
+const open = routesOfVisitor('Sign in');
+const own = routesOfOrganisation('Session', { access: 'session', least: 'person' });
 
 export const signInRoutes = [
   open('getWelcome', 'GET /welcome', {
@@ -272,13 +254,13 @@ function stepOf({ caller, header }: Asked<Visitor>): string | null {
 }
 
 /** The id of this browser, if the person with this address has signed in with it before. */
-function browserOf({ consoleKeys, clock }: SignInDeps, { caller, header }: Asked<Visitor>, email: string | null) {
+function browserOf({ consoleKeys, clock }: AreaDeps, { caller, header }: Asked<Visitor>, email: string | null) {
   const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'browser').name);
   return readBrowser(consoleKeys, cookie, email, clock.nowMs());
 }
 
 function guessOf(
-  deps: SignInDeps,
+  deps: AreaDeps,
   request: Asked<Visitor>,
   { email, means }: Pick<FailedSignIn, 'email' | 'means'>,
 ): Guess {
@@ -292,10 +274,10 @@ function guessOf(
 
 /** Checks the person's password or code within a session. Wrong ones count against the session. */
 async function confirmed<Result>(
-  deps: SignInDeps,
+  deps: AreaDeps,
   { caller, address }: Asked<ConsoleCaller>,
   means: FailedSignIn['means'],
-  work: (deps: SignInDeps & Audited) => Promise<Result>,
+  work: (deps: AreaDeps & Audited) => Promise<Result>,
 ): Promise<Result> {
   const { id, email, organisationId } = sessionOf(caller);
   const guess: Guess = {
@@ -306,14 +288,14 @@ async function confirmed<Result>(
 }
 
 /** The session goes on under a new token. */
-function renewed({ consoleKeys: [keys] }: SignInDeps, { caller }: Asked<ConsoleCaller>, token: string) {
+function renewed({ consoleKeys: [keys] }: AreaDeps, { caller }: Asked<ConsoleCaller>, token: string) {
   const cookie = writeCookie(formOf(caller), signToken(keys.session, token));
   return new Answer<200, { done: true }>(200, { 'set-cookie': cookie }, { done: true });
 }
 
 /** Cookies of a new session, and of a browser that its person has signed in with from now on. */
 export function sessionCookies(
-  { consoleKeys: [keys], clock }: Pick<SignInDeps, 'consoleKeys' | 'clock'>,
+  { consoleKeys: [keys], clock }: Pick<AreaDeps, 'consoleKeys' | 'clock'>,
   form: CookieForm,
   { token, email, browserId = null }: { readonly token: string; readonly email: string; browserId?: string | null },
 ): string[] {
@@ -324,7 +306,7 @@ export function sessionCookies(
   ];
 }
 
-function signedIn(deps: SignInDeps, request: Asked<Visitor>, email: string, token: string) {
+function signedIn(deps: AreaDeps, request: Asked<Visitor>, email: string, token: string) {
   deps.onSignIn();
   const browserId = browserOf(deps, request, email);
   const cookies = sessionCookies(deps, formOf(request.caller), { token, email, browserId });
@@ -332,7 +314,7 @@ function signedIn(deps: SignInDeps, request: Asked<Visitor>, email: string, toke
 }
 
 async function enter(
-  deps: SignInDeps,
+  deps: AreaDeps,
   kind: 'setup' | 'invite' | 'reset',
   request: Asked<Visitor> & {
     readonly body: {

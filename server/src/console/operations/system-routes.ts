@@ -1,20 +1,15 @@
 // The area Restore guard: whether sends and webhooks wait for an owner, and the act that lets them
 // continue.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
 import { findPause } from '../../ground/database/restore-guard.ts';
 import { ApiError } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, instant } from '../../ground/http/schemas.ts';
-import { countWaiting, dueCountedMax, type WaitingDeps } from '../../sending/messages/count-waiting.ts';
+import { countWaiting, dueCountedMax } from '../../sending/messages/count-waiting.ts';
 import { pauseService, resumeService } from '../../teams/audit/pause-service.ts';
-import { routesOfOrganisation } from './area.ts';
+import { type AreaDeps, routesOfOrganisation } from './area.ts';
 import { type ConsoleCaller, refuseGuest } from './caller.ts';
-
-export interface SystemRouteDeps extends WaitingDeps {
-  readonly txSql: Sql;
-}
 
 const pauseSchema = component(
   'Pause',
@@ -40,7 +35,7 @@ const pauseSchema = component(
 
 const none = { paused: false, since: null, reason: null, waiting: null };
 
-const route = routesOfOrganisation<SystemRouteDeps>('System');
+const route = routesOfOrganisation('System');
 
 export const systemRoutes = [
   route('getPause', 'GET /system/pause', {
@@ -74,7 +69,7 @@ export const systemRoutes = [
   }),
 ];
 
-async function read(deps: SystemRouteDeps, { organisationId }: ConsoleCaller) {
+async function read(deps: AreaDeps, { organisationId }: ConsoleCaller) {
   const pause = await findPause(deps.sql);
   if (!pause) return none;
   return { paused: true, since: pause.at, reason: pause.reason, waiting: await countWaiting(deps, organisationId) };

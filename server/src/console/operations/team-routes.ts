@@ -1,11 +1,9 @@
 // The areas Team and Second factor: the organisation's members, its invitations, and its rule for
 // second factors.
 
-import { type Sql, transaction } from '@carillon/postgres';
+import { transaction } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, idSchema, instant, lastPage, pageEnd } from '../../ground/http/schemas.ts';
 import { decodeId, encodeId } from '../../ground/values/ids.ts';
@@ -31,14 +29,6 @@ import type { ConsoleCaller } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { accountId, checkSeen, done, emailAddress, oneLine, organisationId, role, seenAt } from './schemas.ts';
 import { presentToken, token } from './token-routes.ts';
-
-export interface TeamRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly publicUrl: string | null;
-}
 
 const memberFields = {
   id: accountId,
@@ -88,7 +78,7 @@ const organisation = component(
 );
 const orphans = z.array(token).describe('The operator tokens that a former owner leaves: offer to revoke them.');
 
-const route = routesOfOrganisation<TeamRouteDeps, 'member'>('Team', {
+const route = routesOfOrganisation<'member'>('Team', {
   access: 'session',
   params: { member: { description: 'The id of a member.', example: 'acc_02y9GVDsTuJUi2BOoCH5G3' } },
 });

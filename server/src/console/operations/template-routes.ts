@@ -2,9 +2,7 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { namingMissing, noSuch, notFound, readId } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, idSchema, instant, pageComponent } from '../../ground/http/schemas.ts';
 import { encodeId, type Uuid } from '../../ground/values/ids.ts';
@@ -22,13 +20,6 @@ import {
 import { routesOfApp } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { checkSeen, done, oneLine, seenAt } from './schemas.ts';
-
-export interface TemplateAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-}
 
 const number = z.int().min(1);
 const content = { title: 'Sale', body: 'Now on' };
@@ -79,7 +70,7 @@ const newTemplate = component('NewTemplate', z.strictObject({ name: oneLine, con
   content,
 });
 
-const route = routesOfApp<TemplateAreaDeps, 'template'>('Templates', {
+const route = routesOfApp<'template'>('Templates', {
   least: 'member',
   params: { template: { description: 'The id of a template.', example: exampleOf(template).id } },
 });

@@ -2,7 +2,6 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { changedMeanwhile, invalid, noSuch, readId } from '../../ground/http/api-error.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, count, instant, list, messageId, text } from '../../ground/http/schemas.ts';
@@ -14,18 +13,11 @@ import { contentSchema } from '../../sending/content/content.ts';
 import { listTargets } from '../../sending/delivery/targets.ts';
 import { awaitOutcomes } from '../../sending/messages/await-outcomes.ts';
 import { messageRequestSchema, report, reportOf } from '../../sending/messages/message.ts';
-import type { SendRouteDeps } from '../../sending/messages/send-routes.ts';
 import { planNamed } from '../../teams/quotas/plan.ts';
 import { routesOfApp } from './area.ts';
 import { refuseSuspended } from './caller.ts';
 import { callerOf } from './lent-route.ts';
 import { seenAt } from './schemas.ts';
-
-export interface TestUserAreaDeps extends Pick<SendRouteDeps, 'accept' | 'wait' | 'plans'> {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-}
 
 const byUser = z.strictObject({ external_id: text(256, 1) });
 const byDevice = z.strictObject({ device_id: z.string() });
@@ -46,7 +38,7 @@ const testUsers = component(
 );
 const answers = ok('The list: users first.', testUsers);
 
-const route = routesOfApp<TestUserAreaDeps>('Test users', { least: 'member' });
+const route = routesOfApp('Test users', { least: 'member' });
 
 export const testUserAreaRoutes = [
   route('getTestUsers', 'GET /test-users', {

@@ -1,10 +1,7 @@
 // The area Tokens: operator tokens, which owners make for scripts.
 
-import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { notFound } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, idSchema, instant, pageComponent } from '../../ground/http/schemas.ts';
 import { decodeId, encodeId } from '../../ground/values/ids.ts';
@@ -13,13 +10,6 @@ import { type ListedToken, listTokens } from '../../teams/accounts/token-queries
 import { routesOfOrganisation } from './area.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { oneLine, role } from './schemas.ts';
-
-interface TokenRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-}
 
 const tokenFields = {
   id: component('TokenId', idSchema('tok')),
@@ -46,7 +36,7 @@ export const token = component('Token', z.strictObject(tokenFields), {
   is_orphaned: false,
 });
 
-const route = routesOfOrganisation<TokenRouteDeps>('Tokens', { access: 'session', least: 'owner' });
+const route = routesOfOrganisation('Tokens', { access: 'session', least: 'owner' });
 
 export const tokenRoutes = [
   route('listTokens', 'GET /tokens', {

@@ -1,14 +1,12 @@
 // The area Users: the list with its search, all data about a person, and the erasure.
 import { Readable } from 'node:stream';
-import { type Sql, transaction } from '@carillon/postgres';
+import { transaction } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { changedMeanwhile, noSuch } from '../../ground/http/api-error.ts';
-import { type Cursors, pageQuery, toPage } from '../../ground/http/page.ts';
+import { pageQuery, toPage } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import { component, exampleOf, instant, pageComponent, userId } from '../../ground/http/schemas.ts';
 import { Answer } from '../../ground/http/server.ts';
-import type { Turns } from '../../ground/http/turns.ts';
 import { encodeId } from '../../ground/values/ids.ts';
 import { anyTimeZones } from '../../ground/values/time-zones.ts';
 import { presentConflict, propertyConflict } from '../../people/properties/property.ts';
@@ -16,23 +14,12 @@ import { editUser } from '../../people/users/edit-user.ts';
 import { findUserWithDevices } from '../../people/users/find-user.ts';
 import { findPersonId, listUsers } from '../../people/users/queries.ts';
 import { personRoutes, present as presentUser, user } from '../../people/users/routes.ts';
-import { type UserRequest, userRequestSchema } from '../../people/users/user.ts';
+import { userRequestSchema } from '../../people/users/user.ts';
 import { recordAudit } from '../../teams/audit/record-audit.ts';
 import { routesOfApp } from './area.ts';
 import { lendRoutes } from './lent-route.ts';
 import { writePerson } from './person-document.ts';
 import { appId, searchField, seenAt } from './schemas.ts';
-
-export interface UserAreaDeps {
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly cursors: Cursors;
-  /** Pages of an export wait for their turn among the other reads of the app. */
-  readonly readTurns: Turns;
-  /** Reads the body of an upsert, or throws the 400. */
-  readonly parseUser: (body: unknown) => UserRequest;
-}
 
 const {
   properties: _properties,
@@ -68,7 +55,7 @@ const heldRecord = component(
   }),
 );
 
-const route = routesOfApp<UserAreaDeps, 'external_id'>('Users', {
+const route = routesOfApp<'external_id'>('Users', {
   params: { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } },
 });
 

@@ -3,9 +3,7 @@
 
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
-import type { Clock } from '../../ground/database/clock.ts';
 import { invalid, notFound } from '../../ground/http/api-error.ts';
-import type { Cursors } from '../../ground/http/page.ts';
 import { ok } from '../../ground/http/route.ts';
 import {
   component,
@@ -20,10 +18,8 @@ import {
   pageComponent,
   text,
 } from '../../ground/http/schemas.ts';
-import type { Seal } from '../../ground/secrets/seal.ts';
 import { decodeId, encodeId } from '../../ground/values/ids.ts';
-import { type ReplayDeps, replayEvents } from '../../sending/delivery/replay-events.ts';
-import type { EndpointUrlRules } from '../../sending/webhooks/endpoint-url.ts';
+import { replayEvents } from '../../sending/delivery/replay-events.ts';
 import {
   createWebhook,
   disableWebhook,
@@ -34,7 +30,6 @@ import {
   rotateSecret,
   testWebhook,
 } from '../../sending/webhooks/manage-webhooks.ts';
-import type { PostDeps } from '../../sending/webhooks/post-event.ts';
 import { presentAttempt } from '../../sending/webhooks/present-attempt.ts';
 import {
   countHeldEvents,
@@ -45,24 +40,11 @@ import {
 } from '../../sending/webhooks/queries.ts';
 import { eventKinds, subscribedKinds } from '../../sending/webhooks/webhook.ts';
 import { findApp } from '../../teams/apps/queries.ts';
-import { routesOfApp, routesOfOrganisation } from './area.ts';
+import { type AreaDeps, routesOfApp, routesOfOrganisation } from './area.ts';
 import { type ConsoleCaller, refuseSuspended } from './caller.ts';
 import { pageOf, searchedListQuery } from './list.ts';
 import { isOwnApp } from './own-app.ts';
 import { appId, checkSeen, done, seenAt } from './schemas.ts';
-
-export interface WebhookRouteDeps {
-  readonly cursors: Cursors;
-  readonly sql: Sql;
-  readonly txSql: Sql;
-  readonly clock: Clock;
-  readonly seal: Seal;
-  readonly ledger: ReplayDeps['ledger'];
-  /** The guarded transport to endpoints, and its rules. */
-  readonly posts: Omit<PostDeps, 'clock'> & { readonly rules: EndpointUrlRules };
-  /** Called with the number of events that a replay has queued so far. */
-  readonly onReplayed?: (queued: number) => void;
-}
 
 const webhookId = component('WebhookId', idSchema('whk'));
 const eventKind = component('EventKind', z.enum(eventKinds));
@@ -125,8 +107,8 @@ const attempt = component(
   }),
 );
 
-const ofApp = routesOfApp<WebhookRouteDeps>('Webhooks');
-const own = routesOfOrganisation<WebhookRouteDeps, 'webhook'>('Webhooks', {
+const ofApp = routesOfApp('Webhooks');
+const own = routesOfOrganisation<'webhook'>('Webhooks', {
   params: { webhook: { description: 'The id of a webhook.', example: 'whk_2LzZ6blcUnSsq7qADFk27Q' } },
 });
 
@@ -306,7 +288,7 @@ export const webhookRoutes = [
   }),
 ];
 
-function changing({ txSql, clock, seal }: WebhookRouteDeps, { by }: ConsoleCaller) {
+function changing({ txSql, clock, seal }: AreaDeps, { by }: ConsoleCaller) {
   return { sql: txSql, clock, seal, by };
 }
 

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Sql } from '@carillon/postgres';
 import { z } from 'zod';
+import type { AreaDeps } from '../../console/operations/area.ts';
 import type { AppCaller } from '../../console/operations/caller.ts';
-import type { ConsoleDeps } from '../../console/operations/routes.ts';
 import { createTeller } from '../../ground/database/teller.ts';
 import { createLog } from '../../ground/host/log.ts';
 import { programName } from '../../ground/host/program-name.ts';
@@ -28,7 +28,7 @@ import { getApp } from './find-app.ts';
 import { printable } from './render.ts';
 
 /** The parts that operations work with; a command has those that its operation needs. */
-export type OperationDeps = ConsoleDeps;
+export type OperationDeps = AreaDeps;
 export type Operation = Route<OperationDeps, AppCaller>;
 
 export interface Call {

@@ -1,11 +1,11 @@
 // The console within a process: its routes with their dependencies, and the guard before them.
 import { rm } from 'node:fs/promises';
 import type { Config } from '../../config.ts';
+import type { Oidc } from '../../console/operations/area.ts';
 import { refuseGuest } from '../../console/operations/caller.ts';
 import { createFeeds } from '../../console/operations/feeds.ts';
 import { createGuard } from '../../console/operations/guard.ts';
 import { createConsoleLimits } from '../../console/operations/limits.ts';
-import type { Oidc } from '../../console/operations/oidc-routes.ts';
 import { consoleRoutes } from '../../console/operations/routes.ts';
 import { bindConsole } from '../../console/operations/serve.ts';
 import { demoAppName } from '../../console/pages/demo-app.ts';
@@ -139,7 +139,7 @@ export function wireConsole({
     refuseGuest(caller, 'see the metrics');
   };
   return [
-    ...bindConsole<typeof deps, Caller>(consoleRoutes, { deps, guard, readTurns: parts.readTurns }),
+    ...bindConsole<Caller>(consoleRoutes, { deps, guard }),
     ...metricsRoutes<Caller>({
       metricsToken: parts.metricsToken,
       admitPerson: config.metricsPort === null ? admitOperator : null,
