@@ -91,7 +91,10 @@ describe('a provider that asks for a slow start', () => {
       senders: {
         webpush: {
           ...webpush,
-          paceOf: (credential) => (credential.public['publicKey'] === t.app.vapidPublicKey ? pace : undefined),
+          read(stored) {
+            const read = webpush.read(stored);
+            return read && stored.public['publicKey'] === t.app.vapidPublicKey ? { ...read, pace } : read;
+          },
         },
       },
     };

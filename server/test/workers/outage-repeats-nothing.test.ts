@@ -229,7 +229,7 @@ describe('R-97 a batch whose lease is lost', () => {
     const lease = run.leases.hold(batch, t.clock.steadyMs());
     const [target] = await listTargets(t.sql, batch.appId, batch.deviceIds, []);
     if (!target) throw new Error('nobody to push to');
-    const route = { sender: { paceOf: () => undefined }, lane: 'lane', windowEndsAtMs: Number.POSITIVE_INFINITY };
+    const route = { credential: {}, lane: 'lane', windowEndsAtMs: Number.POSITIVE_INFINITY };
     const queue = {
       context: { batch, content: { ttlSeconds: { webpush: 3600 } }, routes: () => route },
       watch: { isCanceled: () => false },

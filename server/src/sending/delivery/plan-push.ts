@@ -14,7 +14,7 @@ import type { Attempt, SkipReason } from './delivery.ts';
 import { type Lanes, laneOf } from './lanes.ts';
 import { pushesMax, retrySpanMs } from './retry.ts';
 import { sendWindowMs } from './send-window.ts';
-import type { Sender, Senders } from './senders.ts';
+import type { ReadCredential, Senders } from './senders.ts';
 
 /** One device as the send sees it. */
 export interface Target {
@@ -49,8 +49,9 @@ export interface Target {
  */
 export interface Route {
   readonly channel: ChannelId;
-  readonly sender: Sender;
-  readonly credential: OpenCredential;
+  readonly credentialId: number;
+  /** Undefined: the credential cannot be read. */
+  readonly credential: ReadCredential | undefined;
   readonly lane: string;
   readonly ttlSeconds: number;
   readonly windowEndsAtMs: number;
@@ -130,13 +131,13 @@ export function routesOf(
   const known = new Map<ChannelId, Map<string | null, Map<number | null, Route | undefined>>>();
   const make = (channel: ChannelId, credentialId: number | null, host: string | null): Route | undefined => {
     const sender = senders[channel];
-    const credential = credentialFor(credentials, channel, credentialId);
-    if (!sender || !credential) return undefined;
+    const stored = credentialFor(credentials, channel, credentialId);
+    if (!sender || !stored) return undefined;
     return {
       channel,
-      sender,
-      credential,
-      lane: laneOf(batch.appId, credential.id, host),
+      credentialId: stored.id,
+      credential: sender.read(stored),
+      lane: laneOf(batch.appId, stored.id, host),
       ttlSeconds: ttlSeconds[channel],
       windowEndsAtMs: windowEndOf(batch, ttlSeconds[channel]),
     };

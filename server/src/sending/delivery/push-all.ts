@@ -17,10 +17,12 @@ import { markPushed } from './queries.ts';
 import type { ReceiptKeys } from './receipt-keys.ts';
 import { receiptTokensOf } from './receipt-token.ts';
 import type { Recorder } from './record-outcomes.ts';
+import type { Senders } from './senders.ts';
 import { listTargets } from './targets.ts';
 
 export interface PushAllDeps extends QueueDeps {
   readonly sql: Sql;
+  readonly senders: Senders;
   readonly credentials: Credentials;
   readonly compiled: CompiledMessages;
   readonly paces: Paces;

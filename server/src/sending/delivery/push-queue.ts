@@ -322,12 +322,12 @@ class Door {
   }
 
   /** Takes the tokens that the push needs. Undefined: it may be made, but for a slot. */
-  #untilReady({ route: { sender, credential } }: PlannedPush): Next | undefined {
+  #untilReady({ route: { credential } }: PlannedPush): Next | undefined {
     const { clock } = this.#deps;
     const { pace, turnEndsAtMs, untilSafe } = this.#queue;
     const safe = untilSafe();
     if (safe) return { kind: 'wait', until: safe };
-    const ofProvider = this.#isAgain ? undefined : sender.paceOf(credential);
+    const ofProvider = this.#isAgain ? undefined : credential?.pace;
     if (ofProvider) {
       this.#providerDueMs ??= ofProvider.take();
       if (this.#providerDueMs === undefined)

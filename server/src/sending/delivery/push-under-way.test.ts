@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Outcome } from '../channels/channel.ts';
+import type { Outcome, SentPush } from '../channels/channel.ts';
 import type { Attempt } from './delivery.ts';
 import type { BatchContext, PlannedPush, Target } from './plan-push.ts';
 import { type Late, type PushDeps, type PushPace, type PushResult, PushUnderWay } from './push-under-way.ts';
-import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
 const noAnswer = { name: 'webpush', headers: {}, body: null, truncated: false } as const;
@@ -32,7 +31,7 @@ function pushAfter(waitedMs: number, isStillWanted: boolean) {
   const clock = { ms: 0, nowMs: () => clock.ms, isInDoubt: () => false };
   let isWanted = true;
   let requests = 0;
-  const answer = (request: SendRequest): Outcome => {
+  const answer = (request: SentPush<unknown>): Outcome => {
     clock.ms += waitedMs;
     isWanted = isStillWanted;
     if (request.isWanted?.() === false) return unsent;
@@ -50,7 +49,7 @@ function pushAfter(waitedMs: number, isStillWanted: boolean) {
 function pushPacedAfter(waitedMs: number, requestsWanted = 1) {
   const clock = { ms: 0, nowMs: () => clock.ms, isInDoubt: () => false };
   let requests = 0;
-  const answer = (request: SendRequest): Outcome => {
+  const answer = (request: SentPush<unknown>): Outcome => {
     for (let i = 0; i < requestsWanted; i++) {
       clock.ms += waitedMs;
       if (request.isWanted?.() === false) return unsent;
@@ -74,7 +73,7 @@ function pushWith(outcome: Outcome, before: readonly Attempt[]) {
 
 function push(
   clock: { nowMs(): number; isInDoubt(): boolean },
-  answer: (request: SendRequest) => Outcome,
+  answer: (request: SentPush<unknown>) => Outcome,
   isWanted: () => boolean,
   before: readonly Attempt[] = [],
   pace?: PushPace,
@@ -88,13 +87,8 @@ function push(
     defaultUrl: null,
     isWanted,
   } as unknown as BatchContext;
-  const sender = {
-    send(request: SendRequest): boolean {
-      request.onOutcome(answer(request));
-      return true;
-    },
-  };
-  const route = { channel: 'webpush', sender, credential: { id: 1 }, ttlSeconds: 60, windowEndsAtMs };
+  const credential = { send: (request: SentPush<unknown>) => request.onOutcome(answer(request)) };
+  const route = { channel: 'webpush', credentialId: 1, credential, ttlSeconds: 60, windowEndsAtMs };
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = {
     clock,
@@ -143,7 +137,7 @@ test('an attempt begins when its first request goes out', () => {
 
 test('a push that is late and no longer wanted is deferred, because it needs no other token', () => {
   const isLate = { again: async () => undefined, isLate: () => true };
-  const answer = (request: SendRequest) => (request.isWanted?.() ? accepted : unsent);
+  const answer = (request: SentPush<unknown>) => (request.isWanted?.() ? accepted : unsent);
   expect(push({ nowMs: () => 0, isInDoubt: () => false }, answer, () => false, [], isLate)).toMatchObject({
     kind: 'deferred',
   });
@@ -151,7 +145,7 @@ test('a push that is late and no longer wanted is deferred, because it needs no 
 });
 
 test('a second outcome of a push changes nothing', () => {
-  const twice = (request: SendRequest) => {
+  const twice = (request: SentPush<unknown>) => {
     request.onOutcome(accepted);
     return unsent;
   };

@@ -2,9 +2,8 @@
 // result is a value; nothing is thrown and nothing is written.
 
 import type { Clock } from '../../ground/database/clock.ts';
-import type { Uuid } from '../../ground/values/ids.ts';
-import type { OpenCredential } from '../../teams/apps/credentials.ts';
-import type { ChannelId, Environment, Outcome, RefusedOutcome } from '../channels/channel.ts';
+import { encodeId } from '../../ground/values/ids.ts';
+import type { ChannelId, Environment, Outcome, RefusedOutcome, SentPush } from '../channels/channel.ts';
 import { targetUrlsOf } from '../content/compile-content.ts';
 import type { ChannelContent } from '../content/content.ts';
 import { languageOfDelivery } from '../content/locales.ts';
@@ -14,11 +13,9 @@ import type { Lanes } from './lanes.ts';
 import type { BatchContext, PlannedPush, Route, Target, Unpushed } from './plan-push.ts';
 import { lanePauseMs, retryAtMs } from './retry.ts';
 import { ttlLeftSeconds } from './send-window.ts';
-import type { Senders, SendRequest } from './senders.ts';
 
 export interface PushDeps {
   readonly clock: Clock;
-  readonly senders: Senders;
   readonly lanes: Lanes;
   readonly random: () => number;
 }
@@ -66,7 +63,7 @@ export type PushResult =
  * function: thousands wait for their answers at once, and each garbage collection copies what they
  * keep (bench/README.md, *With latency*).
  */
-export class PushUnderWay implements SendRequest {
+export class PushUnderWay implements SentPush<unknown> {
   readonly target: Target;
   /** The attempts already made, oldest first. */
   readonly before: readonly Attempt[];
@@ -110,16 +107,17 @@ export class PushUnderWay implements SendRequest {
   begin(): Unpushed | undefined {
     const { person, locale } = this.target;
     const { batch, content } = this.#context;
-    const { channel, sender, credential, ttlSeconds } = this.#route;
+    const { channel, credential, credentialId, ttlSeconds } = this.#route;
     const rendered = content.render(channel, person, languageOfDelivery(person.language, locale));
     if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
-    if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
+    if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId };
+    if (!credential) return { kind: 'failed', code: 'not_configured', credentialId };
     this.#startedAtMs = this.#deps.clock.nowMs();
     this.#steps = this.#deps.clock.steps;
     this.#content = rendered.content;
     this.#ttlSeconds = ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), this.#startedAtMs);
-    if (sender.send(this)) return undefined;
-    return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
+    credential.send(this);
+    return undefined;
   }
 
   /**
@@ -135,7 +133,7 @@ export class PushUnderWay implements SendRequest {
   resultOf(answered: Outcome): PushResult | Late {
     const { clock, random } = this.#deps;
     const outcome = this.#excused(answered);
-    const { channel, credential } = this.#route;
+    const { channel, credentialId } = this.#route;
     // No request went out, so this is not an attempt.
     if (this.#unsentFor && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
       return this.#unsentFor === 'late' ? { kind: 'late' } : { kind: 'deferred', untilMs: clock.nowMs() };
@@ -152,14 +150,14 @@ export class PushUnderWay implements SendRequest {
       return { kind: 'deferred', untilMs: clock.nowMs() + untriedAgainMs * (0.5 + random() / 2) };
     // A local check of the channel failed. No provider was asked, so there is no attempt to show.
     if (outcome.kind === 'refused' && outcome.provider === null)
-      return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };
+      return { kind: 'failed', code: outcome.errorCode, credentialId };
     const areLiteral = this.#context.content.literalUrls(channel) !== null;
     return {
       kind: 'attempted',
       outcome,
       atMs: this.#startedAtMs,
       retryAtMs: outcome.kind === 'sent' || isInvented(this.target, outcome) ? null : this.#retryAtMs(outcome),
-      credentialId: credential.id,
+      credentialId,
       urls: areLiteral ? null : JSON.stringify(targetUrlsOf(this.#content)),
     };
   }
@@ -181,11 +179,12 @@ export class PushUnderWay implements SendRequest {
     return true;
   }
 
-  get credential(): OpenCredential {
-    return this.#route.credential;
+  get credential(): unknown {
+    return this.#route.credential?.credential;
   }
-  get device(): Uuid {
-    return this.target.deviceId;
+  /** Made on demand, because two of the three channels never ask for it. */
+  get deviceId(): string {
+    return encodeId('dev', this.target.deviceId);
   }
   get messageId(): string {
     return this.#context.messageId;

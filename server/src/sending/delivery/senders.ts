@@ -1,27 +1,25 @@
-// Sends with stored credentials: opens each in the form that its channel takes, and remembers it.
+// Sends with stored credentials: reads each in the form that its channel takes, and remembers it.
 // An unreadable credential gives `not_configured`, never an exception.
 
-import { encodeId, type Uuid } from '../../ground/values/ids.ts';
 import type { OpenCredential } from '../../teams/apps/credentials.ts';
 import { type ApnsCredential, parseApnsCredential } from '../channels/apns/credential.ts';
-import type { Channel, ChannelId, Outcome, SentPush } from '../channels/channel.ts';
+import type { Channel, ChannelId, SentPush } from '../channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
 import type { Pace, Paces } from './pace.ts';
 
-/** One push with the credential in its stored form and the device's internal id. */
-export type SendRequest = Omit<SentPush<never>, 'credential' | 'deviceId'> & {
-  readonly credential: OpenCredential;
-  readonly device: Uuid;
-};
+/** A credential in the form of its channel. Only the channel knows that form. */
+export interface ReadCredential {
+  readonly credential: unknown;
+  /** The pace that the provider asks of the credential; undefined for none. */
+  readonly pace: Pace | undefined;
+  /** Sends a push with this credential. The push gets its outcome. */
+  send(push: SentPush<unknown>): void;
+}
 
 export interface Sender {
-  /**
-   * True: the request will get its outcome. False: the credential cannot be read, and it gets none.
-   */
-  send(request: SendRequest): boolean;
-  /** The pace that the provider asks of the credential; undefined for none. */
-  paceOf(credential: OpenCredential): Pace | undefined;
+  /** Undefined: the credential cannot be read. */
+  read(stored: OpenCredential): ReadCredential | undefined;
   /** The host of a token's pushes when one credential serves many hosts; otherwise null. */
   hostOf(token: string): string | null;
   close(): Promise<void>;
@@ -39,66 +37,13 @@ export interface SenderChannels {
   readonly paces: Paces;
 }
 
-/** Makes a sender of each channel. A sender takes credentials in their stored form. */
+/** Makes a sender of each channel, which reads credentials in their stored form. */
 export function createSenders({ webpush, apns, fcm, fcmTokenUrl, paces }: SenderChannels): Senders {
   return {
     webpush: senderFor(paces, webpush, readWebPushCredential, hostOfSubscription),
-    apns: senderFor(paces, apns, readApnsCredential, () => null),
-    fcm: senderFor(
-      paces,
-      fcm,
-      (stored) => readFcmCredential(stored, fcmTokenUrl),
-      () => null,
-    ),
+    apns: senderFor(paces, apns, readApnsCredential),
+    fcm: senderFor(paces, fcm, (stored) => readFcmCredential(stored, fcmTokenUrl)),
   };
-}
-
-/**
- * A request in the form that its channel takes. The device's public id is computed on demand,
- * because two of the three channels never ask for it.
- */
-class OpenPush<Credential> implements SentPush<Credential> {
-  readonly credential: Credential;
-  readonly #request: SendRequest;
-
-  constructor(request: SendRequest, credential: Credential) {
-    this.credential = credential;
-    this.#request = request;
-  }
-
-  get token() {
-    return this.#request.token;
-  }
-  get messageId() {
-    return this.#request.messageId;
-  }
-  get deviceId() {
-    return encodeId('dev', this.#request.device);
-  }
-  get receiptToken() {
-    return this.#request.receiptToken;
-  }
-  get clickUrl() {
-    return this.#request.clickUrl;
-  }
-  get content() {
-    return this.#request.content;
-  }
-  get ttlSeconds() {
-    return this.#request.ttlSeconds;
-  }
-  get environment() {
-    return this.#request.environment ?? null;
-  }
-  get again() {
-    return this.#request.again;
-  }
-  isWanted(): boolean {
-    return this.#request.isWanted?.() ?? true;
-  }
-  onOutcome(outcome: Outcome): void {
-    this.#request.onOutcome(outcome);
-  }
 }
 
 const rememberedMax = 1000;
@@ -107,38 +52,25 @@ function senderFor<Credential>(
   paces: Paces,
   channel: Channel<Credential>,
   read: (stored: OpenCredential) => Credential | undefined,
-  hostOf: (token: string) => string | null,
+  hostOf: Sender['hostOf'] = () => null,
 ): Sender {
-  const opened = new Map<string, Credential | undefined>();
-  const open = (stored: OpenCredential): Credential | undefined => {
-    const key = `${stored.id} ${JSON.stringify(stored.public)} ${stored.secret}`;
-    if (!opened.has(key)) {
-      if (opened.size >= rememberedMax) opened.clear();
-      opened.set(key, read(stored));
-    }
-    return opened.get(key);
-  };
-  // Remembered per object, because a batch asks with the same object up to a thousand times.
-  const ofBatch = new WeakMap<OpenCredential, { credential: Credential | undefined }>();
-  const openOnce = (stored: OpenCredential): Credential | undefined => {
-    let known = ofBatch.get(stored);
-    if (!known) {
-      known = { credential: open(stored) };
-      ofBatch.set(stored, known);
-    }
-    return known.credential;
-  };
+  // The same object for equal credentials, because channels remember facts of it.
+  const known = new Map<string, Credential | undefined>();
   return {
-    send(request) {
-      const credential = openOnce(request.credential);
-      if (credential === undefined) return false;
-      channel.send(new OpenPush(request, credential));
-      return true;
-    },
-    paceOf(stored) {
-      if (channel.pace === undefined) return undefined;
-      const credential = openOnce(stored);
-      return credential && paces.ofAccount(channel.pace.accountOf(credential), channel.pace.rate);
+    read(stored) {
+      const key = `${stored.id} ${JSON.stringify(stored.public)} ${stored.secret}`;
+      if (!known.has(key)) {
+        if (known.size >= rememberedMax) known.clear();
+        known.set(key, read(stored));
+      }
+      const credential = known.get(key);
+      if (credential === undefined) return undefined;
+      const { pace } = channel;
+      return {
+        credential,
+        pace: pace && paces.ofAccount(pace.accountOf(credential), pace.rate),
+        send: (push) => channel.send(push as SentPush<Credential>),
+      };
     },
     hostOf,
     close: () => channel.close(),
