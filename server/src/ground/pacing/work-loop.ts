@@ -25,12 +25,14 @@ export interface WorkLoopOptions {
   isPaused(): boolean;
   /** Claims one piece of work and returns how to do it; undefined when there is none. */
   claim(): Promise<(() => Promise<void>) | undefined>;
+  /** Called when a stop begins, before it waits for the work under way. */
+  onStop?(): void;
 }
 
 /** Milliseconds between two updates of `lastLookedAt` at rest. */
 const readyEveryMs = 1000;
 
-export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoopOptions): WorkLoop {
+export function startWorkLoop({ name, turnsMax, log, isPaused, claim, onStop }: WorkLoopOptions): WorkLoop {
   const underWay = new Set<Promise<void>>();
   let isStopped = false;
   let looking: Promise<void> | undefined;
@@ -89,6 +91,7 @@ export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoop
   return {
     wake: look,
     async stop() {
+      onStop?.();
       isStopped = true;
       lookAgain = false;
       clearInterval(timer);
@@ -105,6 +108,27 @@ export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoop
       }),
     get lastLookedAt() {
       return lastLookedAt;
+    },
+  };
+}
+
+/**
+ * Several loops as one. It is idle when they were idle one after the other, in this order, because a
+ * loop may leave work to a later one.
+ */
+export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
+  return {
+    wake() {
+      for (const loop of loops) loop.wake();
+    },
+    async idle() {
+      for (const loop of loops) await loop.idle();
+    },
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+    get lastLookedAt() {
+      return Math.min(...loops.map((loop) => loop.lastLookedAt));
     },
   };
 }

@@ -2,7 +2,7 @@
 // so that neither kind waits for a turn of the other. NOTIFY and the lookout wake it, so losing
 // LISTEN costs only latency.
 
-import { startWorkLoop, type WorkLoop } from '../../ground/pacing/work-loop.ts';
+import { joinLoops, startWorkLoop, type WorkLoop } from '../../ground/pacing/work-loop.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { createClaims } from './claims.ts';
@@ -73,21 +73,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     ask: (claimId, takeOver, fullMessageIds, heldMessageIds) =>
       claimNextPacedBatch(sql, clock, claimId, fullMessageIds, heldMessageIds, takeOver),
   });
-  return {
-    wake() {
-      unpaced.wake();
-      paced.wake();
-    },
-    async idle() {
-      await Promise.all([unpaced.idle(), paced.idle()]);
-    },
-    get lastLookedAt() {
-      return Math.min(unpaced.lastLookedAt, paced.lastLookedAt);
-    },
-    async stop() {
-      await Promise.all([unpaced.stop(), paced.stop()]);
-    },
-  };
+  return joinLoops([unpaced, paced]);
 }
 
 interface BatchLoop {
@@ -151,16 +137,9 @@ function startBatchLoop(deps: RunDeps, options: BatchLoop): WorkLoop {
       const batch = await claims.claim((claimId, takeOver) => ask(claimId, takeOver, full, [...shares.keys()]));
       return batch && (() => turn(batch, claimedAtMs));
     },
-  });
-  return {
-    wake: loop.wake,
-    idle: loop.idle,
-    get lastLookedAt() {
-      return loop.lastLookedAt;
-    },
-    stop() {
+    onStop() {
       isStopping = true;
-      return loop.stop();
     },
-  };
+  });
+  return loop;
 }

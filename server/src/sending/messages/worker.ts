@@ -2,11 +2,12 @@
 // the first time, several in a transaction. The other takes those that did not start there, one by
 // one. So no slow or broken message delays the others.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sql, setStatementTimeout, transaction } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
 import type { Teller } from '../../ground/database/teller.ts';
 import type { Log } from '../../ground/host/log.ts';
-import { startWorkLoop, type WorkLoop } from '../../ground/pacing/work-loop.ts';
+import { joinLoops, startWorkLoop, type WorkLoop } from '../../ground/pacing/work-loop.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import type { Plans } from '../../teams/quotas/plan.ts';
 import { batchesTopic } from '../delivery/queries.ts';
@@ -71,27 +72,18 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
     const claim = await claimLateMessage(deps.txSql, deps.clock, { afterAppId, freshMs, waitMs: nextTryMs });
     return claim && { lastAppId: claim.appId, work: () => startAlone({ ...deps, sql: deps.workSql }, claim) };
   });
+  // The second loop takes the messages that the first put off.
+  const both = joinLoops([together, alone]);
   return {
-    wake() {
-      together.wake();
-      alone.wake();
-    },
-    async idle() {
-      // The second loop takes the messages that the first put off.
-      await together.idle();
-      await alone.idle();
-    },
+    wake: both.wake,
+    idle: both.idle,
     async stop() {
-      const stopped = Promise.all([together.stop(), alone.stop()]);
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise((resolve) => {
-        timer = setTimeout(resolve, stopMs);
-      });
-      await Promise.race([stopped, late]);
-      clearTimeout(timer);
+      const over = new AbortController();
+      await Promise.race([both.stop(), sleep(stopMs, undefined, over).catch(() => undefined)]);
+      over.abort();
     },
     get lastLookedAt() {
-      return Math.min(together.lastLookedAt, alone.lastLookedAt);
+      return both.lastLookedAt;
     },
   };
 }
@@ -131,18 +123,9 @@ function startLoop(
       lastAppId = turn.lastAppId;
       return turn.work;
     },
+    onStop: () => clearTimeout(timer),
   });
-  return {
-    wake: loop.wake,
-    idle: loop.idle,
-    stop() {
-      clearTimeout(timer);
-      return loop.stop();
-    },
-    get lastLookedAt() {
-      return loop.lastLookedAt;
-    },
-  };
+  return loop;
 }
 
 /**

@@ -112,20 +112,13 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
         );
       };
     },
-  });
-  return {
-    wake: loop.wake,
-    idle: loop.idle,
-    get lastLookedAt() {
-      return loop.lastLookedAt;
-    },
-    stop() {
+    onStop() {
       isStopping = true;
       recorder.stop();
       clearTimeout(timer);
-      return loop.stop();
     },
-  };
+  });
+  return loop;
 }
 
 /** Ends waits that were written before the database's clock was set back. */
