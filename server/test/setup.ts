@@ -4,8 +4,9 @@
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { type Sql, type Tx, transaction } from '@carillon/postgres';
-import { createTestDatabase, type TestDatabase, whenDone } from '../../packages/postgres/test/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../packages/postgres/test/database.ts';
 import { certificateFile } from '../../rig/src/certificate.ts';
+import { whenDone } from '../../rig/src/when-done.ts';
 import { type Config, loadConfig } from '../src/config.ts';
 import type { SettableClock } from '../src/ground/database/clock.ts';
 import { createLog } from '../src/ground/host/log.ts';

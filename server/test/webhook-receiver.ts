@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { whenDone } from '../../packages/postgres/test/database.ts';
 import { certificateFile, keyFile } from '../../rig/src/certificate.ts';
+import { whenDone } from '../../rig/src/when-done.ts';
 
 export interface Received {
   readonly event: string;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createTestDatabase, whenDone } from '../test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
+import { createTestDatabase } from '../test/database.ts';
 import {
   isDatabaseDown,
   isStatementTimeout,

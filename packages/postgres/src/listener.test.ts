@@ -1,5 +1,6 @@
 import { inject, it } from 'vitest';
-import { createTestDatabase, whenDone } from '../test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
+import { createTestDatabase } from '../test/database.ts';
 import { connect, openPool } from './db.ts';
 import { startListener } from './listener.ts';
 

@@ -1,8 +1,9 @@
 // A statement that nobody waits for any more ends in the database, and no other one with it.
 import { describe, expect, it } from 'vitest';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { CanceledError, cancelableTransaction } from '../src/cancelable.ts';
 import { openPool, type Value } from '../src/db.ts';
-import { createTestDatabase, whenDone } from './database.ts';
+import { createTestDatabase } from './database.ts';
 
 const { url, sql } = await createTestDatabase();
 const sleeping = async (): Promise<number> => {

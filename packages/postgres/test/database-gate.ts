@@ -3,7 +3,7 @@
 // is broken. Full: connections above a number are refused with 53300.
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { whenDone } from './database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 
 export interface DatabaseGate {
   /** To be passed to `setup({ reachDatabase })`. */

@@ -1,17 +1,9 @@
 // A database for each test file, copied from the run's template.
-import { afterAll, inject, onTestFinished, TestRunner } from 'vitest';
+import { inject } from 'vitest';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { openPool, type Sql } from '../src/db.ts';
 
 let databases = 0;
-
-/**
- * Runs `work` when the calling test is done, or its file when called outside a test; in reverse
- * order.
- */
-export function whenDone(work: () => Promise<unknown>): void {
-  const register = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
-  register(async () => void (await work()));
-}
 
 /** The URL of another database on the same server. */
 export function databaseUrlFor(serverUrl: string, name: string): string {

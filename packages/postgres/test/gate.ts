@@ -1,4 +1,4 @@
-import { whenDone } from './database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 
 export interface Gate {
   readonly opened: Promise<void>;

@@ -2,7 +2,7 @@
 // must not appear after a send that used each of them.
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { createSeal } from '../../src/ground/secrets/seal.ts';
 import { rotateSecret } from '../../src/sending/webhooks/manage-webhooks.ts';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { ApiError } from '../../src/ground/http/api-error.ts';
 import { updateAppPlan } from '../../src/teams/apps/queries.ts';
 import { chargeQuota } from '../../src/teams/quotas/monthly-quota.ts';

@@ -1,7 +1,7 @@
 // Messages to phones from end to end: through the API, to servers that play Apple and Google, into
 // the timeline.
 import { describe, expect, test } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
 import { listSparedDevices } from '../../src/sending/delivery/spared-devices.ts';
 import {

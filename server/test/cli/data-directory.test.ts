@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { loadConfig } from '../../src/config.ts';
 import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/operation/process/service-place.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';

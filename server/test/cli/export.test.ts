@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { encodeId } from '../../src/ground/values/ids.ts';
 import { settleDue } from '../../src/insight/reports/settle.ts';
 import { openTable, type TableName, tableNames } from '../../src/operation/cli/export-tables.ts';

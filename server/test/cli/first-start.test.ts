@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { EmbeddedDatabase } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createSeal } from '../../src/ground/secrets/seal.ts';
 import { firstStart } from '../../src/operation/process/first-start.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { endGroup } from '../../src/operation/cli/command-group.ts';
 import { programArguments, setupCommandLine } from './run-carillon.ts';
 

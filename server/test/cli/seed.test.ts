@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { loadTimeZones } from '../../src/ground/database/load-time-zones.ts';
 import { noExceptions } from '../../src/ground/outbound/address-guard.ts';
 import { createSeal, parseMasterKey } from '../../src/ground/secrets/seal.ts';

@@ -1,7 +1,7 @@
 // Compose in the console: what a screen is said to show is what its device gets; sends, schedules
 // and tests by people are those of /v1.
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { encodeId } from '../../src/ground/values/ids.ts';
 import {
   apnsKey,

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { createInvite, createResetLink, createSetupLink } from '../../src/teams/accounts/links.ts';
 import { isOfDomain } from '../../src/teams/accounts/oidc-sign-in.ts';
 import { untilLockWaits } from '../lock-waits.ts';

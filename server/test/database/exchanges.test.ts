@@ -11,8 +11,9 @@ import {
   unprepared,
 } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
 import { countExchanges } from '../../../packages/postgres/test/database-front.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { mintUuid } from '../../src/ground/values/ids.ts';
 import { lockDevice } from '../../src/people/devices/queries.ts';
 

@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { curlOf } from '../../../console/src/components/curl.ts';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { findFreePort } from '../../../rig/src/ports.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { readBlocks } from './fenced-blocks.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));

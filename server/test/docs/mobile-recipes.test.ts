@@ -1,7 +1,7 @@
 // Makes every request on the pages for app developers, in the page's order, and compares every
 // answer and push with the page. A page about another API than this one fails here.
 import { expect, test } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
 import { setup } from '../setup.ts';

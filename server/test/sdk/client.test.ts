@@ -4,7 +4,7 @@ import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { Carillon } from '../../../node/src/client.ts';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup();

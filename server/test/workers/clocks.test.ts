@@ -1,13 +1,14 @@
 // the host sleeps, and its clock or the database's is set, while a service sends. Nothing
 // late is sent, nothing early, nobody is rung twice, and no credential and no webhook is blamed.
 import { afterEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, whenDone } from '../../../packages/postgres/test/database.ts';
+import { createTestDatabase } from '../../../packages/postgres/test/database.ts';
 import {
   createSettableHost,
   installDatabaseClock,
   type SettableHost,
   setDatabaseClock,
 } from '../../../rig/src/settable-clocks.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { armFailpoints } from '../../src/ground/host/failpoint.ts';
 import { nilUuid, uuidFloorOf } from '../../src/ground/values/ids.ts';
 import { listSpans } from '../../src/insight/events/partitions.ts';

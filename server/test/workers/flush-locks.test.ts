@@ -5,8 +5,8 @@
 import { PassThrough } from 'node:stream';
 import { isDatabaseDown, openPool } from '@carillon/postgres';
 import { afterEach, describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { createGate } from '../../../packages/postgres/test/gate.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { armFailpoints } from '../../src/ground/host/failpoint.ts';
 import { decodeId, mintUuid } from '../../src/ground/values/ids.ts';
 import { leaseMs } from '../../src/sending/delivery/batch.ts';

@@ -2,8 +2,8 @@
 // callers are told to try again, and probes that the service is not ready. The gate refuses
 // connections as the server does.
 import { describe, expect, it, vi } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { createDatabaseGate } from '../../../packages/postgres/test/database-gate.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { openDatabases } from '../../src/operation/process/databases.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 import { until } from './held.ts';

@@ -5,9 +5,9 @@
 
 import type { Sql } from '@carillon/postgres';
 import { afterEach, describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { armFailpoints } from '../../src/ground/host/failpoint.ts';
 import { createFairSlots } from '../../src/ground/pacing/fair-slots.ts';
 import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';

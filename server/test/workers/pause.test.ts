@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { findPause, type Pause, pause, pauseWhereMoved, resume } from '../../src/ground/database/restore-guard.ts';
 import { createService, type Service } from '../../src/operation/process/service.ts';
 import { accept } from '../push-service.ts';

@@ -1,6 +1,6 @@
 import { openPool, transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { pause, resume } from '../../src/ground/database/restore-guard.ts';
 import { decodeId } from '../../src/ground/values/ids.ts';
 import { claimLateMessage, lockFreshMessages } from '../../src/sending/messages/schedule-queries.ts';

@@ -2,10 +2,10 @@
 // repeats pushes. No push of a process begins while an outcome of any of its batches has waited for
 // longer than it may.
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
 import { createGate } from '../../../packages/postgres/test/gate.ts';
 import { startDatabaseProxy } from '../../../rig/src/database-proxy.ts';
 import type { FaultProxy } from '../../../rig/src/fault-proxy.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { armFailpoints } from '../../src/ground/host/failpoint.ts';
 import { createFairSlots } from '../../src/ground/pacing/fair-slots.ts';
 import { mintUuid, nilUuid } from '../../src/ground/values/ids.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../rig/src/when-done.ts';
 import { decodeId, encodeId } from '../../src/ground/values/ids.ts';
 import { statusNumber } from '../../src/sending/delivery/delivery.ts';
 import { cancelSuspended } from '../../src/sending/messages/cancel-message.ts';

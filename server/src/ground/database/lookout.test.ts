@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createTestDatabase, whenDone } from '../../../../packages/postgres/test/database.ts';
+import { createTestDatabase } from '../../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../../rig/src/when-done.ts';
 import { createLog } from '../host/log.ts';
 import { type Lookout, startLookout } from './lookout.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { whenDone } from '../../../../packages/postgres/test/database.ts';
+import { whenDone } from '../../../../rig/src/when-done.ts';
 import { createLog } from '../host/log.ts';
 import { startWorkLoop } from './work-loop.ts';
 
