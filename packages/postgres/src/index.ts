@@ -28,7 +28,6 @@ export { type Cluster, fillCluster, findCluster, initialize } from './embedded/c
 export { makeDataDirectory } from './embedded/data-directory.ts';
 export { majorVersion, runProgram } from './embedded/programs.ts';
 export { type EmbeddedDatabase, startEmbeddedPostgres } from './embedded/start-postgres.ts';
-export { readIfThere, unless } from './embedded/unfinished.ts';
 export { startListener } from './listener.ts';
 export { type Migration, migrate, missingOf, readMigrations, repeatWhileLocked } from './migrate.ts';
 export { checkPooling } from './pooling.ts';

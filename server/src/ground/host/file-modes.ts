@@ -1,5 +1,6 @@
 // Finds files with secrets that other users of this machine can read or write.
 import { stat } from 'node:fs/promises';
+import { ifThere } from './if-there.ts';
 
 export interface OpenFile {
   readonly path: string;
@@ -15,18 +16,9 @@ export async function listOpenFiles(paths: readonly string[]): Promise<OpenFile[
   if (process.platform === 'win32') return [];
   const found = await Promise.all(
     paths.map(async (path): Promise<OpenFile[]> => {
-      const mode = await modeOf(path);
-      return mode === undefined || (mode & 0o077) === 0 ? [] : [{ path, mode: mode.toString(8).padStart(4, '0') }];
+      const mode = ((await ifThere(stat(path)))?.mode ?? 0) & 0o777;
+      return (mode & 0o077) === 0 ? [] : [{ path, mode: mode.toString(8).padStart(4, '0') }];
     }),
   );
   return found.flat();
-}
-
-async function modeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mode & 0o777;
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }

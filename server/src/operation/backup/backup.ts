@@ -8,6 +8,7 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { getRow, majorVersion, openPool, type Tx } from '@carillon/postgres';
+import { ifThere } from '../../ground/host/if-there.ts';
 import { encrypted } from './backup-encryption.ts';
 import { signed } from './backup-signature.ts';
 import { kindOf } from './cluster-files.ts';
@@ -123,10 +124,7 @@ async function* directoryEntries(clusterDir: string, path: string): AsyncGenerat
 // The file is copied with its length at opening. It may change during the copy, because the WAL
 // contains the rest. A file that does not exist was dropped after the folder was read.
 async function* fileEntry(clusterDir: string, name: string): AsyncGenerator<Buffer> {
-  const file = await open(join(clusterDir, name)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const file = await ifThere(open(join(clusterDir, name)));
   if (!file) return;
   try {
     const { size } = await file.stat();

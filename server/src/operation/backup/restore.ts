@@ -5,7 +5,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { type Cluster, fillCluster, initialize, majorVersion, runProgram, unless } from '@carillon/postgres';
+import { type Cluster, fillCluster, initialize, majorVersion, runProgram } from '@carillon/postgres';
+import { ifThere } from '../../ground/host/if-there.ts';
 import { masterKeyId } from '../../ground/secrets/seal.ts';
 import { formerFormsEndMs } from '../../ground/secrets/signed-text.ts';
 import { type BackupFacts, factsName, thisArchitecture } from './backup.ts';
@@ -140,7 +141,7 @@ async function readFacts(file: string, entries: AsyncGenerator<TarEntry>): Promi
 }
 
 async function refuseUnlessEmpty(dataDir: string): Promise<void> {
-  const names = (await readdir(dataDir).catch(unless('ENOENT'))) ?? [];
+  const names = (await ifThere(readdir(dataDir))) ?? [];
   const strangers = names.filter((name) => !mayBeThere.has(name));
   if (strangers.length === 0) return;
   throw new RestoreError(

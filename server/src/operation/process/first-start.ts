@@ -9,6 +9,7 @@ import type { Config } from '../../config.ts';
 import { demoAppName } from '../../console/pages/demo-app.ts';
 import { type Clock, createClock } from '../../ground/database/clock.ts';
 import { describePause, type Pause } from '../../ground/database/restore-guard.ts';
+import { ifThere } from '../../ground/host/if-there.ts';
 import { programName } from '../../ground/host/program-name.ts';
 import type { Seal } from '../../ground/secrets/seal.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
@@ -256,14 +257,9 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
 }
 
 async function readUntold(config: Config): Promise<DemoKeys | undefined> {
-  try {
-    const kept = JSON.parse(await readFile(untoldFile(config), 'utf8')) as Omit<DemoKeys, 'setupPath'>;
-    // A file of an earlier release has no link.
-    return { setupPath: null, ...kept };
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const kept = await ifThere(readFile(untoldFile(config), 'utf8'));
+  // A file of an earlier release has no link.
+  return kept === undefined ? undefined : { setupPath: null, ...(JSON.parse(kept) as Omit<DemoKeys, 'setupPath'>) };
 }
 
 async function makeSetupPath(sql: Sql, clock: Clock): Promise<string | null> {

@@ -4,7 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDataDirectory, readIfThere } from '@carillon/postgres';
+import { makeDataDirectory } from '@carillon/postgres';
+import { ifThere } from '../../ground/host/if-there.ts';
 import { parseMasterKey, SealError } from '../../ground/secrets/seal.ts';
 
 export interface MasterKeys {
@@ -49,7 +50,7 @@ export async function loadMasterKey(settings: MasterKeySettings, isSealed = fals
 export async function findMasterKeys(settings: MasterKeySettings): Promise<Buffer[]> {
   const { masterKey, masterKeyPrevious, dataDir } = settings;
   const path = join(dataDir, 'master.key');
-  const stored = masterKey === null ? await readIfThere(path) : undefined;
+  const stored = masterKey === null ? await ifThere(readFile(path, 'utf8')) : undefined;
   return [
     ...(masterKey === null ? [] : [parseMasterKey(masterKey, 'MASTER_KEY')]),
     ...(stored === undefined ? [] : [parseMasterKey(stored, path)]),
@@ -59,12 +60,8 @@ export async function findMasterKeys(settings: MasterKeySettings): Promise<Buffe
 
 async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffer> {
   const path = join(dataDir, 'master.key');
-  const read = async (): Promise<Buffer> => parseMasterKey(await readFile(path, 'utf8'), path);
-  try {
-    return await read();
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ENOENT') throw error;
-  }
+  const found = await ifThere(readFile(path, 'utf8'));
+  if (found !== undefined) return parseMasterKey(found, path);
   if (isSealed) {
     throw new SealError(
       `${path} is missing, and what this database keeps secret was sealed with it: put it back, or set MASTER_KEY to that key.`,
@@ -82,5 +79,5 @@ async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffe
   } finally {
     await rm(draft, { force: true });
   }
-  return read();
+  return parseMasterKey(await readFile(path, 'utf8'), path);
 }

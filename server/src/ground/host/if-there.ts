@@ -1,0 +1,9 @@
+/** What was read of a file or a folder; undefined when it does not exist. */
+export async function ifThere<Read>(reading: Promise<Read>): Promise<Read | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
