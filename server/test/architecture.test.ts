@@ -63,7 +63,10 @@ function roomOf(path: string): string {
 }
 
 const sources = filesIn(src).filter((path) => !path.endsWith('.test.ts'));
-const text = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]));
+const packaged = readdirSync(join(root, 'packages'))
+  .flatMap((name) => filesIn(join(root, 'packages', name, 'src')))
+  .filter((path) => !path.endsWith('.test.ts'));
+const text = new Map([...sources, ...packaged].map((path) => [path, readFileSync(path, 'utf8')]));
 
 function importsOf(path: string): string[] {
   return [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) =>
@@ -195,6 +198,15 @@ describe('the layout', () => {
       'operation/seed/sandbox-devices.ts',
     ]);
     expect(sources.filter((path) => roomOf(path) === 'webhooks').length).toBeGreaterThan(5);
+    const ofPackages = packaged.filter((path) => goesOut(text.get(path) ?? ''));
+    expect(ofPackages.map((path) => relative(root, path)).sort()).toEqual([
+      // Speaks over a connection that its caller has opened.
+      'packages/http2/src/node-session.ts',
+      // Finds the programs of the embedded server among the installed packages.
+      'packages/postgres/src/embedded/programs.ts',
+      // Connects to the database.
+      'packages/postgres/src/wire.ts',
+    ]);
   });
 
   it.each([
@@ -242,9 +254,12 @@ describe('the layout', () => {
     ]);
   });
 
-  it('R-39 other programs are started only where a process or a sandbox is started', () => {
-    const starting = sources.filter((path) => /node:child_process/.test(text.get(path) ?? '')).map(roomOf);
-    expect([...new Set(starting)].sort()).toEqual(['cli', 'process']);
+  it('R-39 other programs are started only where a process, a sandbox or a database is started', () => {
+    const startsPrograms = (path: string): boolean => /node:child_process/.test(text.get(path) ?? '');
+    const rooms = sources.filter(startsPrograms).map(roomOf);
+    expect([...new Set(rooms)].sort()).toEqual(['cli', 'process']);
+    const folders = packaged.filter(startsPrograms).map((path) => relative(root, dirname(path)));
+    expect([...new Set(folders)]).toEqual(['packages/postgres/src/embedded']);
   });
 
   it('has no SQL statement outside queries.ts, migrations and the room of the database', () => {

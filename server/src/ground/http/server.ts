@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { Log } from '../host/log.ts';
 import { createFairShares } from '../pacing/fair-shares.ts';
 import { encodeId, mintUuid } from '../values/ids.ts';
+import type { AnsweredRequest } from './answered-request.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { type BodyShape, shapeOf } from './body-shape.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
@@ -20,7 +21,6 @@ import { createDoor, type DoorLimits, usualDoorLimits, type Visitor } from './do
 import { createEventStreams, EventStream } from './event-stream.ts';
 import { headerValues, retryAfterOf } from './headers.ts';
 import { invalidJson, parseJson } from './json.ts';
-import type { NotedAnswer } from './noted-answer.ts';
 import { readQuery } from './query-string.ts';
 import { type BodyAllowance, bodyBytesDefault, readBytes } from './request-body.ts';
 import { createTurnAway } from './turn-away.ts';
@@ -144,7 +144,7 @@ export interface HttpServerOptions<Caller> {
    * Called after each answer. `route` is the route's pattern; empty when no route fits, because a
    * path may be anything.
    */
-  readonly noteAnswer?: (answer: NotedAnswer<Caller>) => void;
+  readonly noteAnswer?: (answer: AnsweredRequest<Caller>) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
   /** Called now and then with an untrusted peer that sends X-Forwarded-For. */

@@ -4,11 +4,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../host/log.ts';
 import { encodeId, mintUuid } from '../values/ids.ts';
+import type { AnsweredRequest } from './answered-request.ts';
 import type { ApiError } from './api-error.ts';
 import { corsHeaders, isOpenRoute } from './cors.ts';
 import type { Door, Visitor } from './door.ts';
 import { headerValues, retryAfterOf } from './headers.ts';
-import type { NotedAnswer } from './noted-answer.ts';
 
 interface Route {
   readonly method: string;
@@ -22,7 +22,7 @@ export interface TurnAwayDeps<Of extends Route, Caller> {
   /** Returns the caller where no wait and no error is needed. */
   recognize?(authorization: readonly string[], access: 'server' | 'client-or-server'): Caller | undefined;
   visitorOf(route: Of, caller: Caller): Visitor | null;
-  noteAnswer?(answer: NotedAnswer<Caller>): void;
+  noteAnswer?(answer: AnsweredRequest<Caller>): void;
   /** True after the server has begun to close. The framework then answers all requests. */
   isClosing(): boolean;
   readonly log: Log;

@@ -24,8 +24,8 @@ import { type Marks, noEvent } from './marks.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { findEventRange } from './rebuild-queries.ts';
 import { quarterOf, settledAtOnceMax, storeSettled } from './settle.ts';
+import { besideWhatStays } from './staying-counts.ts';
 import { createTally } from './tally.ts';
-import { besideWhatStays } from './what-stays.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -1,8 +1,8 @@
 // One entry of the request log: a request and its answer. It contains no body, no token and no
 // value of a query. From a path it contains only Carillon's own ids.
 
+import type { AnsweredRequest } from '../../ground/http/answered-request.ts';
 import type { ApiError } from '../../ground/http/api-error.ts';
-import type { NotedAnswer } from '../../ground/http/noted-answer.ts';
 import { decodeId, encodeId, idPrefixes } from '../../ground/values/ids.ts';
 import type { Caller } from '../../teams/apps/caller.ts';
 
@@ -27,7 +27,7 @@ export const keptDays = 7;
 
 /** The entry of an answer that went out at `nowMs`. */
 export function entryOf(
-  { id, method, route, params, status, seconds }: NotedAnswer<unknown>,
+  { id, method, route, params, status, seconds }: AnsweredRequest<unknown>,
   { keyId, keyName }: Caller,
   error: ApiError | null,
   nowMs: number,

@@ -1,8 +1,8 @@
-// The facts about each answer that a server tells the metrics and the request log.
+// The facts about each request that a server tells the metrics and the request log.
 import type { ApiError } from './api-error.ts';
 
-/** An answer that has gone out. */
-export interface NotedAnswer<Caller> {
+/** A request whose answer has gone out. */
+export interface AnsweredRequest<Caller> {
   readonly id: string;
   readonly method: string;
   readonly route: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { zero } from '../../ground/values/decimal.ts';
 import type { AttributionClass } from './attribution.ts';
-import { besideWhatStays } from './what-stays.ts';
+import { besideWhatStays } from './staying-counts.ts';
 
 const row = (ofClass: AttributionClass, messageId: string | null, count: number, period = 0) => ({
   period,
