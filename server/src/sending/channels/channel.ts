@@ -172,12 +172,6 @@ export interface Rate {
  * every channel to the same behaviour.
  */
 export interface Channel<Credential> {
-  readonly id: ChannelId;
-  readonly platform: Platform;
-  /** The name that people read, such as `Web push`. */
-  readonly name: string;
-  /** Largest payload in UTF-8 bytes, measured after personalization. */
-  readonly payloadBytesMax: number;
   /** Sends one push, and tells it the outcome. Throws nothing. */
   send(push: SentPush<Credential>): void;
   /**

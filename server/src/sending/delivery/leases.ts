@@ -55,68 +55,10 @@ const lookEveryMs = 1000;
 /** A push that waits for a renewal checks this often. */
 const restMs = 100;
 
-/**
- * One claim of one batch. `sinceMs` is when the claim was last known to be ours, by the monotonic
- * clock.
- */
-class Held implements Lease {
+interface Held extends Lease {
   readonly batch: HeldBatch;
-  readonly #clock: Clock;
-  readonly #onEnd: (lease: Held) => void;
-  readonly #renew: (leases: readonly Held[]) => Promise<void>;
-  #sinceMs: number;
-  #isOver = false;
-  #hearers: (() => void)[] = [];
-
-  constructor(
-    batch: HeldBatch,
-    sinceMs: number,
-    clock: Clock,
-    { onEnd, renew }: { onEnd: (lease: Held) => void; renew: (leases: readonly Held[]) => Promise<void> },
-  ) {
-    this.batch = batch;
-    this.#sinceMs = sinceMs;
-    this.#clock = clock;
-    this.#onEnd = onEnd;
-    this.#renew = renew;
-  }
-
-  ageMs(nowMs: number): number {
-    return nowMs - this.#sinceMs;
-  }
-
-  isOver(): boolean {
-    return this.#isOver;
-  }
-
-  onOver(hear: () => void): void {
-    if (this.#isOver) hear();
-    else this.#hearers.push(hear);
-  }
-
-  end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#onEnd(this);
-    for (const hear of this.#hearers) hear();
-    this.#hearers = [];
-  }
-
-  mayPush(): boolean {
-    return !this.#isOver && this.ageMs(this.#clock.steadyMs()) < pushWithinMs;
-  }
-
-  untilMayPush(): Promise<void> | undefined {
-    return this.#isOver || this.mayPush() ? undefined : sleep(restMs);
-  }
-
-  noteRenewed(askedAtMs: number): void {
-    this.#sinceMs = Math.max(this.#sinceMs, askedAtMs);
-  }
-
-  renew(): Promise<void> {
-    return this.#renew([this]);
-  }
+  /** The time since the claim was last known to be ours, by the monotonic clock. */
+  ageMs(nowMs: number): number;
 }
 
 export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
@@ -180,8 +122,31 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
   timer.unref();
   return {
     hold(batch, claimedAtMs) {
-      const onEnd = (ended: Held): void => void held.delete(ended);
-      const lease = new Held(batch, claimedAtMs, clock, { onEnd, renew });
+      let sinceMs = claimedAtMs;
+      let isOver = false;
+      let hearers: (() => void)[] = [];
+      const lease: Held = {
+        batch,
+        ageMs: (nowMs) => nowMs - sinceMs,
+        isOver: () => isOver,
+        onOver(hear) {
+          if (isOver) hear();
+          else hearers.push(hear);
+        },
+        end() {
+          if (isOver) return;
+          isOver = true;
+          held.delete(lease);
+          for (const hear of hearers) hear();
+          hearers = [];
+        },
+        mayPush: () => !isOver && lease.ageMs(clock.steadyMs()) < pushWithinMs,
+        untilMayPush: () => (isOver || lease.mayPush() ? undefined : sleep(restMs)),
+        noteRenewed(askedAtMs) {
+          sinceMs = Math.max(sinceMs, askedAtMs);
+        },
+        renew: () => renew([lease]),
+      };
       held.add(lease);
       return lease;
     },

@@ -148,7 +148,7 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return undefined;
   };
 
-  return { ...apns, send: (push) => beginPush(push, begin), close: () => transport.close() };
+  return { send: (push) => beginPush(push, begin), close: () => transport.close() };
 }
 
 function isBadDeviceToken(outcome: Outcome): boolean {

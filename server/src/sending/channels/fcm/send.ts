@@ -108,7 +108,6 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   };
 
   return {
-    ...fcm,
     send: (push) => beginPush(push, begin),
     ...(rate && { pace: { rate, accountOf: (credential) => addressOf(credential).pool } }),
     close: () => transport.close(),

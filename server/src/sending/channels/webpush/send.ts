@@ -7,7 +7,6 @@ import { vendorOf } from '../../../ground/outbound/push-hosts.ts';
 import type { OutboundTransport } from '../../../ground/outbound/transport.ts';
 import type { ChannelContent, Priority } from '../../content/content.ts';
 import type { Channel, ChannelClock, Outcome, Push } from '../channel.ts';
-import { webpush } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
 import { beginPush } from '../push-request.ts';
 import { readAnswer } from './answer.ts';
@@ -70,7 +69,6 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
   };
 
   return {
-    ...webpush,
     send: (push) => beginPush(push, send),
     async close() {
       await transport.close();
