@@ -30,11 +30,8 @@ interface Invocation {
   readonly isJson: boolean;
 }
 
-/**
- * The least mean time between two kills. On a slow machine it is the time in which all four nodes
- * start together, so that the starts take a quarter of the machine and the nodes are up for most of it.
- */
-const killEveryMsLeast = 3000;
+/** Mean time between two kills on a fast machine: long enough that all nodes are up for most of it. */
+const killEveryMs = 3000;
 
 function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   const { values } = parseArgs({
@@ -84,11 +81,11 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
     seed,
     keepDir,
     faults: 'some',
-    trouble: ({ nodes, database: { sql } }) =>
+    trouble: ({ nodes, timesSlower, database: { sql } }) =>
       killNodes(nodes, {
         kills,
         seed,
-        everyMs: Math.max(killEveryMsLeast, nodes.startedInMs),
+        everyMs: killEveryMs * timesSlower,
         sql,
         onKill: (count) => {
           if (count % 10 === 0) progress(`${count} kills`);

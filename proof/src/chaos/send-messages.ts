@@ -36,13 +36,15 @@ export interface Sender {
 }
 
 /**
- * The number of due batches that is kept up. More would be a long queue, in which a batch that lost
- * its holder would wait.
+ * The most due batches, and the most due and claimed ones, that are kept up. More due ones would be
+ * a long queue, in which a batch that lost its holder would wait. More claimed ones would mean that
+ * the machine does not keep up: pushes would wait for seconds in the sandbox.
  */
 const dueBatchesMax = 4;
+const openBatchesMax = 6;
 const askedMax = 4;
-/** Below what two cores can do: an overloaded machine cannot keep promises in milliseconds. */
-const devicesPerSecond = 700;
+/** Half of what the sandbox can decrypt on one core: an overloaded machine cannot keep promises in milliseconds. */
+const devicesPerSecond = 400;
 const answerWithinMs = 30_000;
 /**
  * One in this many messages is scheduled, a little later than the API's minimum, because the
@@ -79,7 +81,7 @@ export function startSending(plan: SenderPlan): Sender {
   const sendAll = async (): Promise<void> => {
     while (!isStopping) {
       const isAhead = addressed > ((performance.now() - startedAt) / 1000) * devicesPerSecond;
-      if (isAhead || asked.size >= askedMax || (await countDue(sql)) >= dueBatchesMax) {
+      if (isAhead || asked.size >= askedMax || !(await hasRoom(sql))) {
         await sleep(25);
         continue;
       }
@@ -131,12 +133,13 @@ function sizeOf(random: Random): number {
 }
 
 /** The number of batches that are due now. Infinite while the database does not answer. */
-async function countDue(sql: Sql): Promise<number> {
-  const rows = await sql<{ due: number }[]>`
-    SELECT count(*)::int AS due FROM batches WHERE state = 'waiting' AND available_at <= clock_timestamp()`.catch(
-    () => [],
-  );
-  return rows[0]?.due ?? Number.POSITIVE_INFINITY;
+/** False also while the database does not answer. */
+async function hasRoom(sql: Sql): Promise<boolean> {
+  const rows = await sql<{ due: number; claimed: number }[]>`
+    SELECT count(*) FILTER (WHERE state = 'waiting' AND available_at <= clock_timestamp())::int AS due,
+      count(*) FILTER (WHERE state = 'claimed')::int AS claimed
+    FROM batches WHERE state <> 'done'`.catch(() => []);
+  return rows.some(({ due, claimed }) => due < dueBatchesMax && due + claimed < openBatchesMax);
 }
 
 interface Asked {
