@@ -58,6 +58,7 @@ const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>>
     never: 'secret',
   },
   credited_totals: { viewer: 'name bucket currency class message_id count amount' },
+  database_presence: { never: 'is_only up_since seen_at' },
   deliveries: {
     viewer:
       'device_id done_at displayed_at clicked_at dismissed_at latency_ms channel status error_code attempts provider_status provider_ref action timeline',
