@@ -94,7 +94,7 @@ describe.runIf(hasPrograms)('the first hour, from an empty folder', () => {
   it("the console's sign-in page rings simulated devices, without the app Demo", async () => {
     const folder = newCheckout();
     const page = readFileSync(join(root, 'console/src/components/what-runs.tsx'), 'utf8');
-    const command = (label: string): string => new RegExp(`label="${label}" code="([^"]+)"`).exec(page)?.[1] ?? '';
+    const command = (label: string): string => new RegExp(`label="${label}"\\s+code="([^"]+)"`).exec(page)?.[1] ?? '';
     expect(command('The sandbox')).toBe('./carillon sandbox -- npm start');
     const service = launch(folder, './carillon sandbox --port 0 -- ./carillon start');
     const [inbox, address] = await Promise.all([
