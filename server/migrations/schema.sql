@@ -369,14 +369,6 @@ CREATE TABLE credited_totals (
 );
 CREATE INDEX credited_totals_by_message ON public.credited_totals USING btree (app_id, message_id, name);
 
-CREATE TABLE database_presence (
-  is_only boolean NOT NULL DEFAULT true,
-  up_since timestamp with time zone NOT NULL,
-  seen_at timestamp with time zone NOT NULL,
-  CONSTRAINT database_presence_pkey PRIMARY KEY (is_only),
-  CONSTRAINT database_presence_is_only_check CHECK (is_only)
-);
-
 CREATE TABLE deliveries (
   batch_id uuid NOT NULL,
   device_id uuid NOT NULL,
@@ -729,6 +721,7 @@ CREATE UNLOGGED TABLE lookouts (
   id smallint NOT NULL,
   holder uuid NOT NULL,
   held_until timestamp with time zone NOT NULL,
+  watched_since timestamp with time zone NOT NULL DEFAULT 'infinity'::timestamp with time zone,
   CONSTRAINT lookouts_pkey PRIMARY KEY (id),
   CONSTRAINT lookouts_id_check CHECK ((id = 1))
 );

@@ -183,7 +183,6 @@ describe('R-61 apps are separate in the database', () => {
     event_retention: 'one row for the service',
     locale_passes: 'a row for each pass over the devices of all apps',
     lookouts: 'one row for the service',
-    database_presence: 'one row for the service',
     provider_paces: 'keyed by the account of the push service, which several apps may use',
     schema_migrations: 'the ledger of migrations',
     batches: 'its id is the key that deliveries are reached by; every statement that names an app says so',

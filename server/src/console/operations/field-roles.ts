@@ -58,7 +58,6 @@ const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>>
     never: 'secret',
   },
   credited_totals: { viewer: 'name bucket currency class message_id count amount' },
-  database_presence: { never: 'is_only up_since seen_at' },
   deliveries: {
     viewer:
       'device_id done_at displayed_at clicked_at dismissed_at latency_ms channel status error_code attempts provider_status provider_ref action timeline',
@@ -100,7 +99,7 @@ const columns: Readonly<Record<string, Readonly<Partial<Record<Seer, string>>>>>
   locale_passes: { never: 'due_at' },
   login_failures: { never: 'subject failures since last_at' },
   login_steps: { never: 'id identifier value expires_at created_at updated_at' },
-  lookouts: { never: 'id holder held_until' },
+  lookouts: { never: 'id holder held_until watched_since' },
   members: { admin: 'account_id role created_at updated_at', never: 'org_id' },
   message_paces: { never: 'message_id next_at tokens per_second granted asked_at' },
   messages: {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../../../../packages/postgres/test/database.ts';
 import { whenDone } from '../../../../rig/src/when-done.ts';
 import { createLog } from '../host/log.ts';
-import { type Lookout, startLookout } from './lookout.ts';
+import { type Lookout, startLookout, wasWatched } from './lookout.ts';
 
 const everyMs = 10;
 
@@ -84,7 +84,8 @@ describe('R-99 of several processes', () => {
 
   it('another takes the place of one that no longer renews it, because it was killed or stands still', async () => {
     const t = await setUp();
-    await t.sql`INSERT INTO lookouts VALUES (1, gen_random_uuid(), now() + interval '200 milliseconds')`;
+    await t.sql`
+      INSERT INTO lookouts (id, holder, held_until) VALUES (1, gen_random_uuid(), now() + interval '200 milliseconds')`;
     const second = t.open();
     await until(() => second.lookout.isElected);
     expect(await t.sql`SELECT count(*)::int AS holders FROM lookouts`).toEqual([{ holders: 1 }]);
@@ -107,5 +108,42 @@ describe('R-99 of several processes', () => {
     await until(() => api.looked() > 5);
     expect(await t.sql`SELECT 1 FROM lookouts`).toEqual([]);
     expect(api.lookout.isElected).toBe(false);
+  });
+});
+
+describe('R-97 the database counts as watched for the last six seconds', () => {
+  /** The row as the lookout before left it, by instants as in `now() - interval '7 seconds'`. */
+  async function setUpAfter({ since, until }: { readonly since: string; readonly until: string }) {
+    const t = await setUp();
+    await t.sql.unsafe(
+      `INSERT INTO lookouts VALUES (1, gen_random_uuid(), now() + interval '${until}', now() + interval '${since}')`,
+    );
+    return t;
+  }
+  const isWatched = (t: Awaited<ReturnType<typeof setUp>>): Promise<boolean> => wasWatched(t.sql, 6000);
+  /** The lookout of a process that takes the place. */
+  async function elect(t: Awaited<ReturnType<typeof setUp>>): Promise<void> {
+    const { lookout } = t.open();
+    await until(() => lookout.isElected);
+  }
+
+  it('while one process after the other has looked, also after one was killed', async () => {
+    const t = await setUpAfter({ since: '-7 seconds', until: '-500 milliseconds' });
+    expect(await isWatched(t)).toBe(false);
+    await elect(t);
+    expect(await isWatched(t)).toBe(true);
+  });
+
+  it.each([
+    ['nobody has looked yet', undefined],
+    ['one has looked for less', { since: '-4 seconds', until: '-500 milliseconds' }],
+    ['nobody looked for seconds, because the database was away', { since: '-1 hour', until: '-2 seconds' }],
+    ['its clock was set back', { since: '-1 hour', until: '2 hours' }],
+    ['an older version has looked', { since: 'infinity', until: '-500 milliseconds' }],
+  ])('not when %s', async (_when, row) => {
+    const t = row ? await setUpAfter(row) : await setUp();
+    expect(await isWatched(t)).toBe(false);
+    await elect(t);
+    expect(await isWatched(t)).toBe(false);
   });
 });

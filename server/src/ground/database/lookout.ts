@@ -3,7 +3,7 @@
 // the elected process is gone or they are deaf. The election is a lease in the database. If two
 // processes believe for a moment that they are elected, both look, which does no harm.
 
-import type { Sql } from '@carillon/postgres';
+import { getValue, type Sql } from '@carillon/postgres';
 import type { Log } from '../host/log.ts';
 import { mintUuid, type Uuid } from '../values/ids.ts';
 
@@ -144,10 +144,25 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
  */
 async function holdLookout(sql: Sql, holder: Uuid, seconds: number): Promise<boolean> {
   const until = sql`now() + ${seconds}::float8 * interval '1 second'`;
+  const isAhead = sql`l.held_until > ${until} + interval '1 second'`;
+  // Another process takes the place within a second of its end. After a longer pause the database
+  // may have been away.
   const rows = await sql`
-    INSERT INTO lookouts AS l (id, holder, held_until) VALUES (1, ${holder}, ${until})
-    ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-    WHERE l.holder = excluded.holder OR l.held_until < now() OR l.held_until > ${until} + interval '1 second'
+    INSERT INTO lookouts AS l (id, holder, held_until, watched_since) VALUES (1, ${holder}, ${until}, now())
+    ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, watched_since =
+      CASE WHEN l.held_until < now() - interval '1 second' OR ${isAhead} THEN now() ELSE least(l.watched_since, now()) END
+    WHERE l.holder = excluded.holder OR l.held_until < now() OR ${isAhead}
     RETURNING 1`;
   return rows.length > 0;
+}
+
+/**
+ * Whether a worker has looked each second for all of the last `ms`, and holds the place now. So the
+ * database was there, by the server's own clock.
+ */
+export function wasWatched(sql: Sql, ms: number): Promise<boolean> {
+  return getValue(sql`
+    SELECT EXISTS (
+      SELECT FROM lookouts WHERE watched_since <= now() - ${ms}::float8 * interval '1 millisecond'
+        AND held_until BETWEEN now() AND now() + ${leaseSeconds + 1}::float8 * interval '1 second')`);
 }

@@ -4,9 +4,10 @@
 
 import { isDatabaseState, type Sql } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
+import { wasWatched } from '../../ground/database/lookout.ts';
 import { mintUuid, type Uuid } from '../../ground/values/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
-import type { OutageWatch } from './outage-watch.ts';
+import { type OutageWatch, ownersFirstMs } from './outage-watch.ts';
 import { handBackClaims, type TakeOver } from './queries.ts';
 
 export interface Claims {
@@ -60,6 +61,7 @@ export function createClaims({
       let asked: Uuid | undefined;
       try {
         await giveBackUnheard();
+        if (outages.mayAsk() && (await wasWatched(sql, ownersFirstMs))) outages.noteWasThere();
         const claimId = mintUuid(clock.nowMs());
         const before = new Date(clock.nowMs() + answerMsMax);
         asked = claimId;

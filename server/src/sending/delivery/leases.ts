@@ -8,8 +8,7 @@ import type { Clock } from '../../ground/database/clock.ts';
 import { failpoint } from '../../ground/host/failpoint.ts';
 import type { Log } from '../../ground/host/log.ts';
 import { type ClaimedBatch, pushWithinMs, renewEveryMs } from './batch.ts';
-import { type OutageWatch, ownersFirstMs } from './outage-watch.ts';
-import { notePresence, wasPresent } from './presence-queries.ts';
+import type { OutageWatch } from './outage-watch.ts';
 import { renewClaims } from './queries.ts';
 
 export interface Lease {
@@ -98,27 +97,7 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
     isRenewing = false;
   };
 
-  let isNoting = false;
-  // Not awaited by renewals, which must wait for nothing.
-  const notePresenceOnce = async (): Promise<void> => {
-    if (isNoting) return;
-    isNoting = true;
-    try {
-      if (held.size > 0) await notePresence(sql, clock);
-      if (outages.isNew() && (await wasPresent(sql, clock, ownersFirstMs))) outages.noteOwnersWereFirst();
-    } catch (error) {
-      if (isDatabaseState(error)) outages.noteAway();
-      log.warn({ err: error }, 'presence of the database not noted');
-    }
-    isNoting = false;
-  };
-
-  const look = (): void => {
-    void beat();
-    void notePresenceOnce();
-  };
-  look();
-  const timer = setInterval(look, lookEveryMs);
+  const timer = setInterval(() => void beat(), lookEveryMs);
   timer.unref();
   return {
     hold(batch, claimedAtMs) {

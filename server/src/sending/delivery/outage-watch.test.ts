@@ -59,13 +59,13 @@ describe('R-97 a process takes over no expired lease', () => {
 
   it('but a new process does as soon as it hears that the owners had their time', () => {
     const { watch, pass } = setUp();
-    expect(watch.isNew()).toBe(true);
-    watch.noteOwnersWereFirst();
+    expect(watch.mayAsk()).toBe(true);
+    watch.noteWasThere();
     expect(watch.mayTakeOver()).toBe(true);
     pass(60_000);
     watch.noteAway();
     watch.noteAnswered();
-    watch.noteOwnersWereFirst();
+    watch.noteWasThere();
     expect(watch.mayTakeOver()).toBe(false);
   });
 
@@ -75,7 +75,7 @@ describe('R-97 a process takes over no expired lease', () => {
       if (happen === 'sleep') sleep(7_200_000);
       else watch.noteAway();
       watch.noteAnswered();
-      watch.noteOwnersWereFirst();
+      watch.noteWasThere();
       expect(watch.mayTakeOver()).toBe(false);
     }
   });

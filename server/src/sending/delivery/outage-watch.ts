@@ -12,9 +12,9 @@ export interface OutageWatch {
   /** False while the database does not answer, and for six seconds after an outage or a step. */
   mayTakeOver(): boolean;
   /** True in the first six seconds of a process that has noticed no outage and no step itself. */
-  isNew(): boolean;
-  /** Owners of leases had the database for all of the last six seconds: a new process need not wait. */
-  noteOwnersWereFirst(): void;
+  mayAsk(): boolean;
+  /** Another process says that the database was there for the last six seconds. */
+  noteWasThere(): void;
 }
 
 /**
@@ -23,7 +23,10 @@ export interface OutageWatch {
  */
 export const ownersFirstMs = 6000;
 
-/** A new process may have missed an outage. So it waits as if there had been one, unless others know better. */
+/**
+ * A new process may have missed an outage. So it waits as if there had been one, until it hears that
+ * the database was there.
+ */
 export function createOutageWatch(clock: Clock): OutageWatch {
   let backAtMs: number | undefined = clock.steadyMs();
   /** Whether an outage may have ended just before this process began. */
@@ -40,7 +43,7 @@ export function createOutageWatch(clock: Clock): OutageWatch {
     noteStep(nowMs);
     return backAtMs !== undefined && nowMs - backAtMs >= ownersFirstMs;
   };
-  const isNew = (): boolean => !mayTakeOver() && mayHaveMissed;
+  const mayAsk = (): boolean => !mayTakeOver() && mayHaveMissed;
   return {
     noteAway() {
       backAtMs = undefined;
@@ -50,9 +53,9 @@ export function createOutageWatch(clock: Clock): OutageWatch {
       backAtMs ??= clock.steadyMs();
     },
     mayTakeOver,
-    isNew,
-    noteOwnersWereFirst() {
-      if (isNew()) backAtMs = clock.steadyMs() - ownersFirstMs;
+    mayAsk,
+    noteWasThere() {
+      if (mayAsk()) backAtMs = clock.steadyMs() - ownersFirstMs;
     },
   };
 }
