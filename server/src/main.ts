@@ -11,9 +11,7 @@ import { addCommand, type CommandForm } from './operation/cli/command.ts';
 import { isBeingStopped } from './operation/cli/stop-signals.ts';
 import { loadCommandConfig } from './operation/process/service-place.ts';
 
-interface Commands {
-  readonly commands: readonly CommandForm[] | ((program: Command) => void);
-}
+type Commands = { readonly commands: readonly CommandForm[] } | { addCommands(program: Command): void };
 
 interface Group {
   /** The first words of its commands. */
@@ -87,11 +85,11 @@ const groups: readonly Group[] = [
 
 /** Adds the commands of a group: its own, and those that call an operation. */
 async function addGroup(program: Command, { names, help, load, operates = !load }: Group): Promise<void> {
-  const own = (await load?.())?.commands ?? [];
-  if (typeof own === 'function') return own(program);
+  const loaded = await load?.();
+  if (loaded && 'addCommands' in loaded) return loaded.addCommands(program);
   const of = operates ? (await import('./operation/cli/operations.ts')).operationCommands : async () => [];
   const others = (await Promise.all(names.map(of))).flat();
-  for (const form of [...own, ...others]) {
+  for (const form of [...(loaded?.commands ?? []), ...others]) {
     if (names.includes(form.form.split(' ')[0] ?? '')) addCommand(program, form, help);
   }
 }

@@ -1,4 +1,4 @@
-/** What was read of a file or a folder; undefined when it does not exist. */
+/** Resolves with what `reading` reads of a file or a folder, or with undefined when that does not exist. */
 export async function ifThere<Read>(reading: Promise<Read>): Promise<Read | undefined> {
   try {
     return await reading;

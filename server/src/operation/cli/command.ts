@@ -34,7 +34,7 @@ export const flag = z.boolean().default(false);
 /** A whole number within bounds. */
 export const wholeBetween = (least: number, most: number): z.ZodInt => z.int().min(least).max(most);
 
-/** The instant of a field that may be left out. */
+/** The instant of a field; null when the field was left out. */
 export const dateOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text));
 
 /** Checks the types of a form's input and work against each other. */
@@ -151,7 +151,7 @@ function readAs<Part extends Argument | Option>(part: Part, { shape, how }: Fiel
   return part;
 }
 
-/** The readers of an option or a word. Each throws a `CommandError` that names it for any other text. */
+/** Returns a reader of whole numbers. For any other text it throws a `CommandError` that names the option. */
 export function wholeNumber(name: string, least = 0, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;

@@ -8,18 +8,19 @@ import { type CommandForm, command } from './command.ts';
 import { type CommandContext, type DatabaseOptions, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 
-interface Form<Fields extends z.ZodRawShape, Given extends readonly unknown[]>
+interface Form<Fields extends z.ZodRawShape, Leading extends readonly unknown[]>
   extends Pick<CommandForm, 'form' | 'help' | 'writes'> {
-  /** What it takes. Absent: nothing. */
+  /** The arguments and options of the command. None by default. */
   readonly fields?: Fields;
   readonly database?: DatabaseOptions;
-  /** Refuses what no database need be asked about. */
+  /** Runs before the database is opened. Throws a `CommandError` for input that no database makes right. */
   check?(input: z.output<z.ZodObject<Fields>>): void;
-  run(context: CommandContext, ...given: [...Given, z.output<z.ZodObject<Fields>>]): Promise<Answer>;
+  run(context: CommandContext, ...given: [...Leading, z.output<z.ZodObject<Fields>>]): Promise<Answer>;
 }
 
 type NoFields = Record<never, never>;
 
+/** A command that works on the database. `run` gets the values of `fields`. */
 export function databaseCommand<Fields extends z.ZodRawShape = NoFields>(form: Form<Fields, []>): CommandForm {
   const { fields, database, check, run, ...words } = form;
   const input = z.strictObject({ ...fields } as Fields);
@@ -33,16 +34,16 @@ export function databaseCommand<Fields extends z.ZodRawShape = NoFields>(form: F
   });
 }
 
-/** Its form names the app first, and `fields` are the others. */
+/** A command whose first argument is APP. `run` gets that app and the values of `fields`. */
 export function appCommand<Fields extends z.ZodRawShape = NoFields>(form: Form<Fields, [App]>): CommandForm {
   const { fields, check, run, ...words } = form;
-  type Given = z.output<z.ZodObject<Fields>>;
+  type Values = z.output<z.ZodObject<Fields>>;
   return databaseCommand({
     ...words,
-    check: (given) => check?.(given as Given),
+    check: (given) => check?.(given as Values),
     fields: { app: z.string(), ...fields } as z.ZodRawShape,
     async run(context, { app, ...given }) {
-      return run(context, await getApp(context.sql, app as string), given as Given);
+      return run(context, await getApp(context.sql, app as string), given as Values);
     },
   });
 }

@@ -21,9 +21,10 @@ export const commands = [
     writes: { older_than: '--older-than <DAYS>  only devices registered longer ago; 0: all of them' },
     check({ never_reached, older_than }) {
       if (!never_reached) throw new CommandError('Say --never-reached: no other devices can be purged');
-      if (older_than === undefined) throw new CommandError('Say how old they are at least: --older-than DAYS (0: all)');
+      daysOf(older_than);
     },
-    async run(context, app, { older_than: olderThanDays = 0, dry_run: isDryRun }) {
+    async run(context, app, { older_than, dry_run: isDryRun }) {
+      const olderThanDays = daysOf(older_than);
       const onProgress = (done: number): void => note(`${done} devices are deleted`);
       const { found, deleted } = await purgeDevices(context, { appId: app.id, olderThanDays, isDryRun, onProgress });
       const of = `of ${printable(app.name)} that were registered by client key and never reached`;
@@ -64,3 +65,9 @@ export const commands = [
     },
   }),
 ];
+
+/** Nothing is deleted without an age. */
+function daysOf(olderThan: number | undefined): number {
+  if (olderThan === undefined) throw new CommandError('Say how old they are at least: --older-than DAYS (0: all)');
+  return olderThan;
+}

@@ -348,8 +348,8 @@ export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
 /** Judges apps without an identify secret. Anybody can claim to be a user of such an app. */
 export function judgeIdentity(apps: readonly { readonly name: string; readonly users: boolean }[]): Finding {
   const open = apps.filter(({ users }) => users).map(({ name }) => name);
-  const all = apps.map(({ name }) => name);
-  const say = about('identity', { without_secret: all });
+  const names = apps.map(({ name }) => name);
+  const say = about('identity', { without_secret: names });
   if (open.length > 0) {
     const message = `Apps have users and no identify secret (${some(open)}): ${openIdentityRisk}. Set one with: ${programName} identify-secret rotate APP`;
     return say.warn(message);
@@ -357,7 +357,7 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
   const message =
     apps.length === 0
       ? 'Every app has an identify secret.'
-      : `Apps without users have no identify secret (${some(all)}): set one with: ${programName} identify-secret rotate APP`;
+      : `Apps without users have no identify secret (${some(names)}): set one with: ${programName} identify-secret rotate APP`;
   return say.ok(message);
 }
 

@@ -23,7 +23,7 @@ interface RowOptions {
   readonly output?: string;
 }
 
-export function commands(program: Command): void {
+export function addCommands(program: Command): void {
   const exporting = program
     .command('export')
     .usage(`user <APP> <EXTERNAL_ID>, or <APP> ${tableNames.join('|')} [--format F] [--message ID] [--output FILE]`)

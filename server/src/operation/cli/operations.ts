@@ -211,7 +211,8 @@ function commandOf(form: OperationForm, operation: Operation): CommandForm {
     writes: { app: '<APP>  an app, by its id or its name', webhook: '<ID>', q: '--search <TEXT>', ...form.writes },
     run: (_input, given) =>
       withDatabase(loadCommandConfig(), async (context) => {
-        const [{ seals, ofAll, columns }, parts] = [form, await form.parts?.(context)];
+        const { seals, ofAll, columns } = form;
+        const parts = await form.parts?.(context);
         const all = { ...form.otherwise?.(given), ...given };
         const document = await callOperation(context, { operation, given: all, seals, ofAll, parts });
         return { document, columns, once, also: form.also?.(document), problem: form.problem?.(document) };

@@ -12,7 +12,12 @@ export const commands = [
     form: 'owner setup-link',
     help: 'print the link of the first owner; an earlier link stops working',
     run: async (context) =>
-      shown(context, 'setup', await createSetupLink(context, firstOrganisationId), 'It makes the first owner, once.'),
+      linkAnswer(
+        context,
+        'setup',
+        await createSetupLink(context, firstOrganisationId),
+        'It makes the first owner, once.',
+      ),
   }),
   databaseCommand({
     form: 'owner reset-password <EMAIL>',
@@ -20,12 +25,12 @@ export const commands = [
     fields: { email: z.string() },
     async run(context, { email }) {
       const what = 'It sets a new password, once and within an hour.';
-      return shown(context, 'reset', await createResetLink(context, email), what);
+      return linkAnswer(context, 'reset', await createResetLink(context, email), what);
     },
   }),
 ];
 
-function shown(
+function linkAnswer(
   { config }: CommandContext,
   kind: Parameters<typeof linkPath>[0],
   { secret }: { readonly secret: string },

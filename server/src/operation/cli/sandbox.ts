@@ -21,7 +21,7 @@ const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.st
 // package.
 const besides = installed('sandbox/bin/sandbox.mjs');
 
-export function commands(program: Command): void {
+export function addCommands(program: Command): void {
   program
     .command('sandbox')
     .argument('[COMMAND...]', 'after --: a command to run beside it, with settings that send its pushes here')

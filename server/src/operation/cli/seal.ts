@@ -23,16 +23,17 @@ export const commands = [
   databaseCommand({
     form: 'receipt-key rotate',
     help: 'make a new key; former ones verify as long as messages of their time are kept',
-    run: rotateReceipts,
+    run: rotateReceiptKeyNow,
   }),
 ];
 
-async function rotateReceipts(context: CommandContext): Promise<Answer> {
+async function rotateReceiptKeyNow(context: CommandContext): Promise<Answer> {
   const rotated = await rotateReceiptKey({ ...context, seal: await context.loadSeal() });
   if (rotated === undefined) throw new CommandError('No service has run on this database yet: there is no key.');
   if (rotated === 'full') {
-    const why = 'the oldest is deleted with the last message of its time.';
-    throw new CommandError(`There are ${receiptKeysMax} keys already; ${why}`);
+    throw new CommandError(
+      `There are ${receiptKeysMax} keys already; the oldest is deleted with the last message of its time.`,
+    );
   }
   return {
     document: { signs_from: rotated.signsFrom, former_keys: rotated.former },

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { loadConfig, type Role } from '../../config.ts';
 import { wholeNumber } from './command.ts';
 
-export function commands(program: Command): void {
+export function addCommands(program: Command): void {
   program
     .command('start')
     .description('run the service')
