@@ -18,7 +18,17 @@ import { PausedBar } from './paused-bar.tsx';
 import { ProblemPanel } from './problem.tsx';
 import { SecretsOnce } from './secret-once.tsx';
 
+/** The window of secrets stands outside, because it must outlive a session that cannot be read. */
 export function Frame() {
+  return (
+    <>
+      <Inside />
+      <SecretsOnce />
+    </>
+  );
+}
+
+function Inside() {
   const location = useLocation();
   const session = useAnswer('getSession', {});
   // The session's own request is refused too. It must not be repeated for its own refusal, or the
@@ -121,7 +131,6 @@ function SignedIn() {
           </Suspense>
         </main>
       </div>
-      <SecretsOnce />
       <ScrollRestoration />
     </div>
   );

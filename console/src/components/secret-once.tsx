@@ -1,7 +1,8 @@
-// Secrets that are shown this once, in a window of the frame that outlives the page which made them.
-// It closes only by its button, so that nobody loses a secret by a click beside it.
+// Secrets that are shown this once, in a window that outlives the page which made them, and the
+// frame of the pages. The window closes only by its button, so that nobody loses a secret by a click
+// beside it. Further secrets wait for their turn.
 import { Button, Checkbox, Modal, Stack } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 import { CodeBlock } from '../ui/copy.tsx';
 
 interface Secrets {
@@ -14,38 +15,50 @@ interface Shown extends Secrets {
   readonly close: () => void;
 }
 
-let show = (_shown: Shown): void => undefined;
+let waiting: readonly Shown[] = [];
+const hearers = new Set<() => void>();
+
+function change(next: readonly Shown[]): void {
+  waiting = next;
+  for (const hear of hearers) hear();
+}
+
+function subscribe(hear: () => void): () => void {
+  hearers.add(hear);
+  return () => hearers.delete(hear);
+}
 
 /** Resolves when the person has kept the secrets. */
-export const showOnce = (secrets: Secrets): Promise<void> => new Promise((close) => show({ ...secrets, close }));
-
-const nothing: Shown = { title: '', text: '', secrets: [], close: () => undefined };
+export const showOnce = (secrets: Secrets): Promise<void> =>
+  new Promise((close) => change([...waiting, { ...secrets, close }]));
 
 export function SecretsOnce() {
-  const [{ title, text, secrets, close }, setShown] = useState(nothing);
+  const [shown] = useSyncExternalStore(subscribe, () => waiting);
   const [isKept, setKept] = useState(false);
-  useEffect(() => {
-    show = setShown;
-  }, []);
+  const [isClosing, setClosing] = useState(false);
   const done = () => {
-    setKept(false);
-    // The title stays while the window fades.
-    setShown({ ...nothing, title });
-    close();
+    setClosing(true);
+    shown?.close();
   };
   return (
     <Modal
-      opened={secrets.length > 0}
+      opened={shown !== undefined && !isClosing}
       onClose={done}
-      title={title}
+      // The secrets stay while the window fades.
+      onExitTransitionEnd={() => {
+        setKept(false);
+        setClosing(false);
+        change(waiting.slice(1));
+      }}
+      title={shown?.title}
       size="lg"
       withCloseButton={false}
       closeOnClickOutside={false}
       closeOnEscape={false}
     >
       <Stack>
-        <p style={{ margin: 0 }}>{text}</p>
-        {secrets.map(([name, value]) => (
+        <p style={{ margin: 0 }}>{shown?.text}</p>
+        {shown?.secrets.map(([name, value]) => (
           <div key={name}>
             <p style={{ margin: '0 0 4px', fontWeight: 500 }}>{name}</p>
             <CodeBlock label={name} code={value} isWrapped />
