@@ -1,4 +1,5 @@
-// Numbers, durations and instants as people read them, in the language and zone of the browser.
+// Numbers, durations, instants, zones and names as people read them, in the language and zone of the
+// browser.
 
 const numbers = new Intl.NumberFormat();
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
@@ -84,10 +85,14 @@ export const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'And
 export const channels = ['webpush', 'apns', 'fcm'] as const;
 export const platformNames = { web: 'Web', ios: 'iOS', android: 'Android' } as const;
 
-const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+let zones: string[] | undefined;
 
 /** The time zones to choose from. One that the browser does not know comes first. */
-export const zonesWith = (zone: string): string[] => (zone === '' || zones.includes(zone) ? zones : [zone, ...zones]);
+export function zonesWith(zone: string): string[] {
+  // Made at the first use, because every page loads this file and few pages ask for a zone.
+  zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone').filter((each) => each !== 'UTC')];
+  return zone === '' || zones.includes(zone) ? zones : [zone, ...zones];
+}
 
 const languages = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' });
 

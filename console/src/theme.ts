@@ -8,16 +8,46 @@ import {
   type VariantColorsResolver,
 } from '@mantine/core';
 
-/** Ten shades of a colour, the lightest first. */
-const shades = (colors: string) => colors.split(' ') as unknown as MantineColorsTuple;
-
-const bronze = shades('#fbf4ea #f3e4cd #eacfa6 #e2ba7f #dca764 #c98f45 #b4763a #9d6626 #8a571a #6f4412');
+const bronze: MantineColorsTuple = [
+  '#fbf4ea',
+  '#f3e4cd',
+  '#eacfa6',
+  '#e2ba7f',
+  '#dca764',
+  '#c98f45',
+  '#b4763a',
+  '#9d6626',
+  '#8a571a',
+  '#6f4412',
+];
 
 /** The greys of the light scheme, warm as its grounds and lines. */
-const gray = shades('#f9f8f6 #f0eeea #e9e6e0 #dedad3 #cbc6bd #a39c92 #7d766c #635d55 #45403a #1f1d1a');
+const gray: MantineColorsTuple = [
+  '#f9f8f6',
+  '#f0eeea',
+  '#e9e6e0',
+  '#dedad3',
+  '#cbc6bd',
+  '#a39c92',
+  '#7d766c',
+  '#635d55',
+  '#45403a',
+  '#1f1d1a',
+];
 
 /** The greys of the dark scheme, warm as the light ones. */
-const dark10 = shades('#ece9e4 #d6d2cb #bdb7ae #8f887e #57524b #35322e #262421 #1f1d1b #191816 #161513');
+const dark10: MantineColorsTuple = [
+  '#ece9e4',
+  '#d6d2cb',
+  '#bdb7ae',
+  '#8f887e',
+  '#57524b',
+  '#35322e',
+  '#262421',
+  '#1f1d1b',
+  '#191816',
+  '#161513',
+];
 
 /** The accent looks the same on buttons as in the navigation, in both schemes. */
 const accents: Readonly<Record<string, Partial<ReturnType<VariantColorsResolver>>>> = {

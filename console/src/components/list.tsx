@@ -85,7 +85,7 @@ export function List<Row>({ label, query, columns, keyOf, hrefOf, empty, minWidt
 }
 
 interface FoundListProps<Row> extends ListProps<Row> {
-  /** What the search looks for. */
+  /** The placeholder of the search, such as `The beginning of a name`. */
   readonly finds: string;
   readonly search: Pick<React.ComponentProps<typeof SearchField>, 'value' | 'onChange'>;
   /** The filters beside the search. */

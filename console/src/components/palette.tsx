@@ -130,7 +130,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
   const [at, setAt] = useState(0);
   const [asked] = useDebouncedValue(text.trim(), pauseMs);
   const { role } = useSession();
-  const pages = usePages(appId);
+  const pages = useConsolePages(appId);
   const objects = useQuery({
     queryKey: ownKey('find', { app: appId, asked }),
     queryFn: ({ signal }) => findObjects(appId ?? '', asked, role, signal),
@@ -216,7 +216,7 @@ function Finder({ appId, text, onText, isEntered, onDone }: FinderProps) {
   );
 }
 
-function usePages(appId: string | undefined): Hit[] {
+function useConsolePages(appId: string | undefined): Hit[] {
   const { role } = useSession();
   const apps = useAnswer('listApps', whole).data?.data;
   return useMemo(() => {

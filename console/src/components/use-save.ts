@@ -58,14 +58,14 @@ interface DraftSaveOptions<Values, Answer>
   extends DraftOptions<Values>,
     Pick<SaveOptions<Values, Answer>, 'onSaved' | 'fieldOf'> {
   readonly save: (values: Values, draft: Draft<Values>) => Promise<Answer>;
-  /** The version after a save of a form that stays. Absent: the form closes, and forgets its draft. */
-  readonly seenAfter?: (answer: Answer) => string;
+  /** Whether the form stays after a save, with the answer as the present object. Otherwise it closes and forgets its draft. */
+  readonly stays?: boolean;
 }
 
 /** A form that keeps what is typed until it is saved. `name` tells its draft from others. */
 export function useDraftSave<Values extends Record<string, unknown>, Answer>(
   name: string,
-  { save, onSaved, fieldOf, seenAfter, ...options }: DraftSaveOptions<Values, Answer>,
+  { save, onSaved, fieldOf, stays = false, ...options }: DraftSaveOptions<Values, Answer>,
 ) {
   const draft = useDraft<Values>(name, options);
   const saving = useSave<Values, Answer>({
@@ -73,7 +73,7 @@ export function useDraftSave<Values extends Record<string, unknown>, Answer>(
     fieldOf,
     save: (values) => save(values, draft),
     onSaved: (answer) => {
-      if (seenAfter) draft.settle(seenAfter(answer));
+      if (stays) draft.settle(options.read?.(answer).seen);
       else draft.forget();
       return onSaved(answer);
     },

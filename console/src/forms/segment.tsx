@@ -35,7 +35,7 @@ export function SegmentForm(props: SegmentFormProps) {
     ...(segment ? editing(segment, valuesOf) : { initialValues: { name: '', description: '', filter } }),
     save: (values, { seen }) =>
       save({ ...values, description: values.description || null, filter: values.filter as object }, seen),
-    seenAfter: segment && (({ updated_at }) => updated_at),
+    stays: segment !== undefined,
     onSaved: setSaved,
   });
   const { form } = edit;

@@ -16,7 +16,7 @@ export function ClientEvents() {
   const edit = useDraftSave(`client-events ${app.id}`, {
     ...editing(app, valuesOf),
     save: (client_events, { seen }) => call('editApp', { app: app.id, body: { updated_at: seen, client_events } }),
-    seenAfter: ({ updated_at }) => updated_at,
+    stays: true,
     onSaved: (after) => {
       queryClient.setQueryData(queryOf('getApp', { app: app.id }).queryKey, after);
       notifications.show({ message: 'Saved. It holds within two seconds.' });

@@ -18,7 +18,7 @@ export function General() {
     ...editing(app, valuesOf),
     save: ({ default_url, ...values }, { seen }) =>
       call('editApp', { app: app.id, body: { updated_at: seen, ...values, default_url: default_url || null } }),
-    seenAfter: ({ updated_at }) => updated_at,
+    stays: true,
     onSaved: async (after) => {
       queryClient.setQueryData(queryOf('getApp', { app: app.id }).queryKey, after);
       notifications.show({ message: 'Saved.' });

@@ -1,6 +1,5 @@
 // The catalog of properties: the keys of users and devices, and their uses.
 import { Select, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
 import { useNavigate } from 'react-router';
 import { call } from '../api/client.ts';
 import type { CataloguedProperty } from '../api/objects.ts';
@@ -13,7 +12,7 @@ import { FoundList, useFilters } from '../components/list.tsx';
 import { readRows, tellProperties } from '../components/list-answers.ts';
 import { May } from '../components/not-allowed.tsx';
 import { propertyTypeNames } from '../components/property-text.ts';
-import { useSave } from '../components/use-save.ts';
+import { useDraftSave } from '../components/use-save.ts';
 import { formatNumber } from '../format.ts';
 import { paths } from '../paths.ts';
 import { Dialog } from '../ui/dialog.tsx';
@@ -65,7 +64,7 @@ export function Properties() {
         actions={
           <May act="property.edit">
             <Dialog label="Declare a property" title="Declare a property" variant="filled">
-              {(close) => <Declare app={app} onCancel={close} />}
+              {(close) => <Declare app={app} onClose={close} />}
             </Dialog>
           </May>
         }
@@ -96,19 +95,19 @@ export function Properties() {
 
 const typeOptions = Object.entries(propertyTypeNames).map(([value, label]) => ({ value, label }));
 
-function Declare({ app, onCancel }: { app: string; onCancel: () => void }) {
+function Declare({ app, onClose }: { app: string; onClose: () => void }) {
   const navigate = useNavigate();
-  const form = useForm({ initialValues: { key: '', type: 'string' as keyof typeof propertyTypeNames } });
-  const save = useSave({
-    form,
+  const declaring = useDraftSave(`property ${app}`, {
+    initialValues: { key: '', type: 'string' as keyof typeof propertyTypeNames },
     save: (values) => call('declareProperty', { app, body: values }),
     onSaved: async ({ key }) => {
       await refresh('listProperties', { app });
       await navigate(paths.property(app, key));
     },
   });
+  const { form } = declaring;
   return (
-    <Form of={save} label="Declare it" onCancel={onCancel} isDisabled={form.values.key === ''}>
+    <Form of={declaring} label="Declare it" onCancel={onClose} isDisabled={form.values.key === ''}>
       <p className="muted" style={{ margin: 0 }}>
         A declared key has its type before the first value, so that no wrong value can decide it.
       </p>

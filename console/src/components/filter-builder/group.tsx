@@ -31,7 +31,7 @@ const joins = [
   { value: 'not and', label: 'Not all of these are true' },
 ];
 
-/** What can be added to a group: the button, the words for readers of the screen, and the new part. */
+/** The parts that can be added to a group. `what` names the part to a screen reader. */
 const additions: readonly (readonly [label: string, what: string, make: (group: GroupTree) => Tree])[] = [
   ['Condition', 'A condition', () => newCondition()],
   ['What they did', 'A condition on events', () => newEventCondition()],

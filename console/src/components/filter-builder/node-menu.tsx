@@ -33,7 +33,8 @@ interface NodeMenuProps {
   readonly name: string;
 }
 
-type NodeAct = readonly [label: string, Icon: TablerIcon, act: () => void];
+/** `key`: two groups may have the same label, and then their ids tell their acts apart. */
+type NodeAct = readonly [label: string, Icon: TablerIcon, act: () => void, key?: string];
 
 export function NodeMenu({ node, name }: NodeMenuProps) {
   const { tree, apply } = useBuilder();
@@ -51,6 +52,7 @@ export function NodeMenu({ node, name }: NodeMenuProps) {
         `Move into “${shortened(tell(group))}”`,
         IconCornerRightDown,
         () => move(moveInto(tree, id, group.id), 'moved into the group'),
+        group.id,
       ],
     ),
     canMoveOut(tree, id) && [
@@ -81,9 +83,8 @@ export function NodeMenu({ node, name }: NodeMenuProps) {
       <Menu.Dropdown>
         {acts
           .filter((each) => !!each)
-          .map(([label, Icon, act], place) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: two groups may read alike
-            <Menu.Item key={place} leftSection={<Icon size={15} aria-hidden />} onClick={act}>
+          .map(([label, Icon, act, key = label]) => (
+            <Menu.Item key={key} leftSection={<Icon size={15} aria-hidden />} onClick={act}>
               {label}
             </Menu.Item>
           ))}
