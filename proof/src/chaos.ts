@@ -30,8 +30,14 @@ interface Invocation {
   readonly isJson: boolean;
 }
 
-/** Mean time between two kills on a fast machine: long enough that all nodes are up for most of it. */
+/** The mean time between two kills of nodes that all start within `fastStartMs`. */
 const killEveryMs = 3000;
+const fastStartMs = 3000;
+/**
+ * Kills are as much rarer as starts are slower, so that nodes are up for most of the time. They are
+ * at most this many times as rare.
+ */
+const timesRarerMax = 2.5;
 
 function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   const { values } = parseArgs({
@@ -76,24 +82,34 @@ interface Result {
 }
 
 async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Invocation): Promise<Result> {
+  let everyMs = killEveryMs;
+  let inWork = 0;
   const verdict = await runChaos(workbench, {
     devices,
     seed,
     keepDir,
     faults: 'some',
-    trouble: ({ nodes, timesSlower, database: { sql } }) =>
-      killNodes(nodes, {
+    trouble: async ({ nodes, database: { sql } }) => {
+      everyMs = Math.round(killEveryMs * Math.min(timesRarerMax, Math.max(1, nodes.startedInMs / fastStartMs)));
+      progress(`nodes started in ${Math.round(nodes.startedInMs)} ms: a kill every ${everyMs} ms`);
+      inWork = await killNodes(nodes, {
         kills,
         seed,
-        everyMs: killEveryMs * timesSlower,
+        everyMs,
         sql,
         onKill: (count) => {
           if (count % 10 === 0) progress(`${count} kills`);
         },
-      }),
+      });
+    },
   });
   const { violations, violations_in_all, waits, ...figures } = verdict;
-  return { figures, violations, violationsInAll: violations_in_all, waits };
+  return {
+    figures: { kill_every_ms: everyMs, steps_in_work: inWork, ...figures },
+    violations,
+    violationsInAll: violations_in_all,
+    waits,
+  };
 }
 
 /** R-05: nodes are restarted in order, and no device is pushed to twice. */

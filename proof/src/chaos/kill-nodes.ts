@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '@carillon/postgres';
 import { createRandom, type Random } from '../../../rig/src/random.ts';
 import type { Failpoint } from '../../../server/src/ground/host/failpoint.ts';
-import { untilBusy } from './busy.ts';
+import { countOpenBatches, untilBusy } from './busy.ts';
 import type { Nodes } from './nodes.ts';
 
 export interface KillPlan {
@@ -44,9 +44,13 @@ const failpoints: readonly {
   { name: 'schedule.after_wake', hitsMax: 1, role: 'worker' },
 ];
 
-/** Resolves when `kills` kills have happened and every stop has ended. */
-export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKill }: KillPlan): Promise<void> {
+/**
+ * Resolves when `kills` kills have happened and every stop has ended, with the number of steps that
+ * found a batch in work.
+ */
+export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKill }: KillPlan): Promise<number> {
   const begun: Promise<unknown>[] = [];
+  let inWork = 0;
   for (let step = 0, known = 0; nodes.kills < kills; step++) {
     // Each step has a random source of its own, so that its draws do not depend on which nodes were
     // free before.
@@ -57,11 +61,15 @@ export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKil
     const drawn = random.below(100);
     const free = nodes.names.filter((name) => nodes.isFree(name));
     const name = free[random.below(1000) % free.length];
-    if (name !== undefined) begun.push(act(nodes, name, drawn, random));
+    if (name !== undefined) {
+      if ((await countOpenBatches(sql))?.worked) inWork++;
+      begun.push(act(nodes, name, drawn, random));
+    }
     if (nodes.kills !== known) onKill(nodes.kills);
     known = nodes.kills;
   }
   await Promise.all(begun);
+  return inWork;
 }
 
 async function act(nodes: Nodes, name: string, drawn: number, random: Random): Promise<void> {

@@ -43,8 +43,6 @@ export interface RunPlan {
 /** Everything that a trouble may act on. */
 export interface Stage {
   readonly nodes: Nodes;
-  /** At least 1. This many times as much work is a start of a node as on a fast machine. */
-  readonly timesSlower: number;
   readonly sender: Sender;
   readonly database: RunDatabase;
   /** The proxy before the database, when the plan asks for one. */
@@ -55,11 +53,6 @@ export interface Stage {
   readonly apiUrl: string;
 }
 
-/**
- * Milliseconds in which a fast machine starts all nodes together. Kills are as much rarer as a
- * machine is slower, so that starts take the same share of it.
- */
-const startedInMsLeast = 3000;
 /** The sandbox's latency, so that pushes are in flight when something happens. */
 const providerMs = 40;
 /** R-02: pushes of this long may be repeated when a process dies. */
@@ -95,8 +88,6 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     place: { ...place, environment: { ...place.environment, DATABASE_URL: way?.url ?? database.url } },
     roles: ['api', 'worker', 'worker', 'worker'],
   });
-  const timesSlower = Math.max(1, nodes.startedInMs / startedInMsLeast);
-  progress(`nodes started in ${Math.round(nodes.startedInMs)} ms: kills are ${timesSlower.toFixed(1)} times as rare`);
   const claims = watchClaims(database.sql, directory);
   const waits = watchWaits(database.sql, directory);
   const sender = startSending({
@@ -109,7 +100,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     probe: probe && { serverKey: probe.serverKey, devices: probeDevices },
     sql: database.sql,
   });
-  await plan.trouble({ nodes, timesSlower, sender, database, proxy: way?.proxy, app, probe, apiUrl });
+  await plan.trouble({ nodes, sender, database, proxy: way?.proxy, app, probe, apiUrl });
   while (sender.addressed < devices.length) await sleep(100);
   await sender.stop();
   progress(`${sender.requested} messages asked for; waiting for quiet`);

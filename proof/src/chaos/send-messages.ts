@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '@carillon/postgres';
 import type { MadeDevice } from '../../../rig/src/mixed-app.ts';
 import type { Random } from '../../../rig/src/random.ts';
+import { countOpenBatches } from './busy.ts';
 import { type AudienceLine, fileNames, type LineWriter, writeLines } from './history-files.ts';
 
 export interface SenderPlan {
@@ -35,15 +36,15 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-/**
- * The most due batches, and the most due and claimed ones, that are kept up. More due ones would be
- * a long queue, in which a batch that lost its holder would wait. More claimed ones would mean that
- * the machine does not keep up: pushes would wait for seconds in the sandbox.
- */
+/** Behind more due batches than this, a batch that lost its holder would wait in a long queue. */
 const dueBatchesMax = 4;
+/** With more batches than this, pushes would wait for seconds in the sandbox. */
 const openBatchesMax = 6;
 const askedMax = 4;
-/** Half of what the sandbox can decrypt on one core: an overloaded machine cannot keep promises in milliseconds. */
+/**
+ * Half of what the sandbox can decrypt on one core. R-02 counts milliseconds, which no machine
+ * keeps that has more work than it can do.
+ */
 const devicesPerSecond = 400;
 const answerWithinMs = 30_000;
 /**
@@ -132,14 +133,10 @@ function sizeOf(random: Random): number {
   return least + random.below(most - least + 1);
 }
 
-/** The number of batches that are due now. Infinite while the database does not answer. */
-/** False also while the database does not answer. */
+/** Whether the nodes may get more work. False while the database does not answer. */
 async function hasRoom(sql: Sql): Promise<boolean> {
-  const rows = await sql<{ due: number; claimed: number }[]>`
-    SELECT count(*) FILTER (WHERE state = 'waiting' AND available_at <= clock_timestamp())::int AS due,
-      count(*) FILTER (WHERE state = 'claimed')::int AS claimed
-    FROM batches WHERE state <> 'done'`.catch(() => []);
-  return rows.some(({ due, claimed }) => due < dueBatchesMax && due + claimed < openBatchesMax);
+  const open = await countOpenBatches(sql);
+  return open !== undefined && open.due < dueBatchesMax && open.due + open.worked < openBatchesMax;
 }
 
 interface Asked {

@@ -25,9 +25,10 @@ const marginMs = 50;
  */
 const msLeast = 50;
 /**
- * The assumed duration of a flush before the first one. A process that has just started is slow.
+ * The assumed duration of a flush before the first one. A process that has just started is slow: its
+ * code is not compiled yet, and its neighbours often start with it.
  */
-const firstMs = 100;
+const firstMs = 400;
 /**
  * The slowest recent flush counts, up to `flushEveryMs`, because an outage exceeds that by far. It
  * is forgotten over some ten flushes.
