@@ -89,6 +89,19 @@ describe('a link beyond 100 active devices', () => {
     expect(after).toContain(decodeId('dev', device_id));
   });
 
+  it('by server keys that arrive together leaves 100: those of the last upserts', async () => {
+    const { app, server } = await userWith(100);
+    const ids = await Promise.all(Array.from({ length: 20 }, () => anonymous(app)));
+    const answers = await Promise.all(
+      ids.map((device_id) => server.post('/v1/users', { external_id: 'u-1', device_id })),
+    );
+    expect(answers.map(({ status, body }) => [status, body.devices.length])).toEqual(answers.map(() => [200, 100]));
+    const after = await devicesOf(app);
+    expect(after).toHaveLength(100);
+    // None of the new devices was reached, so each makes room for the next.
+    expect(ids.filter((id) => after.includes(decodeId('dev', id) ?? ''))).toHaveLength(1);
+  });
+
   it('keeps the number for a user who has more: one device is unlinked for each new one', async () => {
     const { app, client } = await userWith(150, { reached: false });
     const device_id = await anonymous(app);

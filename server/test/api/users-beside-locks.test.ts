@@ -3,7 +3,7 @@
 
 import { type Tx, transaction } from '@carillon/postgres';
 import { expect, it } from 'vitest';
-import { encodeId, mintUuid } from '../../src/ground/values/ids.ts';
+import { decodeId, encodeId, mintUuid } from '../../src/ground/values/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -70,6 +70,21 @@ it('R-102 one device that is locked holds up no upsert of another user', async (
   const app = await t.newApp();
   await fill(app);
   await upsertBeside(app, holdDevice(app));
+});
+
+it('R-102 a locked device of nobody holds up no upsert that names no device', async () => {
+  const app = await t.newApp();
+  await fill(app);
+  const body = { platform: 'web', token: t.pushSubscription() };
+  const device_id: string = (await t.clientOf(app.serverKey).post('/v1/devices', body)).body.id;
+  let linking: ReturnType<typeof upsert> | undefined;
+  await transaction(t.sql, async (tx) => {
+    await tx`SELECT 1 FROM devices WHERE app_id = ${app.id} AND id = ${decodeId('dev', device_id) ?? ''} FOR UPDATE`;
+    linking = upsert(app, { external_id: 'u-8', device_id });
+    const others = await many(30, (i) => upsert(app, { external_id: `u-${i + 10}`, first_name: 'Ada' }));
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+  });
+  expect((await linking)?.body.devices).toContain(device_id);
 });
 
 it('R-102 an upsert that links a locked device waits alone', async () => {

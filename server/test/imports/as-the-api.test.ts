@@ -1,7 +1,9 @@
 // An import must leave the same state as the same requests one after another, also while other
 // requests run.
+import { transaction } from '@carillon/postgres';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../rig/src/random.ts';
+import { untilLockWaits } from '../lock-waits.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 import { importInto } from './import-into.ts';
 
@@ -185,6 +187,21 @@ describe('an import', () => {
         (SELECT count(*) FROM audience WHERE app_id = ${app.id} AND external_id IS NOT NULL) AS owned,
         (SELECT count(*) FROM users WHERE app_id = ${app.id}) AS people`;
     expect(stored).toEqual({ devices: count, tokens: count, rows: count, owned: count, people: 50 });
+  });
+
+  it('imports a user again who is erased meanwhile', async () => {
+    const app = await t.newApp();
+    const lines = [{ platform: 'ios', token: iosToken(1), external_id: 'u-1', user: { first_name: 'Ada' } }];
+    await importLines(app, lines);
+    let importing: ReturnType<typeof importLines> | undefined;
+    await transaction(t.sql, async (tx) => {
+      await tx`DELETE FROM users WHERE app_id = ${app.id}`;
+      await tx`DELETE FROM people WHERE app_id = ${app.id}`;
+      importing = importLines(app, lines);
+      await untilLockWaits(t.sql, 1, { text: 'FROM people' });
+    });
+    expect(await importing).toMatchObject({ rejected: 0, counts: { usersCreated: 1, devicesCreated: 0 } });
+    expect((await t.clientOf(app.serverKey).get('/v1/users/u-1')).body.first_name).toBe('Ada');
   });
 
   it('moves the time of a device whose editable values it corrects, and of no other', async () => {

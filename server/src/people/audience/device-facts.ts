@@ -18,10 +18,10 @@ const noFacts: DeviceFacts = {
 };
 
 export function mergeFacts(stored: DeviceFacts | undefined, given: FactsGiven): DeviceFacts {
-  const merged: Record<FactName, string | null> = { ...(stored ?? noFacts) };
+  const merged: Record<FactName, string | null> = { ...noFacts };
   for (const name of factNames) {
     const fact = given[name];
-    if (fact !== undefined) merged[name] = fact;
+    merged[name] = fact === undefined ? (stored?.[name] ?? null) : fact;
   }
   return merged;
 }

@@ -40,6 +40,8 @@ const bytesAtOnce = 4 * 1024 * 1024;
 /** Records that are checked before the event loop handles the database's answers again. */
 const recordsATurn = 100;
 const rememberedDays = 30;
+/** The most tries to store a lot with a user who is erased each time meanwhile. */
+const heldTimesMax = 10;
 /** Different reasons that are counted separately. */
 const reasonsMax = 50;
 const otherReasons = 'Other reasons.';
@@ -166,8 +168,8 @@ function refuse(sentence: string): never {
 }
 
 /**
- * A record is rejected once, with all of its reasons. It may contain several rows, and some of
- * them may be imported.
+ * A record is rejected once, with all of its reasons. Of its rows those are imported that no rule
+ * refuses. None is imported where the database refuses a text of the record.
  */
 type Rejects = Map<FileRecord, Set<string>>;
 
@@ -201,6 +203,7 @@ async function storeLot(
   const { appId, fingerprint } = plan;
   let rows = new Map(lot.rows);
   const rejects: Rejects = new Map([...lot.rejects].map(([record, sentences]) => [record, new Set(sentences)]));
+  let held = 0;
   for (;;) {
     try {
       return await repeatOnDeadlock(() =>
@@ -223,7 +226,7 @@ async function storeLot(
         }),
       );
     } catch (error) {
-      if (error instanceof UserIsHeld) continue;
+      if (error instanceof UserIsHeld && ++held < heldTimesMax) continue;
       const sentence = sentenceOfData(error);
       if (sentence !== undefined && lot.records.length > 1) {
         // The lot is halved until the records are found that cannot be stored.
@@ -242,7 +245,8 @@ async function storeLot(
       const kept = [...rows].map(([row, record]): [ImportRow, FileRecord] | undefined => {
         const refusal = refusals.get(row);
         if (!refusal) return [row, record];
-        if (row.isForeign && refusal instanceof TooManyProperties) return [withoutProperties(row, refusal), record];
+        const misfits = refusal instanceof TooManyProperties && row.isForeign ? refusal.misfits : [];
+        if (misfits.length > 0) return [withoutProperties(row, refusal as TooManyProperties), record];
         reject(rejects, record, sentenceOf(refusal));
         return undefined;
       });

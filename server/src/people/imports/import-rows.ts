@@ -85,7 +85,7 @@ async function mergeUsers(
     const { createdAt, ...user } = row.user;
     const request = { ...user, appId, deviceId: null };
     rowOf.set(request, row);
-    return [{ request, learned: ofUser, createdAt, takesPart: row.isForeign }];
+    return [{ request, learned: ofUser, createdAt, dropsMisfits: row.isForeign }];
   });
   const named = [...new Set(accepted.map(({ request }) => request.externalId))];
   const known = named.length === 0 ? new Map() : await listPeople(tx, appId, named);

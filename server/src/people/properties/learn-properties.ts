@@ -162,12 +162,12 @@ export async function recordSightings(
   // A text that an owner no longer has is not kept as a sample, even if another owner of this call
   // has it. The next request with that text adds it again.
   const lost = new Set(gone.map(({ id, sample }) => `${id} ${sample}`));
-  const numbers = new Set([...shown, ...sightings].map(({ id }) => id));
+  const [shownOf, sightingsOf] = [groupById(shown), groupById(sightings)];
+  const numbers = new Set([...shownOf.keys(), ...sightingsOf.keys()]);
   for (const number of [...numbers].sort((a, b) => a - b)) {
-    for (const { id, sample } of shown) if (id === number) await deleteSample(tx, appId, id, sample);
+    for (const { id, sample } of shownOf.get(number) ?? []) await deleteSample(tx, appId, id, sample);
     let conflicts = { id: number, quietMs: 0, count: 0 };
-    for (const { id, sample, conflictQuietMs } of sightings) {
-      if (id !== number) continue;
+    for (const { id, sample, conflictQuietMs } of sightingsOf.get(number) ?? []) {
       if (conflictQuietMs !== undefined) {
         conflicts = { id, quietMs: conflictQuietMs, count: conflicts.count + 1 };
       } else {
@@ -177,6 +177,16 @@ export async function recordSightings(
     }
     if (conflicts.count > 0) await updateConflict(tx, clock, appId, conflicts);
   }
+}
+
+function groupById<Item extends { readonly id: number }>(items: readonly Item[]): Map<number, Item[]> {
+  const groups = new Map<number, Item[]>();
+  for (const item of items) {
+    const group = groups.get(item.id);
+    if (group) group.push(item);
+    else groups.set(item.id, [item]);
+  }
+  return groups;
 }
 
 /** Deletes texts of erased owners from the samples. Call it last in the transaction. */

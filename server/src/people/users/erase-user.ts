@@ -10,7 +10,7 @@ import { type Audited, recordAudit } from '../../teams/audit/record-audit.ts';
 import { listDevicesOfUsers } from '../audience/queries.ts';
 import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
 import { optOutLocked } from '../devices/opt-out-devices.ts';
-import { clearOwnProperties, lockDevice } from '../devices/queries.ts';
+import { clearOwnProperties } from '../devices/queries.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
 import { insertErasure, lockDraftsNamingUsers, updateDraftMessage } from './erasure-queries.ts';
@@ -45,7 +45,7 @@ async function eraseIn(
   const userId = await lockPerson(tx, appId, externalId);
   if (userId === undefined) return undefined;
   const theirs = await listDevicesOfUsers(tx, appId, [externalId]);
-  const locked = await holdDevices({ tx, clock, appId }, theirs, [externalId], [], lockDevice);
+  const locked = await holdDevices({ tx, clock, appId }, { ofUsers: theirs, writtenIds: new Set([externalId]) });
   // Devices that went to another user meanwhile are omitted.
   const devices = theirs
     .flatMap(({ deviceId }) => locked.find(deviceId) ?? [])

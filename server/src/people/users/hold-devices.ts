@@ -1,6 +1,6 @@
 // The devices of users whose profiles are written, in the transaction that holds the locks on these
-// people. The devices are locked by their ids. Links change in memory first and are written
-// together, with the copies of all profiles that changed.
+// people. The devices are locked in the order of their ids. Links change in memory first and are
+// written together, with the copies of all profiles that changed.
 
 import type { Tx } from '@carillon/postgres';
 import type { Clock } from '../../ground/database/clock.ts';
@@ -10,7 +10,8 @@ import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
 import {
-  type lockDevice,
+  listReached,
+  lockDevice,
   type lockDeviceUnlessBusy,
   updateIdentified,
   updateUnidentified,
@@ -27,26 +28,31 @@ export interface HoldContext {
   readonly appId: Uuid;
 }
 
-/** A locked device as it is stored. */
+/** A locked device. */
 export interface HeldDevice {
+  /** As it is stored, but with the properties of `setProperties`. */
   readonly device: Device;
+  /** As it is stored. */
   readonly row: AudienceRow;
 }
 
-/**
- * Locks those devices of `ofUsers` that belong to one of the users `writtenIds`, and the devices
- * `besideIds`, which may belong to anyone.
- */
+interface DevicesToHold {
+  /** The devices of all users, as read before. None by default. */
+  readonly ofUsers?: readonly DeviceOfUser[];
+  /** The users whose devices are locked. None by default. */
+  readonly writtenIds?: ReadonlySet<string>;
+  /** Further devices to lock, which may belong to anyone. None by default. */
+  readonly besideIds?: readonly Uuid[];
+  readonly lock?: typeof lockDevice | typeof lockDeviceUnlessBusy;
+}
+
+/** Locks devices and reads their rows. It waits for each device by default. */
 export async function holdDevices(
   context: HoldContext,
-  ofUsers: readonly DeviceOfUser[],
-  writtenIds: Iterable<string>,
-  besideIds: Iterable<Uuid>,
-  lock: typeof lockDevice | typeof lockDeviceUnlessBusy,
+  { ofUsers = [], writtenIds = new Set(), besideIds = [], lock = lockDevice }: DevicesToHold,
 ): Promise<HeldDevices> {
   const { tx, appId } = context;
-  const written = new Set(writtenIds);
-  const ofWritten = ofUsers.filter(({ externalId }) => externalId !== null && written.has(externalId));
+  const ofWritten = ofUsers.filter(({ externalId }) => externalId !== null && writtenIds.has(externalId));
   const ids = [...new Set([...ofWritten.map(({ deviceId }) => deviceId), ...besideIds])].sort();
   if (ids.length === 0) return new HeldDevices(context, ofUsers, [], [], []);
   // One statement for each device, because a distributed database locks rows on one shard only. The
@@ -80,6 +86,8 @@ export class HeldDevices {
   readonly #rows = new Map<Uuid, DeviceOfUser>();
   readonly #idsOf = new Map<string, Set<Uuid>>();
   readonly #changedIds = new Set<Uuid>();
+  /** The locked devices that a push has reached. Undefined until a user has too many devices. */
+  #reached: ReadonlySet<Uuid> | undefined;
 
   constructor(
     context: HoldContext,
@@ -127,10 +135,16 @@ export class HeldDevices {
   /** Links a device to a user and makes room for it, unless it belongs to that user. */
   async link(externalId: string, id: Uuid): Promise<void> {
     if (this.ownerOf(id) === externalId) return;
-    const { tx, appId } = this.#context;
     const theirs = [...(this.#idsOf.get(externalId) ?? [])].flatMap((each) => this.#rows.get(each) ?? []);
-    for (const leaving of await listDevicesToUnlink(tx, appId, theirs, false)) this.setOwner(leaving, null);
+    for (const leaving of await listDevicesToUnlink(theirs, () => this.#listReached())) this.setOwner(leaving, null);
     this.setOwner(id, externalId);
+  }
+
+  /** A device that is not stored yet is not among them. */
+  async #listReached(): Promise<ReadonlySet<Uuid>> {
+    const { tx, appId } = this.#context;
+    this.#reached ??= await listReached(tx, appId, [...this.#held.keys()]);
+    return this.#reached;
   }
 
   /** Gives a locked device other properties, which the caller stores. */
@@ -153,7 +167,9 @@ export class HeldDevices {
       const isMoved = owner !== row.externalId;
       if (isMoved) (owner === null ? unlinked : linked).push(id);
       if (!isMoved && !this.#changedIds.has(id) && (owner === null || !changedIds.has(owner))) continue;
-      byOwner.set(owner, [...(byOwner.get(owner) ?? []), device]);
+      const theirs = byOwner.get(owner);
+      if (theirs) theirs.push(device);
+      else byOwner.set(owner, [device]);
     }
     const others = [...byOwner.keys()].filter((owner) => owner !== null && !users.has(owner)) as string[];
     const found = others.length === 0 ? [] : await findUsers(tx, appId, others);

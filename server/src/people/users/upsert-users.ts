@@ -18,6 +18,7 @@ import type { Outcomes } from '../../ground/pacing/together.ts';
 import type { Uuid } from '../../ground/values/ids.ts';
 import { NotAsSeen } from '../../teams/audit/edit-as-seen.ts';
 import { type DeviceOfUser, listDevicesOfUsers } from '../audience/queries.ts';
+import { devicesPerUserMax } from '../devices/device.ts';
 import { lockDevice, lockDeviceUnlessBusy } from '../devices/queries.ts';
 import { applyChanges } from '../properties/change-properties.ts';
 import { type LearnedProperties, learnManyProperties, recordSightings } from '../properties/learn-properties.ts';
@@ -133,7 +134,7 @@ export interface AcceptedUpsert {
    * True: when this upsert is refused because it has too many properties, later ones are merged as
    * if those that fit were stored. The caller tries again with these.
    */
-  readonly takesPart?: boolean;
+  readonly dropsMisfits?: boolean;
 }
 
 /** An upsert and the profile that it leaves. */
@@ -147,7 +148,7 @@ interface Step extends AcceptedUpsert {
 export interface MergedUpserts {
   readonly steps: readonly Step[];
   readonly states: readonly UserState[];
-  /** The devices of all users. Locked are the devices of users whose devices may be written. */
+  /** The devices of all users. Locked are those that may be written. */
   readonly devices: HeldDevices;
   /** Entries of all stored and changed values, and of all properties with a slot. */
   readonly catalog: ReadonlyMap<number, Property>;
@@ -160,7 +161,7 @@ export interface MergeOptions {
   /** Whether to wait for a transaction that holds a user or device; otherwise it is a refusal. */
   readonly waits: boolean;
   readonly isAsSeen?: ((former: User) => boolean) | undefined;
-  /** Users who get other devices, so that their devices are locked. */
+  /** The user of each device that is linked. */
   readonly linkedTo: readonly string[];
   /** Further devices to lock. */
   readonly besideIds: readonly Uuid[];
@@ -237,14 +238,16 @@ export async function mergeUpserts(
     states.set(externalId, state);
     return state;
   });
-  const changed = [...states.values()].filter(({ isChanged }) => isChanged);
-  // A link may unlink other devices of its user, to make room.
-  const writtenIds = new Set([...changed.map(({ write }) => idOf(write)), ...linkedTo]);
-  const lock = waits ? lockDevice : lockDeviceUnlessBusy;
-  const devices = await holdDevices(context, found.devices, writtenIds, besideIds, lock);
-  const busyIds = new Set<string | null>(devices.busy.flatMap(({ deviceId, externalId }) => [deviceId, externalId]));
-  refuse(steps, ({ request }) => busyIds.has(request.deviceId) || isBusy(request, writtenIds, busyIds), isHeld);
   if (refusals.size > 0) throw new UpsertsRefused(refusals);
+  const changed = [...states.values()].filter(({ isChanged }) => isChanged);
+  const writtenIds = new Set([...changed.map(({ write }) => idOf(write)), ...listFull(found.devices, linkedTo)]);
+  const lock = waits ? lockDevice : lockDeviceUnlessBusy;
+  const devices = await holdDevices(context, { ofUsers: found.devices, writtenIds, besideIds, lock });
+  const busyDevices = new Set(devices.busy.map(({ deviceId }) => deviceId));
+  const busyUsers = new Set(devices.busy.flatMap((each) => each.externalId ?? []).filter((id) => writtenIds.has(id)));
+  const isBusy = ({ externalId, deviceId }: UpsertUser): boolean =>
+    busyUsers.has(externalId) || (deviceId !== null && busyDevices.has(deviceId));
+  refuse(steps, ({ request }) => isBusy(request), isHeld);
   return { steps, states: [...states.values()], devices, catalog, gone };
 }
 
@@ -306,9 +309,13 @@ async function lockAndRead(
 const idOf = ({ externalId }: { readonly externalId: string }): string => externalId;
 const isHeld = (): UserIsHeld => new UserIsHeld();
 
-/** Whether another transaction holds a device that the upsert of this user may write. */
-function isBusy({ externalId }: UpsertUser, writtenIds: ReadonlySet<string>, busyIds: ReadonlySet<string | null>) {
-  return writtenIds.has(externalId) && busyIds.has(externalId);
+/** Lists the users from whom a link may take another device, to make room. */
+function listFull(devices: readonly DeviceOfUser[], linkedTo: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  const count = (externalId: string): void => void counts.set(externalId, (counts.get(externalId) ?? 0) + 1);
+  for (const externalId of linkedTo) count(externalId);
+  for (const { externalId } of devices) if (externalId !== null && counts.has(externalId)) count(externalId);
+  return [...counts].flatMap(([externalId, most]) => (most > devicesPerUserMax ? externalId : []));
 }
 
 /**
@@ -355,20 +362,23 @@ function mergeInOrder(
   const refusals = new Map<UpsertUser, ApiError>();
   const begun = new Set<UserState>();
   for (const upsert of accepted) {
-    const { request, learned, takesPart = false } = upsert;
+    const { request, learned, dropsMisfits = false } = upsert;
     const state = findState(upsert);
     const { id, externalId, properties: former } = state.write;
     const merged = applyChanges(request.properties === null ? {} : former, former, learned, catalog);
     if (merged.refusal) refusals.set(request, merged.refusal);
-    if (merged.refusal && !takesPart) continue;
+    if (merged.refusal && !dropsMisfits) continue;
     const write = { id, externalId, ...mergeAttributes(state.write, request), properties: merged.stored };
     const creates = !state.former && !begun.has(state);
     const changes = creates ? [] : listChanges(state.write, write, (number) => catalog.has(number));
     begun.add(state);
     state.write = write;
-    state.isChanged = !state.former || listChanges(state.former, write, (number) => catalog.has(number)).length > 0;
     gone.push(...merged.gone);
     steps.push({ ...upsert, state, write, creates, changes });
+  }
+  for (const state of begun) {
+    const { former, write } = state;
+    state.isChanged = !former || listChanges(former, write, (number) => catalog.has(number)).length > 0;
   }
   return { steps, gone, refusals };
 }

@@ -79,7 +79,7 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
     idle: both.idle,
     async stop() {
       const over = new AbortController();
-      await Promise.race([both.stop(), sleep(stopMs, undefined, over).catch(() => undefined)]);
+      await Promise.race([both.stop(), sleep(stopMs, undefined, { signal: over.signal }).catch(() => undefined)]);
       over.abort();
     },
     get lastLookedAt() {
