@@ -297,7 +297,7 @@ export const channelAreaRoutes = [
 ];
 
 async function save(
-  { sql, txSql, clock, seal }: AreaDeps,
+  { sql, txSql, clock, seal }: Pick<AreaDeps, 'sql' | 'txSql' | 'clock' | 'seal'>,
   caller: AppCaller,
   channel: string,
   storable: Storable,

@@ -135,12 +135,12 @@ export const oidcLinkRoutes = [
   }),
 ];
 
-function oidcOf({ oidc }: AreaDeps): Oidc {
+function oidcOf({ oidc }: Pick<AreaDeps, 'oidc'>): Oidc {
   if (!oidc) throw notFound('There is no sign-in by OpenID Connect here.');
   return oidc;
 }
 
-async function begin({ consoleKeys, clock }: AreaDeps, oidc: Oidc, link: string | null) {
+async function begin({ consoleKeys, clock }: Pick<AreaDeps, 'consoleKeys' | 'clock'>, oidc: Oidc, link: string | null) {
   const { cookie, proof } = beginProof(consoleKeys[0], clock.nowMs(), link);
   return { cookie, address: await oidc.begin(proof) };
 }
@@ -164,7 +164,7 @@ function back(word: string, cookies: readonly string[] = []): Answer<303> {
 /**
  * Logs why the provider let nobody in, and returns the word for the page. Other errors are thrown.
  */
-function explain({ log }: AreaDeps, error: unknown): OidcError['reason'] {
+function explain({ log }: Pick<AreaDeps, 'log'>, error: unknown): OidcError['reason'] {
   if (!(error instanceof OidcError)) throw error;
   const { message } = error.cause instanceof Error ? error.cause : error;
   // The cause itself may hold claims of a person.

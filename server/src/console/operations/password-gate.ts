@@ -30,7 +30,7 @@ export function gatePasswords<Caller>(routes: readonly Route<AreaDeps, Caller>[]
   });
 }
 
-async function wasReset({ sql, clock }: AreaDeps, body: unknown): Promise<boolean> {
+async function wasReset({ sql, clock }: Pick<AreaDeps, 'sql' | 'clock'>, body: unknown): Promise<boolean> {
   if (!isRecord(body) || typeof body['email'] !== 'string') return false;
   return hasNewPassword(sql, clock, body['email'].trim().toLowerCase());
 }

@@ -164,7 +164,12 @@ type Edit = (context: Parameters<typeof retireProperty>[0], held: HeldValues) =>
  * Changes the catalog, and names the segments in the transaction of the change. The values are
  * counted before, so that no lock is held while all users are read.
  */
-async function edit({ txSql, countSql, clock }: AreaDeps, { app, by }: AppCaller, key: string, work: Edit) {
+async function edit(
+  { txSql, countSql, clock }: Pick<AreaDeps, 'txSql' | 'countSql' | 'clock'>,
+  { app, by }: AppCaller,
+  key: string,
+  work: Edit,
+) {
   const held = await countHeldValues(countSql, app.id, key);
   try {
     return await transaction(txSql, async (tx) => {

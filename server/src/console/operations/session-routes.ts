@@ -131,7 +131,11 @@ export const sessionRoutes = [
   }),
 ];
 
-async function endSession({ txSql, clock }: AreaDeps, caller: ConsoleCaller, id: string): Promise<boolean> {
+async function endSession(
+  { txSql, clock }: Pick<AreaDeps, 'txSql' | 'clock'>,
+  caller: ConsoleCaller,
+  id: string,
+): Promise<boolean> {
   return transaction(txSql, async (tx) => {
     if (!(await deleteSession(tx, sessionOf(caller).accountId, id))) return false;
     const { by, organisationId: orgId } = caller;

@@ -254,7 +254,11 @@ function stepOf({ caller, header }: Asked<Visitor>): string | null {
 }
 
 /** The id of this browser, if the person with this address has signed in with it before. */
-function browserOf({ consoleKeys, clock }: AreaDeps, { caller, header }: Asked<Visitor>, email: string | null) {
+function browserOf(
+  { consoleKeys, clock }: Pick<AreaDeps, 'consoleKeys' | 'clock'>,
+  { caller, header }: Asked<Visitor>,
+  email: string | null,
+) {
   const cookie = readCookie(header('cookie'), formFor(formOf(caller), 'browser').name);
   return readBrowser(consoleKeys, cookie, email, clock.nowMs());
 }
@@ -288,7 +292,11 @@ async function confirmed<Result>(
 }
 
 /** The session goes on under a new token. */
-function renewed({ consoleKeys: [keys] }: AreaDeps, { caller }: Asked<ConsoleCaller>, token: string) {
+function renewed(
+  { consoleKeys: [keys] }: Pick<AreaDeps, 'consoleKeys'>,
+  { caller }: Asked<ConsoleCaller>,
+  token: string,
+) {
   const cookie = writeCookie(formOf(caller), signToken(keys.session, token));
   return new Answer<200, { done: true }>(200, { 'set-cookie': cookie }, { done: true });
 }

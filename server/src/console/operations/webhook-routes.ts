@@ -288,7 +288,7 @@ export const webhookRoutes = [
   }),
 ];
 
-function changing({ txSql, clock, seal }: AreaDeps, { by }: ConsoleCaller) {
+function changing({ txSql, clock, seal }: Pick<AreaDeps, 'txSql' | 'clock' | 'seal'>, { by }: ConsoleCaller) {
   return { sql: txSql, clock, seal, by };
 }
 
