@@ -6,6 +6,7 @@ import type { Environment, Platform } from '../../sending/channels/channel.ts';
 import type { FactsGiven } from '../audience/device-facts.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import type { PropertyChanges } from '../properties/property.ts';
+import type { UpsertUser } from '../users/merge-profile.ts';
 
 /** An absent field keeps the stored value; null clears it. */
 export interface DevicePart {
@@ -21,13 +22,7 @@ export interface DevicePart {
   readonly lastSeenAt: Date | null;
 }
 
-export interface UserPart {
-  readonly externalId: string;
-  readonly firstName: string | null | undefined;
-  readonly country: string | null | undefined;
-  readonly language: string | null | undefined;
-  readonly timezone: string | null | undefined;
-  readonly properties: PropertyChanges | null | undefined;
+export interface UserPart extends Omit<UpsertUser, 'appId' | 'deviceId'> {
   readonly createdAt: Date | null;
 }
 

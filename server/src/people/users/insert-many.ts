@@ -1,19 +1,10 @@
-// SQL: many new users at once, for imports and for filling an app. Adds rows and never changes one:
-// a person who has a row keeps it.
+// SQL: many new people and users at once. Adds rows and never changes one: a person who has a row
+// keeps it.
 import { copyRows, listValues, type Tx } from '@carillon/postgres';
 import type { Uuid } from '../../ground/values/ids.ts';
-import type { StoredProperties } from '../properties/property.ts';
+import type { User } from './user.ts';
 
-export interface UserToAdd {
-  readonly id: Uuid;
-  readonly externalId: string;
-  readonly firstName: string | null;
-  readonly country: string | null;
-  readonly language: string | null;
-  readonly timezone: string | null;
-  readonly properties: StoredProperties;
-  readonly createdAt: Date;
-}
+export type UserToAdd = Omit<User, 'updatedAt'>;
 
 /**
  * Selects the external ids that have a user id already. Each is looked up as the first one at or
